@@ -1,1 +1,24 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod digest;
+mod error_code;
+pub mod headers;
+mod ids;
+pub mod limits;
+pub mod messages;
+mod plan;
+mod problem;
+pub mod signing;
+mod tensor;
+mod timestamp;
+pub mod update;
+mod version;
+
+pub use digest::{BlobDigest, DigestError, UpdateDigest};
+pub use error_code::{Disposition, ErrorCode};
+pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
+pub use plan::{Codec, LocalOptimizer, Loss, Plan, Protection, TrainingPlan, ValueGrid};
+pub use problem::Problem;
+pub use tensor::{SchemaError, TensorSchema, TensorSpec};
+pub use timestamp::Timestamp;
+pub use version::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, is_protocol_version_served};

@@ -1,0 +1,164 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// An id that is not one: says which kind was expected and what came.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {kind}: {expected}")]
+pub struct InvalidIdError {
+    kind: &'static str,
+    text: String,
+    expected: &'static str,
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = "uuid"))]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Makes an id from 16 random bytes, which the caller draws: chance is an argument.
+            pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+                Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
+            }
+
+            /// Makes an id from the 16 bytes that [`Self::as_bytes`] gave.
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Uuid::from_bytes(bytes))
+            }
+
+            /// Returns the id's 16 bytes, as they stand in binary messages.
+            pub fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0.hyphenated())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidIdError;
+
+            fn from_str(text: &str) -> Result<Self, InvalidIdError> {
+                Uuid::try_parse(text).map(Self).map_err(|_| InvalidIdError {
+                    kind: $kind,
+                    text: text.chars().take(64).collect(),
+                    expected: "a UUID such as 6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f is expected",
+                })
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// An organisation: whatever belongs to somebody belongs to one of these.
+    OrganisationId,
+    "organisation id"
+);
+uuid_id!(
+    /// One enrolled install of the SDK, on a device or in a browser.
+    ClientId,
+    "client id"
+);
+uuid_id!(
+    /// A long-lived goal over a population.
+    TaskId,
+    "task id"
+);
+uuid_id!(
+    /// One cycle of a task: select, report, aggregate, commit.
+    RoundId,
+    "round id"
+);
+uuid_id!(
+    /// One client's part in one round; also the idempotency key of its upload.
+    AssignmentId,
+    "assignment id"
+);
+
+/// The name of a population, unique in its organisation: 1 to 64 of `a-z 0-9 -`, beginning with a letter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String))]
+#[serde(try_from = "String", into = "String")]
+pub struct PopulationName(String);
+
+impl PopulationName {
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for PopulationName {
+    type Err = InvalidIdError;
+
+    fn from_str(text: &str) -> Result<Self, InvalidIdError> {
+        let starts_with_letter = text.starts_with(|c: char| c.is_ascii_lowercase());
+        let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if starts_with_letter && is_plain && text.len() <= 64 {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(InvalidIdError {
+            kind: "population name",
+            text: text.chars().take(64).collect(),
+            expected: "1 to 64 of a-z, 0-9 and -, beginning with a letter, are expected",
+        })
+    }
+}
+
+impl TryFrom<String> for PopulationName {
+    type Error = InvalidIdError;
+
+    fn try_from(text: String) -> Result<Self, InvalidIdError> {
+        text.parse()
+    }
+}
+
+impl From<PopulationName> for String {
+    fn from(name: PopulationName) -> String {
+        name.0
+    }
+}
+
+impl fmt::Display for PopulationName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_text_and_bytes() {
+        let id = TaskId::from_random_bytes([7; 16]);
+        assert_eq!(id.to_string().parse::<TaskId>().unwrap(), id);
+        assert_eq!(TaskId::from_bytes(*id.as_bytes()), id);
+    }
+
+    #[test]
+    fn a_population_name_is_a_slug() {
+        for good in ["digits", "a", "a-1"] {
+            assert!(good.parse::<PopulationName>().is_ok(), "{good}");
+        }
+        for bad in ["", "1a", "-a", "Digits", "a b", "ä", "../a", &"a".repeat(65)] {
+            assert!(bad.parse::<PopulationName>().is_err(), "{bad}");
+        }
+    }
+}

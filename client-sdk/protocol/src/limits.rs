@@ -1,0 +1,26 @@
+//! The limits of everything that comes from outside. A configuration may lower them, never raise them.
+
+/// Parameters of one model, at most: 1 billion.
+pub const PARAMETERS_MAX: u64 = 1_000_000_000;
+/// Tensors of one model, at most.
+pub const TENSORS_MAX: usize = 10_000;
+/// Dimensions of one tensor, at most.
+pub const DIMENSIONS_MAX: usize = 8;
+/// Bytes of a tensor's name, at most.
+pub const TENSOR_NAME_BYTES_MAX: usize = 256;
+/// Bytes of a control message (JSON), at most.
+pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
+/// Nesting of a control message, at most: serde_json stops at 128 by itself.
+pub const JSON_DEPTH_MAX: usize = 128;
+/// Attributes that a client may state about itself.
+pub const ATTRIBUTES_MAX: usize = 32;
+/// Bytes of an attribute's name or value, at most.
+pub const ATTRIBUTE_BYTES_MAX: usize = 128;
+/// Bytes of a free text (the detail of an abort, say), at most.
+pub const TEXT_BYTES_MAX: usize = 1024;
+/// Seconds that a check-in may wait for an assignment, at most.
+pub const LONG_POLL_SECONDS_MAX: u32 = 60;
+/// Milliseconds by which a signed request's clock may differ from the coordinator's: 5 minutes.
+pub const CLOCK_SKEW_MILLISECONDS_MAX: u64 = 5 * 60 * 1000;
+/// Examples that a client may claim to hold: 1 trillion.
+pub const EXAMPLES_MAX: u64 = 1_000_000_000_000;

@@ -1,0 +1,13 @@
+//! What goes over the wire as JSON, one file per endpoint. A field that is not known is refused.
+
+mod abort;
+mod check_in;
+mod enrol;
+mod report;
+mod upload;
+
+pub use abort::{AbortReason, AbortRequest};
+pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse};
+pub use enrol::{EnrolRequest, EnrolResponse};
+pub use report::ReportRequest;
+pub use upload::{UploadState, UploadStatus};

@@ -1,0 +1,143 @@
+//! What a client signs, so that no request can be forged, altered, or sent to another place.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+
+use crate::{ClientId, Timestamp, UpdateDigest};
+
+/// The parts of a request that its signature covers.
+#[derive(Clone, Debug)]
+pub struct SignedParts<'a> {
+    /// The HTTP method, in upper case.
+    pub method: &'a str,
+    /// The path with its query, as it stands in the request line.
+    pub path: &'a str,
+    /// The client that asks; `None` when it enrols and has no id yet.
+    pub client: Option<ClientId>,
+    /// The protocol version.
+    pub protocol: u16,
+    /// When it was signed.
+    pub timestamp: Timestamp,
+    /// The nonce, as in its header.
+    pub nonce: &'a str,
+    /// The digest of the body, or of the whole update.
+    pub content: UpdateDigest,
+    /// For an upload: the offset of the body in the update, and the update's length.
+    pub upload: Option<(u64, u64)>,
+}
+
+/// A signature or key that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    /// Not base64, or not of the right length.
+    #[error("the key or signature is not base64 of the right length")]
+    Malformed,
+    /// The signature is not this key's over this text, or the key is weak.
+    #[error("the signature does not fit the key and the request")]
+    Mismatch,
+}
+
+/// Writes the text that is signed: one part a line, so that no two requests share a text.
+pub fn signed_text(parts: &SignedParts<'_>) -> String {
+    let client = parts.client.map(|id| id.to_string()).unwrap_or_default();
+    let (offset, length) = parts.upload.map_or(("".into(), "".into()), |(o, l)| (o.to_string(), l.to_string()));
+    format!(
+        "folkmoot-request\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
+        parts.method, parts.path, client, parts.protocol, parts.timestamp.0, parts.nonce, parts.content, offset, length
+    )
+}
+
+/// Signs the parts and returns the header's value.
+pub fn sign(key: &SigningKey, parts: &SignedParts<'_>) -> String {
+    STANDARD.encode(key.sign(signed_text(parts).as_bytes()).to_bytes())
+}
+
+/// Verifies a header's value against a client's public key (base64, 32 bytes).
+///
+/// Verification is strict (RFC 8032, section 5.1.7, with the checks of Chalkias et al. 2020): an S that is not
+/// canonical and points of small order are refused, so a signature cannot be turned into a second one.
+///
+/// # Errors
+/// [`SigningError::Malformed`] if key or signature cannot be read, [`SigningError::Mismatch`] if it does not hold.
+pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Result<(), SigningError> {
+    let key = decode_public_key(public_key)?;
+    let signature = STANDARD.decode(signature).map_err(|_| SigningError::Malformed)?;
+    let signature = Signature::from_slice(&signature).map_err(|_| SigningError::Malformed)?;
+    key.verify_strict(signed_text(parts).as_bytes(), &signature).map_err(|_| SigningError::Mismatch)
+}
+
+/// Writes a public key as base64.
+pub fn encode_public_key(key: &SigningKey) -> String {
+    STANDARD.encode(key.verifying_key().to_bytes())
+}
+
+fn decode_public_key(text: &str) -> Result<VerifyingKey, SigningError> {
+    let bytes = STANDARD.decode(text).map_err(|_| SigningError::Malformed)?;
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| SigningError::Malformed)?;
+    let key = VerifyingKey::from_bytes(&bytes).map_err(|_| SigningError::Malformed)?;
+    if key.is_weak() { Err(SigningError::Mismatch) } else { Ok(key) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts<'a>() -> SignedParts<'a> {
+        SignedParts {
+            method: "POST",
+            path: "/v1/check-in",
+            client: Some(ClientId::from_random_bytes([1; 16])),
+            protocol: 1,
+            timestamp: Timestamp(1_700_000_000_000),
+            nonce: "00112233445566778899aabbccddeeff",
+            content: UpdateDigest::of(b"{}"),
+            upload: None,
+        }
+    }
+
+    #[test]
+    fn a_signature_holds_for_its_request_only() {
+        let key = SigningKey::from_bytes(&[9; 32]);
+        let public_key = encode_public_key(&key);
+        let signature = sign(&key, &parts());
+        assert_eq!(verify(&public_key, &signature, &parts()), Ok(()));
+        let altered: [fn(&mut SignedParts<'_>); 8] = [
+            |p| p.method = "PUT",
+            |p| p.path = "/v1/check-in?wait_seconds=1",
+            |p| p.client = None,
+            |p| p.protocol = 2,
+            |p| p.timestamp.0 += 1,
+            |p| p.nonce = "10112233445566778899aabbccddeeff",
+            |p| p.content = UpdateDigest::of(b"{} "),
+            |p| p.upload = Some((0, 1)),
+        ];
+        for alter in altered {
+            let mut parts = parts();
+            alter(&mut parts);
+            assert_eq!(verify(&public_key, &signature, &parts), Err(SigningError::Mismatch));
+        }
+    }
+
+    #[test]
+    fn weak_keys_and_malleable_signatures_are_refused() {
+        let key = SigningKey::from_bytes(&[9; 32]);
+        // The neutral element: of order 1, it would make signatures hold for any text.
+        let mut neutral = [0u8; 32];
+        neutral[0] = 1;
+        let signature = sign(&key, &parts());
+        assert_eq!(verify(&STANDARD.encode(neutral), &signature, &parts()), Err(SigningError::Mismatch));
+        // S + L is the same S modulo the group order L, but not canonical.
+        let mut bytes = STANDARD.decode(&signature).unwrap();
+        let order = [
+            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+        ];
+        let mut carry = 0u16;
+        for (byte, add) in bytes[32..].iter_mut().zip(order) {
+            carry += u16::from(*byte) + add;
+            *byte = carry as u8;
+            carry >>= 8;
+        }
+        assert!(verify(&encode_public_key(&key), &STANDARD.encode(bytes), &parts()).is_err());
+    }
+}

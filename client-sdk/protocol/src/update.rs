@@ -1,0 +1,179 @@
+//! The bytes of a client update: a fixed header, then the elements of every tensor, one after the other.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 4 | `FMUP` |
+//! | 4 | 2 | format version, now 1 |
+//! | 6 | 2 | codec: 0 is float32 |
+//! | 8 | 16 | assignment id |
+//! | 24 | 32 | digest of the tensor schema |
+//! | 56 | 8 | model version on which it is based |
+//! | 64 | 8 | weight |
+//! | 72 | 8 | examples used |
+//! | 80 | 8 | sum of the losses, float64 |
+//! | 88 | 8 | correct predictions |
+//! | 96 | 8 | local steps |
+//! | 104 | 8 | elements |
+//! | 112 | 4 · elements | float32 values |
+//!
+//! All numbers are little-endian.
+
+use crate::AssignmentId;
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 112;
+/// The first four bytes.
+pub const MAGIC: [u8; 4] = *b"FMUP";
+/// The format version that this build writes and reads.
+pub const FORMAT_VERSION: u16 = 1;
+/// The codec of plain float32 values.
+pub const CODEC_FLOAT32: u16 = 0;
+
+/// What stands before the values of an update.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateHeader {
+    /// The assignment that it answers.
+    pub assignment_id: AssignmentId,
+    /// The digest of the schema that the client trained.
+    pub schema_digest: [u8; 32],
+    /// The model version from which the client started.
+    pub base_version: u64,
+    /// The weight in the mean: examples used, capped by the plan.
+    pub weight: u64,
+    /// What the training measured.
+    pub metrics: UpdateMetrics,
+    /// The number of values that follow.
+    pub element_count: u64,
+}
+
+/// Sums over the examples of a local training; they aggregate exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UpdateMetrics {
+    /// Examples seen, counted once for every time they were used.
+    pub example_count: u64,
+    /// The sum of their losses.
+    pub loss_sum: f64,
+    /// How many were predicted right, before the step that used them.
+    pub correct_count: u64,
+    /// Local steps taken.
+    pub step_count: u64,
+}
+
+/// A header that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The first four bytes are not `FMUP`.
+    #[error("the update does not begin with FMUP")]
+    Magic,
+    /// A format version that this build does not know.
+    #[error("format version {0} is not known")]
+    FormatVersion(u16),
+    /// A codec that this build does not know.
+    #[error("codec {0} is not known")]
+    Codec(u16),
+}
+
+impl UpdateHeader {
+    /// Writes the header.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        put(&MAGIC);
+        put(&FORMAT_VERSION.to_le_bytes());
+        put(&CODEC_FLOAT32.to_le_bytes());
+        put(self.assignment_id.as_bytes());
+        put(&self.schema_digest);
+        put(&self.base_version.to_le_bytes());
+        put(&self.weight.to_le_bytes());
+        put(&self.metrics.example_count.to_le_bytes());
+        put(&self.metrics.loss_sum.to_le_bytes());
+        put(&self.metrics.correct_count.to_le_bytes());
+        put(&self.metrics.step_count.to_le_bytes());
+        put(&self.element_count.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header. Whether its numbers are allowed is the coordinator's to decide.
+    ///
+    /// # Errors
+    /// [`HeaderError`] if it is not the header of a format and codec that this build knows.
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
+        let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        if bytes[..4] != MAGIC {
+            return Err(HeaderError::Magic);
+        }
+        if u16_at(4) != FORMAT_VERSION {
+            return Err(HeaderError::FormatVersion(u16_at(4)));
+        }
+        if u16_at(6) != CODEC_FLOAT32 {
+            return Err(HeaderError::Codec(u16_at(6)));
+        }
+        let u64_at = |at: usize| u64::from_le_bytes(array_at(bytes, at));
+        Ok(Self {
+            assignment_id: AssignmentId::from_bytes(array_at(bytes, 8)),
+            schema_digest: array_at(bytes, 24),
+            base_version: u64_at(56),
+            weight: u64_at(64),
+            metrics: UpdateMetrics {
+                example_count: u64_at(72),
+                loss_sum: f64::from_le_bytes(array_at(bytes, 80)),
+                correct_count: u64_at(88),
+                step_count: u64_at(96),
+            },
+            element_count: u64_at(104),
+        })
+    }
+}
+
+/// Returns the bytes of a whole update with `element_count` values, or `None` on overflow.
+pub fn update_bytes(element_count: u64) -> Option<u64> {
+    element_count.checked_mul(4)?.checked_add(HEADER_BYTES as u64)
+}
+
+fn array_at<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("the range has N bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_header_survives_its_bytes(
+            id: [u8; 16], schema: [u8; 32], numbers: [u64; 6], loss_sum in -1e300f64..1e300,
+        ) {
+            let header = UpdateHeader {
+                assignment_id: AssignmentId::from_bytes(id),
+                schema_digest: schema,
+                base_version: numbers[0],
+                weight: numbers[1],
+                metrics: UpdateMetrics {
+                    example_count: numbers[2],
+                    loss_sum,
+                    correct_count: numbers[3],
+                    step_count: numbers[4],
+                },
+                element_count: numbers[5],
+            };
+            prop_assert_eq!(UpdateHeader::decode(&header.encode()), Ok(header));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes: [u8; HEADER_BYTES]) {
+            let _ = UpdateHeader::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn lengths_that_overflow_are_none() {
+        assert_eq!(update_bytes(10), Some(152));
+        assert_eq!(update_bytes(1 << 62), None);
+    }
+}
