@@ -1,1 +1,48 @@
-fn main() {}
+//! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask bench`.
+//!
+//! # How to add another
+//! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
+
+mod bench;
+mod clock;
+mod install;
+mod openapi;
+mod stage;
+mod test;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Folkmoot's own commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Installs what the tests need, then formats, lints, builds and tests everything
+    Test(test::Arguments),
+    /// Writes server/api/openapi.json from the code, or checks that it is up to date
+    Openapi(openapi::Arguments),
+    /// Builds with optimisation and runs one benchmark
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Openapi(arguments) => openapi::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

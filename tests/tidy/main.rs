@@ -1,0 +1,49 @@
+//! The style as a test.
+//!
+//! `cargo test -p folkmoot-tidy` reads every file of the repository and fails on what can be
+//! checked by a machine: the direction of dependencies, impure code in pure packages, words that
+//! the glossary rejects, files and functions that grow, unfinished work, and what lies at the root.
+//!
+//! # How to add another rule
+//! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that
+//! shows it failing on a made-up repository; then add one line to `rules!` below.
+
+mod finding;
+mod manifest;
+mod repository;
+mod rules;
+mod rust_source;
+
+use finding::Finding;
+use repository::Repository;
+
+/// Declares one test for each rule, run over the real repository.
+macro_rules! rules {
+    ($($rule:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $rule() {
+                report(stringify!($rule), &rules::$rule::check(&Repository::open()));
+            }
+        )+
+    };
+}
+
+rules!(
+    banned_words,
+    crate_readme,
+    dependency_direction,
+    kernel_twins,
+    provenance,
+    purity,
+    registries,
+    root_folder,
+    size_ratchet,
+    unfinished,
+);
+
+/// Fails the running test if there are findings, and prints them all at once.
+fn report(rule: &str, findings: &[Finding]) {
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    assert!(findings.is_empty(), "{rule}: {} finding(s)\n  {}\n", lines.len(), lines.join("\n  "));
+}

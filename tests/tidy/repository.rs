@@ -1,0 +1,148 @@
+//! The files of the repository, as every rule sees them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Folders that hold no source; git knows them too, but a source archive has no git.
+const SKIPPED_FOLDERS: [&str; 6] = [".git", "target", "node_modules", "folkmoot-data", "demo-output", "pkg"];
+
+/// A larger text is data and not source; no rule reads it.
+const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// One file: its path from the root with forward slashes, and its text if it has one.
+#[derive(Debug, Clone)]
+pub struct File {
+    pub path: String,
+    /// `None` for a binary or very large file.
+    pub text: Option<String>,
+}
+
+impl File {
+    /// Returns the text, empty for a binary file.
+    pub fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// Tells whether the file's extension is one of `extensions`.
+    pub fn has_extension(&self, extensions: &[&str]) -> bool {
+        self.path.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
+    }
+
+    /// Returns the last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+/// Every file that is, or is about to be, part of the repository.
+#[derive(Debug)]
+pub struct Repository {
+    pub root: PathBuf,
+    pub files: Vec<File>,
+}
+
+impl Repository {
+    /// Reads the repository that this package belongs to.
+    ///
+    /// Asks git for the list, so that ignored build output is left out; walks the folders where
+    /// there is no git.
+    pub fn open() -> Self {
+        let root = root();
+        let mut paths = list_with_git(&root).unwrap_or_else(|| walk(&root));
+        paths.sort();
+        paths.dedup();
+        assert!(paths.len() > 10, "tidy found only {} files under {}", paths.len(), root.display());
+        let files = paths.into_iter().filter_map(|path| read(&root, path)).collect();
+        Self { root, files }
+    }
+
+    /// Makes a repository that exists only in a test.
+    pub fn from_texts(texts: &[(&str, &str)]) -> Self {
+        let files = texts
+            .iter()
+            .map(|(path, text)| File { path: (*path).to_owned(), text: Some((*text).to_owned()) })
+            .collect();
+        Self { root: PathBuf::from("/does-not-exist"), files }
+    }
+
+    /// Returns the Rust sources.
+    pub fn rust_files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.has_extension(&["rs"]))
+    }
+
+    /// Returns one file by its exact path.
+    pub fn file(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path == path)
+    }
+}
+
+/// Returns the root of the checkout that is being tested.
+///
+/// Asked when the test runs, not when it is compiled: two checkouts that share a target folder share
+/// this program too, and `env!` would lead both into the one that compiled it.
+fn root() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package).join("../..")
+}
+
+fn list_with_git(root: &Path) -> Option<Vec<String>> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .ok()?;
+    let listed = String::from_utf8(output.stdout).ok()?;
+    let paths: Vec<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    // An archive unpacked inside someone else's repository is ignored or unknown there.
+    (output.status.success() && paths.iter().any(|path| path == "Cargo.toml")).then_some(paths)
+}
+
+fn walk(root: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_folder && !SKIPPED_FOLDERS.contains(&name.as_str()) {
+                folders.push(entry.path());
+            } else if !is_folder {
+                paths.extend(relative(root, &entry.path()));
+            }
+        }
+    }
+    paths
+}
+
+fn relative(root: &Path, path: &Path) -> Option<String> {
+    Some(path.strip_prefix(root).ok()?.to_string_lossy().replace('\\', "/"))
+}
+
+/// Reads one file; `None` if it is gone (git lists a file that was deleted but not committed).
+fn read(root: &Path, path: String) -> Option<File> {
+    let full = root.join(&path);
+    let metadata = fs::symlink_metadata(&full).ok().filter(fs::Metadata::is_file)?;
+    let text = if metadata.len() > TEXT_BYTES_MAX { None } else { fs::read_to_string(&full).ok() };
+    Some(File { path, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walking_finds_what_git_finds() {
+        let root = root();
+        let walked = walk(&root);
+        assert!(walked.contains(&"Cargo.toml".to_owned()));
+        assert!(walked.contains(&"tests/tidy/repository.rs".to_owned()));
+        assert!(!walked.iter().any(|path| path.starts_with(".git/") || path.starts_with("target/")));
+    }
+
+    #[test]
+    fn extension_and_name_come_from_the_last_part() {
+        let file = File { path: "a.b/c.rs".to_owned(), text: None };
+        assert!(file.has_extension(&["rs"]) && file.name() == "c.rs" && file.text().is_empty());
+    }
+}

@@ -1,0 +1,12 @@
+//! The rules, one file each. All have one shape: `check(&Repository) -> Vec<Finding>`.
+
+pub mod banned_words;
+pub mod crate_readme;
+pub mod dependency_direction;
+pub mod kernel_twins;
+pub mod provenance;
+pub mod purity;
+pub mod registries;
+pub mod root_folder;
+pub mod size_ratchet;
+pub mod unfinished;

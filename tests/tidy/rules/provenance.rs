@@ -1,0 +1,47 @@
+//! The repository stands alone: no path in it leads to the machine it was written on.
+
+use crate::finding::Finding;
+use crate::repository::{File, Repository};
+
+/// Fragments of absolute or escaping paths, in parts so that this file does not find itself.
+const FORBIDDEN: [&[&str]; 2] = [&["/wo", "rk/"], &["../sha", "red"]];
+
+/// Finds forbidden paths in every text of the repository.
+pub fn check(repository: &Repository) -> Vec<Finding> {
+    repository.files.iter().flat_map(check_file).collect()
+}
+
+fn check_file(file: &File) -> Vec<Finding> {
+    let forbidden = FORBIDDEN.map(|parts| parts.concat());
+    let mut findings = Vec::new();
+    for (index, line) in file.text().lines().enumerate() {
+        for path in forbidden.iter().filter(|path| line.contains(path.as_str())) {
+            findings.push(Finding::at(
+                &file.path,
+                index + 1,
+                format!("`{path}` means nothing on another machine"),
+            ));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_paths_are_found() {
+        for parts in FORBIDDEN {
+            let text = format!("first\nsee {}notes.md", parts.concat());
+            let findings = check(&Repository::from_texts(&[("docs/a.md", &text)]));
+            assert_eq!(findings.first().map(|finding| finding.line), Some(2));
+        }
+    }
+
+    #[test]
+    fn ordinary_paths_pass() {
+        let text = "network/, shader/shared/reduce.wgsl, /var/lib/folkmoot";
+        assert_eq!(check(&Repository::from_texts(&[("docs/a.md", text)])), []);
+    }
+}

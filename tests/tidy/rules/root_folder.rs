@@ -1,0 +1,66 @@
+//! The list of folders at the root is the first diagram; it does not grow by accident.
+
+use crate::finding::Finding;
+use crate::repository::Repository;
+use std::collections::BTreeMap;
+
+/// The rooms, and the folders of tools.
+const FOLDERS: [&str; 11] = [
+    "server",
+    "client-sdk",
+    "mobile-bindings",
+    "wasm",
+    "tests",
+    "examples",
+    "docs",
+    ".cargo",
+    ".ci",
+    ".config",
+    ".github",
+];
+
+/// The files; a file with a dot in front is a tool's and may be there too.
+const FILES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Files without which the repository is incomplete.
+const REQUIRED: [&str; 4] = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Finds what does not belong at the root, and what is missing there.
+pub fn check(repository: &Repository) -> Vec<Finding> {
+    let paths = repository.files.iter().map(|file| file.path.as_str());
+    // One finding for a folder, however much is in it.
+    let tops: BTreeMap<&str, bool> =
+        paths.map(|path| path.split_once('/').map_or((path, false), |(folder, _)| (folder, true))).collect();
+    let strangers = tops.iter().filter(|(name, is_folder)| !belongs(name, **is_folder));
+    let missing = REQUIRED.iter().filter(|name| !tops.contains_key(*name));
+    strangers
+        .map(|(name, _)| Finding::on(name, "does not belong at the root: find its room"))
+        .chain(missing.map(|name| Finding::on(name, "is missing")))
+        .collect()
+}
+
+fn belongs(name: &str, is_folder: bool) -> bool {
+    if is_folder { FOLDERS.contains(&name) } else { FILES.contains(&name) || name.starts_with('.') }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_and_gaps_are_found() {
+        let files = [
+            "Cargo.toml",
+            "Cargo.lock",
+            "LICENSE-MIT",
+            ".gitignore",
+            "server/a",
+            "utils/a",
+            "utils/b",
+            "CHANGES.md",
+        ];
+        let findings = check(&Repository::from_texts(&files.map(|path| (path, ""))));
+        let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["CHANGES.md", "utils", "LICENSE-APACHE"]);
+    }
+}

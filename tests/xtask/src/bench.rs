@@ -1,0 +1,61 @@
+//! `cargo xtask bench <name>`: one benchmark, built as a release is.
+
+use crate::workspace::{Failure, cargo, root, run as run_command};
+use clap::Args;
+use std::path::Path;
+
+const PACKAGE: &str = "folkmoot-bench";
+const FOLDER: &str = "tests/bench";
+
+/// Which benchmark.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Name of the benchmark
+    name: String,
+    /// What the benchmark itself takes, such as `--json`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Builds and runs the benchmark.
+///
+/// # Errors
+/// Returns how the benchmark ended, or that there are none.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    require_package(&root())?;
+    run_command(cargo(&["run", "--release", "-p", PACKAGE, "--", &arguments.name]).args(&arguments.arguments))
+}
+
+fn require_package(root: &Path) -> Result<(), Failure> {
+    let is_there = root.join(FOLDER).join("Cargo.toml").is_file();
+    is_there.then_some(()).ok_or_else(|| {
+        Failure(format!(
+            "there are no benchmarks here: the package {PACKAGE} belongs in {FOLDER} and is not there"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn everything_after_the_name_belongs_to_the_benchmark() {
+        let line = Line::parse_from(["bench", "round", "--clients", "10", "--json"]);
+        assert_eq!(line.arguments.name, "round");
+        assert_eq!(line.arguments.arguments, ["--clients", "10", "--json"]);
+    }
+
+    #[test]
+    fn a_missing_package_is_named() {
+        let failure = require_package(Path::new("/does-not-exist")).unwrap_err();
+        assert!(failure.0.contains("folkmoot-bench"));
+    }
+}

@@ -1,0 +1,176 @@
+//! The first stage: installs what the tests need and is missing, and says so before it does.
+
+use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
+use std::io::{IsTerminal, stdin};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Something outside cargo's reach.
+struct Requirement {
+    /// The package of Debian and Ubuntu.
+    apt_package: &'static str,
+    /// What it is, and how to get it where there is no apt.
+    advice: &'static str,
+    /// Whether the tests can do without: they then skip what needs it, loudly.
+    optional: bool,
+    is_present: fn() -> bool,
+}
+
+const REQUIREMENTS: [Requirement; 3] = [
+    Requirement {
+        apt_package: "gcc",
+        advice: "a C compiler: Xcode's command line tools, `dnf install gcc`, `pacman -S gcc`",
+        optional: false,
+        is_present: has_c_compiler,
+    },
+    Requirement {
+        apt_package: "pkg-config",
+        advice: "pkg-config: `brew install pkgconf`, `dnf install pkgconf`, `pacman -S pkgconf`",
+        optional: true,
+        is_present: has_pkg_config,
+    },
+    Requirement {
+        apt_package: "postgresql",
+        advice: "PostgreSQL's initdb and pg_ctl: `brew install postgresql`, `dnf install postgresql-server`, \
+                 `pacman -S postgresql`",
+        optional: true,
+        is_present: has_postgres,
+    },
+];
+
+/// Installs what is missing.
+///
+/// # Errors
+/// Returns what is missing and how to get it, where it cannot be installed from here.
+pub fn run() -> Result<(), Failure> {
+    install_rust_components()?;
+    let missing: Vec<&Requirement> =
+        REQUIREMENTS.iter().filter(|requirement| !(requirement.is_present)()).collect();
+    if missing.is_empty() {
+        println!("xtask: install: nothing is missing");
+        return Ok(());
+    }
+    match apt_get() {
+        Some(apt_get) => install_with_apt(&apt_get, &missing),
+        None => name_missing(&missing),
+    }
+}
+
+fn install_rust_components() -> Result<(), Failure> {
+    if succeeds(&mut cargo(&["fmt", "--version"])) && succeeds(&mut cargo(&["clippy", "--version"])) {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["component", "add", "rustfmt", "clippy"]);
+    announce(&rustup);
+    run_command(&mut rustup)
+}
+
+/// Returns how apt-get is called from here; `None` if there is none or it may not be used.
+fn apt_get() -> Option<Vec<&'static str>> {
+    if !in_path("apt-get") {
+        return None;
+    }
+    let with_sudo = vec!["sudo", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    let as_root = vec!["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    match is_root() {
+        true => Some(as_root),
+        // A person can type the password; a machine cannot.
+        false
+            if in_path("sudo")
+                && (stdin().is_terminal() || succeeds(Command::new("sudo").args(["-n", "true"]))) =>
+        {
+            Some(with_sudo)
+        }
+        false => None,
+    }
+}
+
+fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Failure> {
+    let packages = missing.iter().map(|requirement| requirement.apt_package);
+    let mut update = Command::new(apt_get[0]);
+    update.args(&apt_get[1..]).arg("update");
+    let mut install = Command::new(apt_get[0]);
+    install.args(&apt_get[1..]).args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    for command in [&mut update, &mut install] {
+        announce(command);
+        run_command(command)?;
+    }
+    name_missing(
+        &missing.iter().copied().filter(|requirement| !(requirement.is_present)()).collect::<Vec<_>>(),
+    )
+}
+
+/// Names what is missing. A build server must have all of it; a person may do without the optional.
+fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
+    let is_build_server = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+    let mut indispensable = Vec::new();
+    for requirement in missing {
+        if requirement.optional && !is_build_server {
+            println!("xtask: install: MISSING, tests that need it will be skipped: {}", requirement.advice);
+        } else {
+            indispensable.push(requirement.advice);
+        }
+    }
+    if indispensable.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure(format!("missing: {}", indispensable.join("; "))))
+    }
+}
+
+fn announce(command: &Command) {
+    println!("xtask: install: {}", spelled(command));
+}
+
+fn has_c_compiler() -> bool {
+    env::var_os("CC").is_some() || ["cc", "gcc", "clang"].iter().any(|name| in_path(name))
+}
+
+fn has_pkg_config() -> bool {
+    in_path("pkg-config") || in_path("pkgconf")
+}
+
+fn has_postgres() -> bool {
+    let has_both = |folder: &Path| ["initdb", "pg_ctl"].iter().all(|name| folder.join(name).is_file());
+    path_folders().iter().chain(&postgres_folders()).any(|folder| has_both(folder))
+}
+
+/// Debian keeps the server's programs out of the path, one folder for each version.
+fn postgres_folders() -> Vec<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin")).collect()
+}
+
+fn path_folders() -> Vec<PathBuf> {
+    env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+fn in_path(program: &str) -> bool {
+    path_folders().iter().any(|folder| folder.join(program).is_file())
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_in_the_path_by_their_whole_name() {
+        assert!(in_path("cargo"));
+        assert!(!in_path("no-such-program"));
+    }
+
+    #[test]
+    fn the_indispensable_is_always_an_error() {
+        let requirement =
+            Requirement { apt_package: "a", advice: "get a", optional: false, is_present: || false };
+        assert_eq!(name_missing(&[&requirement]).unwrap_err().0, "missing: get a");
+        assert!(name_missing(&[]).is_ok());
+    }
+}

@@ -1,0 +1,92 @@
+//! The stages of `cargo xtask test`, in their order.
+//!
+//! All of them use the profile `dev`, and all that compile name the whole workspace and all its
+//! targets: the set of features is then one and the same, and nothing is compiled twice. (Clippy
+//! keeps its own results beside: it checks, and makes no code.)
+
+use crate::install;
+use crate::workspace::{Failure, cargo, run, spelled};
+use clap::ValueEnum;
+use std::process::Command;
+
+/// Tells the tests to leave out what takes minutes.
+pub const QUICK_VARIABLE: &str = "FOLKMOOT_TEST_QUICK";
+
+/// One step, that succeeds or ends the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stage {
+    /// Installs what the tests need and is missing
+    Install,
+    /// Checks the format
+    Fmt,
+    /// Lints; a warning is an error
+    Clippy,
+    /// Builds everything, also the `folkmoot` program that end-to-end tests start and kill
+    Build,
+    /// Runs every test
+    Test,
+}
+
+impl Stage {
+    /// Returns the name used for `--only` and in the summary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Fmt => "fmt",
+            Self::Clippy => "clippy",
+            Self::Build => "build",
+            Self::Test => "test",
+        }
+    }
+
+    /// Runs the stage to its end.
+    ///
+    /// # Errors
+    /// Returns why the stage did not succeed.
+    pub fn run(self, quick: bool) -> Result<(), Failure> {
+        match self.command(quick) {
+            None => install::run(),
+            Some(mut command) => {
+                println!("xtask: {}: {}", self.name(), spelled(&command));
+                run(&mut command)
+            }
+        }
+    }
+
+    /// Returns the call of cargo that the stage consists of; `None` for the installation.
+    fn command(self, quick: bool) -> Option<Command> {
+        let mut command = match self {
+            Self::Install => return None,
+            Self::Fmt => cargo(&["fmt", "--all", "--check"]),
+            Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+            // `-p folkmoot-server` would build with fewer features than the tests, and so twice.
+            Self::Build => cargo(&["build", "--workspace", "--all-targets"]),
+            Self::Test => cargo(&["test", "--workspace", "--no-fail-fast"]),
+        };
+        if quick {
+            command.env(QUICK_VARIABLE, "1");
+        }
+        Some(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_the_command_line_takes() {
+        for stage in Stage::value_variants() {
+            assert_eq!(Stage::from_str(stage.name(), false), Ok(*stage));
+        }
+    }
+
+    #[test]
+    fn quick_reaches_the_tests() {
+        let is_quick = |quick| {
+            let command = Stage::Test.command(quick).expect("testing is a call of cargo");
+            command.get_envs().any(|(name, value)| name == QUICK_VARIABLE && value.is_some())
+        };
+        assert!(is_quick(true) && !is_quick(false));
+    }
+}
