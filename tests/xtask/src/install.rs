@@ -8,8 +8,8 @@ use std::{env, fs};
 
 /// Something outside cargo's reach.
 struct Requirement {
-    /// The package of Debian and Ubuntu.
-    apt_package: &'static str,
+    /// The packages of Debian and Ubuntu.
+    apt_packages: &'static [&'static str],
     /// What it is, and how to get it where there is no apt.
     advice: &'static str,
     /// Whether the tests can do without: they then skip what needs it, loudly.
@@ -19,19 +19,20 @@ struct Requirement {
 
 const REQUIREMENTS: [Requirement; 3] = [
     Requirement {
-        apt_package: "gcc",
+        // gcc only recommends the headers, and links nothing without them.
+        apt_packages: &["gcc", "libc6-dev"],
         advice: "a C compiler: Xcode's command line tools, `dnf install gcc`, `pacman -S gcc`",
         optional: false,
         is_present: has_c_compiler,
     },
     Requirement {
-        apt_package: "pkg-config",
+        apt_packages: &["pkg-config"],
         advice: "pkg-config: `brew install pkgconf`, `dnf install pkgconf`, `pacman -S pkgconf`",
         optional: true,
         is_present: has_pkg_config,
     },
     Requirement {
-        apt_package: "postgresql",
+        apt_packages: &["postgresql"],
         advice: "PostgreSQL's initdb and pg_ctl: `brew install postgresql`, `dnf install postgresql-server`, \
                  `pacman -S postgresql`",
         optional: true,
@@ -88,7 +89,7 @@ fn apt_get() -> Option<Vec<&'static str>> {
 }
 
 fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Failure> {
-    let packages = missing.iter().map(|requirement| requirement.apt_package);
+    let packages = missing.iter().flat_map(|requirement| requirement.apt_packages);
     let mut update = Command::new(apt_get[0]);
     update.args(&apt_get[1..]).arg("update");
     let mut install = Command::new(apt_get[0]);
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn the_indispensable_is_always_an_error() {
         let requirement =
-            Requirement { apt_package: "a", advice: "get a", optional: false, is_present: || false };
+            Requirement { apt_packages: &["a"], advice: "get a", optional: false, is_present: || false };
         assert_eq!(name_missing(&[&requirement]).unwrap_err().0, "missing: get a");
         assert!(name_missing(&[]).is_ok());
     }
