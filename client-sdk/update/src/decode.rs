@@ -1,0 +1,168 @@
+use folkmoot_protocol::update::{HEADER_BYTES, HeaderError, UpdateHeader};
+
+/// A part of an update, in the order of its bytes.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// The header, once.
+    Header(&'a UpdateHeader),
+    /// A run of values.
+    Values {
+        /// The index of the first one in the whole update.
+        first: u64,
+        /// Their bytes: little-endian float32, a multiple of 4.
+        bytes: &'a [u8],
+    },
+}
+
+/// Why bytes are no update. `E` is what the visitor refuses.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum DecodeError<E> {
+    /// The header cannot be read.
+    #[error(transparent)]
+    Header(HeaderError),
+    /// There are more bytes than the header's element count allows.
+    #[error("the update is longer than its header says")]
+    TooLong,
+    /// The visitor refused a piece.
+    #[error("{0}")]
+    Refused(E),
+}
+
+/// Reads an update as its bytes arrive, in pieces of any size, with memory for one header and one value.
+#[derive(Debug, Default)]
+pub struct UpdateDecoder {
+    header_bytes: Vec<u8>,
+    header: Option<UpdateHeader>,
+    split_value: Vec<u8>,
+    elements: u64,
+}
+
+impl UpdateDecoder {
+    /// Makes a decoder that stands at the first byte.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the header, once it has arrived.
+    pub fn header(&self) -> Option<&UpdateHeader> {
+        self.header.as_ref()
+    }
+
+    /// Says whether every value that the header announced has arrived.
+    pub fn is_complete(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.element_count == self.elements)
+    }
+
+    /// Takes the next bytes and shows their pieces to `visit`.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes that are no update or that `visit` refuses. The decoder is of no use then.
+    pub fn push<E>(
+        &mut self,
+        mut bytes: &[u8],
+        visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), DecodeError<E>> {
+        if self.header.is_none() {
+            let missing = HEADER_BYTES - self.header_bytes.len();
+            let (head, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.header_bytes.extend_from_slice(head);
+            bytes = rest;
+            let Ok(header) = <&[u8; HEADER_BYTES]>::try_from(self.header_bytes.as_slice()) else { return Ok(()) };
+            let header = UpdateHeader::decode(header).map_err(DecodeError::Header)?;
+            visit(Piece::Header(&header)).map_err(DecodeError::Refused)?;
+            self.header = Some(header);
+        }
+        if !self.split_value.is_empty() {
+            let missing = 4 - self.split_value.len();
+            let (head, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.split_value.extend_from_slice(head);
+            bytes = rest;
+            if self.split_value.len() < 4 {
+                return Ok(());
+            }
+            let value = std::mem::take(&mut self.split_value);
+            self.values(&value, visit)?;
+        }
+        let (whole, rest) = bytes.split_at(bytes.len() / 4 * 4);
+        self.split_value.extend_from_slice(rest);
+        if whole.is_empty() { self.room_for(rest.len()) } else { self.values(whole, visit) }
+    }
+
+    fn values<E>(
+        &mut self,
+        bytes: &[u8],
+        visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), DecodeError<E>> {
+        self.room_for(bytes.len())?;
+        visit(Piece::Values { first: self.elements, bytes }).map_err(DecodeError::Refused)?;
+        self.elements += bytes.len() as u64 / 4;
+        Ok(())
+    }
+
+    fn room_for<E>(&self, byte_count: usize) -> Result<(), DecodeError<E>> {
+        let announced = self.header.as_ref().map_or(0, |header| header.element_count);
+        let arriving = (byte_count as u64).div_ceil(4);
+        if arriving > announced - self.elements { Err(DecodeError::TooLong) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use folkmoot_protocol::{AssignmentId, update::UpdateMetrics};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::encode_update;
+
+    fn header() -> UpdateHeader {
+        UpdateHeader {
+            assignment_id: AssignmentId::from_random_bytes([3; 16]),
+            schema_digest: [5; 32],
+            base_version: 7,
+            weight: 11,
+            metrics: UpdateMetrics { example_count: 11, loss_sum: 1.5, correct_count: 4, step_count: 2 },
+            element_count: 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_update_survives_any_cut(values in prop::collection::vec(-1e3f32..1e3, 0..200), cuts in prop::collection::vec(1usize..300, 1..40)) {
+            let bytes = encode_update(&header(), &values);
+            let mut decoder = UpdateDecoder::new();
+            let mut seen = Vec::new();
+            let mut rest = bytes.as_slice();
+            for cut in cuts.iter().cycle() {
+                let (head, tail) = rest.split_at((*cut).min(rest.len()));
+                decoder.push(head, &mut |piece| -> Result<(), Infallible> {
+                    if let Piece::Values { first, bytes } = piece {
+                        assert_eq!(first, seen.len() as u64);
+                        seen.extend(bytes.chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())));
+                    }
+                    Ok(())
+                }).unwrap();
+                rest = tail;
+                if rest.is_empty() { break }
+            }
+            prop_assert!(decoder.is_complete());
+            prop_assert_eq!(seen, values);
+            let one_more = decoder.push(&[0], &mut |_| Ok::<(), Infallible>(()));
+            prop_assert_eq!(one_more, Err(DecodeError::TooLong));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = UpdateDecoder::new().push(&bytes, &mut |_| Ok::<(), Infallible>(()));
+        }
+    }
+
+    #[test]
+    fn a_length_that_lies_is_refused_at_the_first_surplus_byte() {
+        let mut bytes = encode_update(&header(), &[1.0, 2.0]);
+        bytes[104..112].copy_from_slice(&1u64.to_le_bytes());
+        let refused = UpdateDecoder::new().push(&bytes, &mut |_| Ok::<(), Infallible>(()));
+        assert_eq!(refused, Err(DecodeError::TooLong));
+    }
+}

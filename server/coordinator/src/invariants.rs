@@ -1,0 +1,79 @@
+//! What must hold, by name. Production asserts these before it writes; the simulation checks them after
+//! every step.
+
+use crate::{
+    round::{Phase, Round},
+    scheduling::ReportCounts,
+};
+
+/// An invariant that does not hold: a bug of ours, never of a client's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the invariant `{name}` is broken: {detail}")]
+pub struct BrokenInvariantError {
+    /// The invariant.
+    pub name: &'static str,
+    /// What was found.
+    pub detail: String,
+}
+
+fn holds(name: &'static str, is_so: bool, detail: impl FnOnce() -> String) -> Result<(), BrokenInvariantError> {
+    if is_so { Ok(()) } else { Err(BrokenInvariantError { name, detail: detail() }) }
+}
+
+/// A committed version is the successor of the version on which its round is based.
+pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
+    let Phase::Committed { version, .. } = round.phase else { return Ok(()) };
+    let is_so = round.base_version.checked_add(1) == Some(version);
+    holds("versions_have_no_gap", is_so, || format!("version {version} from {}", round.base_version))
+}
+
+/// No round combines more updates than it drew clients, nor none.
+pub fn a_commit_combines_its_cohort(round: &Round) -> Result<(), BrokenInvariantError> {
+    let (Phase::Aggregating { cohort, accepted, .. } | Phase::Committed { cohort, accepted, .. }) = round.phase else {
+        return Ok(());
+    };
+    let is_so = (1..=cohort).contains(&accepted);
+    holds("a_commit_combines_its_cohort", is_so, || format!("{accepted} updates of {cohort} clients"))
+}
+
+/// Every assignment of a round that reports is accepted, outstanding or dropped.
+pub fn every_assignment_is_counted_once(round: &Round, counts: ReportCounts) -> Result<(), BrokenInvariantError> {
+    let Phase::Reporting { cohort, .. } = round.phase else { return Ok(()) };
+    let counted = counts.accepted + counts.outstanding + counts.dropped;
+    holds("every_assignment_is_counted_once", counted == cohort, || format!("{counts:?} of a cohort of {cohort}"))
+}
+
+/// The aggregate combines exactly the updates that were accepted.
+pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<(), BrokenInvariantError> {
+    let Phase::Aggregating { accepted, .. } = round.phase else { return Ok(()) };
+    holds("the_aggregate_is_of_the_accepted", combined == accepted, || format!("{combined} of {accepted} accepted"))
+}
+
+/// The invariants that a round alone shows.
+pub fn check_round(round: &Round) -> Result<(), BrokenInvariantError> {
+    versions_have_no_gap(round)?;
+    a_commit_combines_its_cohort(round)
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::{RoundId, TaskId, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_broken_round_is_named() {
+        let mut round = Round {
+            id: RoundId::from_random_bytes([1; 16]),
+            task_id: TaskId::from_random_bytes([2; 16]),
+            number: 1,
+            base_version: 4,
+            phase: Phase::Committed { at: Timestamp(0), cohort: 3, accepted: 2, version: 5 },
+        };
+        assert_eq!(check_round(&round), Ok(()));
+        round.phase = Phase::Committed { at: Timestamp(0), cohort: 3, accepted: 2, version: 6 };
+        assert_eq!(check_round(&round).unwrap_err().name, "versions_have_no_gap");
+        round.phase = Phase::Aggregating { since: Timestamp(0), cohort: 3, accepted: 4 };
+        assert_eq!(check_round(&round).unwrap_err().name, "a_commit_combines_its_cohort");
+    }
+}

@@ -1,0 +1,174 @@
+use folkmoot_protocol::{Codec, LocalOptimizer, PopulationName, Protection, TrainingPlan, ValueGrid};
+use serde::{Deserialize, Serialize};
+
+use super::{Eligibility, Fault, SelectionChoice, StopConditions};
+use crate::{aggregation::AggregatorChoice, finalizer::FinalizerChoice, scheduling::SchedulingChoice};
+
+/// Bytes of a task's name, at most.
+pub const TASK_NAME_BYTES_MAX: usize = 128;
+
+/// What a task is: the composition of independent parts, each one choice of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskDescription {
+    /// A name for humans.
+    pub name: String,
+    /// Whose clients train it.
+    pub population: PopulationName,
+    /// What a client computes.
+    pub plan: TrainingPlan,
+    /// Which clients may take part.
+    #[serde(default)]
+    pub eligibility: Eligibility,
+    /// Which of the eligible do.
+    #[serde(default)]
+    pub selection: SelectionChoice,
+    /// When clients start and versions are committed.
+    pub scheduling: SchedulingChoice,
+    /// How updates travel.
+    #[serde(default)]
+    pub codec: Codec,
+    /// Who may see an update.
+    #[serde(default)]
+    pub protection: Protection,
+    /// The grid on which updates are summed.
+    #[serde(default)]
+    pub grid: ValueGrid,
+    /// How updates are combined.
+    #[serde(default)]
+    pub aggregator: AggregatorChoice,
+    /// How the aggregate changes the model.
+    #[serde(default)]
+    pub finalizer: FinalizerChoice,
+    /// When it is over.
+    pub stop: StopConditions,
+}
+
+impl TaskDescription {
+    /// Lists everything that is wrong with the description, or nothing.
+    pub fn validate(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.name.trim().is_empty() || self.name.len() > TASK_NAME_BYTES_MAX {
+            let remedy = format!("give it 1 to {TASK_NAME_BYTES_MAX} bytes");
+            faults.push(Fault::new("name", "the name is empty or too long", remedy));
+        }
+        self.validate_plan(&mut faults);
+        self.scheduling.validate(&mut faults);
+        self.finalizer.validate(&mut faults);
+        self.validate_grid(&mut faults);
+        if self.stop.rounds == 0 {
+            faults.push(Fault::new("stop.rounds", "a task of no rounds does nothing", "ask for at least 1"));
+        }
+        faults
+    }
+
+    fn validate_plan(&self, faults: &mut Vec<Fault>) {
+        let plan = &self.plan;
+        let mut above_zero = |field: &str, value: u32| {
+            if value == 0 {
+                faults.push(Fault::new(field, "it is 0", "ask for at least 1"));
+            }
+        };
+        above_zero("plan.epochs", plan.epochs);
+        above_zero("plan.batch_size", plan.batch_size);
+        above_zero("plan.steps_max", plan.steps_max.unwrap_or(1));
+        let mut within = |field: &str, value: f32, is_right: bool, range: &str| {
+            if !value.is_finite() || !is_right {
+                faults.push(Fault::new(field, format!("it is {value}"), format!("it must be {range}")));
+            }
+        };
+        let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = plan.optimizer;
+        within("plan.optimizer.sgd.learning_rate", learning_rate, learning_rate > 0.0, "above 0");
+        within("plan.optimizer.sgd.momentum", momentum, (0.0..1.0).contains(&momentum), "at least 0 and below 1");
+        within("plan.optimizer.sgd.weight_decay", weight_decay, weight_decay >= 0.0, "at least 0");
+        within("plan.proximal_term", plan.proximal_term, plan.proximal_term >= 0.0, "at least 0");
+    }
+
+    /// Refuses a grid on which a cohort's sum could overflow, or a single value could not be exact.
+    fn validate_grid(&self, faults: &mut Vec<Fault>) {
+        let grid = &self.grid;
+        if !(grid.value_max.is_finite() && grid.value_max > 0.0) {
+            faults.push(Fault::new("grid.value_max", format!("it is {}", grid.value_max), "it must be above 0"));
+            return;
+        }
+        if grid.weight_max == 0 || grid.weight_max > 1 << 29 {
+            faults.push(Fault::new("grid.weight_max", "it is 0 or above 2^29", "10000 suits most tasks"));
+            return;
+        }
+        let bits = f64::from(grid.value_max).log2() + (grid.weight_max as f64).log2() + f64::from(grid.fraction_bits);
+        if bits > 50.0 {
+            let message = format!("a weighted value would need {bits:.1} bits of the 50 that are exact");
+            let remedy = format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
+            faults.push(Fault::new("grid.fraction_bits", message, remedy));
+        }
+        let cohort_bits = (self.scheduling.cohort_max().max(1) as f64).log2();
+        if bits + cohort_bits > 62.0 {
+            let message = format!("the sum over a cohort could need {:.1} bits of 62", bits + cohort_bits);
+            faults.push(Fault::new("scheduling.report_goal", message, "lower it, grid.weight_max or grid.fraction_bits"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn description() -> TaskDescription {
+        serde_json::from_value(serde_json::json!({
+            "name": "digits",
+            "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1,
+                "batch_size": 16,
+            },
+            "scheduling": { "kind": "synchronous", "report_goal": 8 },
+            "stop": { "rounds": 30 },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_short_description_is_enough() {
+        assert_eq!(description().validate(), []);
+    }
+
+    #[test]
+    fn every_fault_is_listed_at_once() {
+        let mut bad = description();
+        bad.name = " ".into();
+        bad.plan.batch_size = 0;
+        bad.plan.optimizer = LocalOptimizer::Sgd { learning_rate: f32::NAN, momentum: 1.0, weight_decay: -1.0 };
+        bad.stop.rounds = 0;
+        let fields: Vec<String> = bad.validate().into_iter().map(|fault| fault.field).collect();
+        assert_eq!(
+            fields,
+            [
+                "name",
+                "plan.batch_size",
+                "plan.optimizer.sgd.learning_rate",
+                "plan.optimizer.sgd.momentum",
+                "plan.optimizer.sgd.weight_decay",
+                "stop.rounds"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cohort_that_could_overflow_is_refused() {
+        let mut bad = description();
+        bad.grid = ValueGrid { fraction_bits: 40, ..ValueGrid::default() };
+        let faults = bad.validate();
+        assert_eq!(faults[0].field, "grid.fraction_bits");
+        assert_eq!(faults[0].remedy, "lower it to 32");
+        let mut large = description();
+        large.grid = ValueGrid { fraction_bits: 32, ..ValueGrid::default() };
+        assert_eq!(large.validate(), []);
+        large.scheduling = serde_json::from_value(
+            serde_json::json!({ "kind": "synchronous", "report_goal": 9000, "over_selection_factor": 1.3 }),
+        )
+        .unwrap();
+        assert_eq!(large.validate()[0].field, "scheduling.report_goal");
+    }
+}

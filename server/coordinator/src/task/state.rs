@@ -1,0 +1,104 @@
+use serde::{Deserialize, Serialize};
+
+use super::StopReason;
+
+/// A task's state: `Draft → Active ⇄ Paused → Completed | Cancelled`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TaskState {
+    /// Described, not yet started.
+    Draft,
+    /// Rounds run.
+    Active,
+    /// No round is opened; the open one is abandoned.
+    Paused,
+    /// A stop condition was met.
+    Completed {
+        /// Which.
+        reason: StopReason,
+    },
+    /// An operator ended it.
+    Cancelled,
+}
+
+/// What may happen to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskInput {
+    /// An operator starts it.
+    Activate,
+    /// An operator holds it.
+    Pause,
+    /// An operator lets it go on.
+    Resume,
+    /// An operator ends it.
+    Cancel,
+    /// A stop condition was met.
+    Complete(StopReason),
+}
+
+/// A transition that a task's state does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a task that is {from} cannot {verb}")]
+pub struct InvalidTaskTransitionError {
+    from: &'static str,
+    verb: &'static str,
+}
+
+impl TaskState {
+    /// Returns the state's name, as the API, the database and the console show it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TaskState::Draft => "draft",
+            TaskState::Active => "active",
+            TaskState::Paused => "paused",
+            TaskState::Completed { .. } => "completed",
+            TaskState::Cancelled => "cancelled",
+        }
+    }
+
+    /// Says whether nothing can happen to the task any more.
+    pub fn is_final(&self) -> bool {
+        matches!(self, TaskState::Completed { .. } | TaskState::Cancelled)
+    }
+
+    /// Moves to the next state. Asking for the state that a task is in already changes nothing.
+    ///
+    /// # Errors
+    /// [`InvalidTaskTransitionError`] for a transition that does not exist.
+    pub fn step(self, input: TaskInput) -> Result<TaskState, InvalidTaskTransitionError> {
+        use TaskState::{Active, Cancelled, Completed, Draft, Paused};
+        let refused = |verb| Err(InvalidTaskTransitionError { from: self.name(), verb });
+        match (self, input) {
+            (Draft | Active, TaskInput::Activate) => Ok(Active),
+            (_, TaskInput::Activate) => refused("be activated"),
+            (Active | Paused, TaskInput::Pause) => Ok(Paused),
+            (_, TaskInput::Pause) => refused("be paused"),
+            (Paused | Active, TaskInput::Resume) => Ok(Active),
+            (_, TaskInput::Resume) => refused("be resumed"),
+            (Completed { .. }, TaskInput::Cancel) => refused("be cancelled"),
+            (_, TaskInput::Cancel) => Ok(Cancelled),
+            (Active | Paused, TaskInput::Complete(reason)) => Ok(Completed { reason }),
+            (_, TaskInput::Complete(_)) => refused("be completed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_goes_its_way_and_no_other() {
+        let active = TaskState::Draft.step(TaskInput::Activate).unwrap();
+        let paused = active.step(TaskInput::Pause).unwrap();
+        assert_eq!(paused.step(TaskInput::Resume), Ok(TaskState::Active));
+        let completed = active.step(TaskInput::Complete(StopReason::Rounds)).unwrap();
+        for input in [TaskInput::Activate, TaskInput::Pause, TaskInput::Resume, TaskInput::Cancel] {
+            assert!(completed.step(input).is_err(), "{input:?}");
+        }
+        assert_eq!(
+            TaskState::Draft.step(TaskInput::Pause).unwrap_err().to_string(),
+            "a task that is draft cannot be paused"
+        );
+    }
+}
