@@ -1,1 +1,25 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod back_off;
+mod effect;
+mod event;
+mod failure;
+mod persisted;
+mod session;
+mod state;
+mod transition;
+mod turn;
+
+pub use back_off::{BACK_OFF_MILLISECONDS_MAX, BACK_OFF_MILLISECONDS_MIN, RETRY_AFTER_MILLISECONDS_MAX};
+pub use effect::{ArtifactKind, Effect, RequestId};
+pub use event::{Answer, Event};
+pub use failure::Failure;
+pub use persisted::{PERSISTED_VERSION, RestoreError};
+pub use session::{InvalidTransitionError, Offer, Session};
+pub use state::{
+    Aborting, AfterAbort, Fetching, PreparedUpdate, Resume, State, StopCause, UploadPhase, Uploading, Work,
+};
+pub use transition::{
+    ABORT_FAILURES_MAX, DIGEST_MISMATCHES_MAX, FETCH_FAILURES_MAX, WAIT_MILLISECONDS_MAX,
+    WAIT_MILLISECONDS_MIN,
+};

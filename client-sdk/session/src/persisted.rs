@@ -1,0 +1,64 @@
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+
+/// The version of the stored form that this build writes and reads.
+pub const PERSISTED_VERSION: u32 = 1;
+
+/// A stored session that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The bytes are not a stored session.
+    #[error("the stored session cannot be read ({0}): set the file aside and start anew")]
+    Malformed(#[from] serde_json::Error),
+    /// It was stored by another version.
+    #[error("the stored session has version {0}, this build reads {PERSISTED_VERSION}: start anew")]
+    UnknownVersion(u32),
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    version: u32,
+    session: &'a Session,
+}
+
+/// Read in two steps: the rest may mean anything while the version is unknown.
+#[derive(Deserialize)]
+struct OpenedEnvelope {
+    version: u32,
+    session: serde_json::Value,
+}
+
+impl Session {
+    /// Writes the session with its version, as JSON.
+    pub fn to_json(&self) -> String {
+        let envelope = Envelope { version: PERSISTED_VERSION, session: self };
+        serde_json::to_string(&envelope).expect("a session has string keys only")
+    }
+
+    /// Reads what [`Session::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`RestoreError`] if it is no session, or of an unknown version; then start a new one.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let envelope: OpenedEnvelope = serde_json::from_slice(bytes)?;
+        if envelope.version != PERSISTED_VERSION {
+            return Err(RestoreError::UnknownVersion(envelope.version));
+        }
+        Ok(serde_json::from_value(envelope.session)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        for bad in ["", "{}", "null", r#"{"version":1,"session":{}}"#] {
+            assert!(matches!(Session::from_json(bad.as_bytes()), Err(RestoreError::Malformed(_))), "{bad}");
+        }
+        let newer = br#"{"version":2,"session":{"anything":[]}}"#;
+        assert!(matches!(Session::from_json(newer), Err(RestoreError::UnknownVersion(2))));
+    }
+}

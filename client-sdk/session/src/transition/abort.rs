@@ -1,0 +1,70 @@
+use folkmoot_protocol::{
+    Disposition,
+    limits::TEXT_BYTES_MAX,
+    messages::{AbortReason, AbortRequest},
+};
+
+use crate::{
+    Effect, Failure, State, StopCause,
+    state::{Aborting, AfterAbort, Resume, Work},
+    turn::Turn,
+};
+
+/// Failures in a row after which an abort is left to the deadline.
+pub const ABORT_FAILURES_MAX: u32 = 4;
+
+/// Gives an assignment up, tells the coordinator, and checks in again.
+pub(super) fn give_up(
+    work: &Work,
+    reason: AbortReason,
+    detail: impl Into<String>,
+    turn: &mut Turn<'_>,
+) -> State {
+    abort(work, reason, detail.into(), AfterAbort::CheckIn, turn)
+}
+
+/// Gives an assignment up and tells the coordinator.
+pub(super) fn abort(
+    work: &Work,
+    reason: AbortReason,
+    mut detail: String,
+    then: AfterAbort,
+    turn: &mut Turn<'_>,
+) -> State {
+    forget(work, turn);
+    detail.truncate(detail.floor_char_boundary(TEXT_BYTES_MAX));
+    let assignment_id = work.assignment.assignment_id;
+    send(Aborting { assignment_id, abort: AbortRequest { reason, detail }, then }, 0, turn)
+}
+
+/// Sends the abort.
+pub(super) fn send(aborting: Aborting, failures: u32, turn: &mut Turn<'_>) -> State {
+    let request_id = turn.next_request();
+    let (assignment_id, abort) = (aborting.assignment_id, aborting.abort.clone());
+    turn.effects.push(Effect::SendAbort { request_id, assignment_id, abort });
+    State::Aborting { request_id, failures, aborting }
+}
+
+pub(super) fn answered(
+    result: Result<(), Failure>,
+    failures: u32,
+    aborting: Aborting,
+    turn: &mut Turn<'_>,
+) -> State {
+    match (result, aborting.then) {
+        (Err(failure), _) if failure.disposition == Disposition::Retry && failures < ABORT_FAILURES_MAX => {
+            turn.back_off(&failure, failures, Resume::Abort(aborting))
+        }
+        // The coordinator learns it from the deadline: what was given up here stays given up.
+        (_, AfterAbort::Stop(cause)) => State::Stopped { cause },
+        (Err(failure), AfterAbort::CheckIn) if failure.disposition == Disposition::GiveUp => {
+            State::Stopped { cause: StopCause::Refused(failure.code) }
+        }
+        (_, AfterAbort::CheckIn) => turn.set_back(None),
+    }
+}
+
+/// Has the host delete what belongs to the assignment.
+pub(super) fn forget(work: &Work, turn: &mut Turn<'_>) {
+    turn.effects.push(Effect::Forget { assignment_id: work.assignment.assignment_id });
+}

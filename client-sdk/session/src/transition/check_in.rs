@@ -1,0 +1,61 @@
+use folkmoot_protocol::{
+    Disposition,
+    messages::{AbortReason, Assignment, CheckInResponse},
+};
+use rand::RngExt;
+
+use super::{abort, fetch};
+use crate::{
+    ArtifactKind, Effect, Failure, State, StopCause,
+    state::{Fetching, Resume, Work},
+    turn::Turn,
+};
+
+/// The shortest wait between check-ins: a coordinator that answers 0 by mistake must not be hammered.
+pub const WAIT_MILLISECONDS_MIN: u64 = 100;
+/// The longest wait between check-ins: a day.
+pub const WAIT_MILLISECONDS_MAX: u64 = 24 * 60 * 60 * 1000;
+
+/// Checks in.
+pub(super) fn check_in(failures: u32, turn: &mut Turn<'_>) -> State {
+    let request_id = turn.next_request();
+    let offer = &turn.memory.offer;
+    let (request, wait_seconds) = (offer.request.clone(), offer.wait_seconds);
+    turn.effects.push(Effect::CheckIn { request_id, request, wait_seconds });
+    State::CheckedIn { request_id, failures }
+}
+
+pub(super) fn answered(
+    result: Result<CheckInResponse, Failure>,
+    failures: u32,
+    turn: &mut Turn<'_>,
+) -> State {
+    match result {
+        Ok(CheckInResponse::Assigned { assignment }) => assigned(assignment, turn),
+        Ok(CheckInResponse::Wait { retry_after_milliseconds_min, retry_after_milliseconds_max }) => {
+            wait(retry_after_milliseconds_min, retry_after_milliseconds_max, turn)
+        }
+        Err(failure) if failure.disposition == Disposition::GiveUp => {
+            State::Stopped { cause: StopCause::Refused(failure.code) }
+        }
+        Err(failure) => turn.back_off(&failure, failures, Resume::CheckIn),
+    }
+}
+
+fn assigned(assignment: Assignment, turn: &mut Turn<'_>) -> State {
+    let deadline = turn.now.plus_milliseconds(assignment.deadline_in_milliseconds);
+    let is_spent = turn.memory.spent.contains(&assignment.assignment_id);
+    let work = Work { assignment, deadline, download_bytes: 0 };
+    if is_spent {
+        let detail = "an update was already made for this assignment and is no longer here";
+        return abort::give_up(&work, AbortReason::StateLost, detail, turn);
+    }
+    fetch::fetch(Fetching { work, kind: ArtifactKind::Plan }, 0, turn)
+}
+
+fn wait(min: u64, max: u64, turn: &mut Turn<'_>) -> State {
+    let min = min.clamp(WAIT_MILLISECONDS_MIN, WAIT_MILLISECONDS_MAX);
+    let max = max.clamp(min, WAIT_MILLISECONDS_MAX);
+    let check_in_at = turn.now.plus_milliseconds(turn.rng.random_range(min..=max));
+    State::Idle { check_in_at }
+}

@@ -1,0 +1,43 @@
+use folkmoot_protocol::messages::AbortReason;
+
+use super::{WAIT_MILLISECONDS_MAX, abort, check_in, fetch, report, train, upload, wake};
+use crate::{
+    ArtifactKind, RETRY_AFTER_MILLISECONDS_MAX, State,
+    state::{Aborting, AfterAbort, Fetching, Resume, UploadPhase, Uploading},
+    turn::Turn,
+};
+
+/// Goes on after the process came back: nothing that was under way is any more.
+pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
+    if let Some(work) = state.work().filter(|work| work.deadline <= turn.now) {
+        return abort::give_up(work, AbortReason::DeadlinePassed, "", turn);
+    }
+    match state {
+        // A clock that was set back must not silence the client.
+        State::Idle { check_in_at } => {
+            let latest = turn.now.plus_milliseconds(WAIT_MILLISECONDS_MAX);
+            wake::woken(State::Idle { check_in_at: check_in_at.min(latest) }, turn)
+        }
+        // Whoever starts wants to go on, even if the last thing was to stop.
+        State::BackingOff { failures, resume: Resume::Abort(aborting), .. }
+        | State::Aborting { failures, aborting, .. } => {
+            abort::send(Aborting { then: AfterAbort::CheckIn, ..aborting }, failures, turn)
+        }
+        State::BackingOff { until, failures, resume } => {
+            let latest = turn.now.plus_milliseconds(RETRY_AFTER_MILLISECONDS_MAX);
+            wake::woken(State::BackingOff { until: until.min(latest), failures, resume }, turn)
+        }
+        State::CheckedIn { failures, .. } => check_in::check_in(failures, turn),
+        // From the first blob on: the cache may have lost what it had.
+        State::Assigned { failures, fetching, .. } => {
+            fetch::fetch(Fetching { kind: ArtifactKind::Plan, ..fetching }, failures, turn)
+        }
+        // What was trained lived in memory; nothing of it has been sent, so it may be trained again.
+        State::Training { work, .. } | State::Preparing { work, .. } => train::train(work, turn),
+        State::Uploading { failures, uploading, .. } => {
+            upload::send(Uploading { phase: UploadPhase::Asking, ..uploading }, failures, turn)
+        }
+        State::Done { assignment_id, report, .. } => report::send(assignment_id, report, turn),
+        State::Stopped { .. } => check_in::check_in(0, turn),
+    }
+}

@@ -1,0 +1,108 @@
+use folkmoot_protocol::{
+    ErrorCode, UpdateDigest,
+    messages::{AbortReason, UploadState, UploadStatus},
+};
+
+use super::{abort, failed, report};
+use crate::{
+    Effect, Failure, State,
+    state::{PreparedUpdate, Resume, UploadPhase, Uploading, Work},
+    turn::Turn,
+};
+
+/// How often an update may arrive damaged before the stored bytes are taken to be damaged.
+pub const DIGEST_MISMATCHES_MAX: u32 = 3;
+
+/// Fixes the one update of this assignment and begins to send it.
+pub(super) fn prepared(
+    work: Work,
+    training_milliseconds: u64,
+    digest: UpdateDigest,
+    length: u64,
+    turn: &mut Turn<'_>,
+) -> State {
+    turn.memory.spend(work.assignment.assignment_id);
+    let uploading = Uploading {
+        work,
+        update: PreparedUpdate { digest, length },
+        phase: UploadPhase::Sending { offset: 0 },
+        training_milliseconds,
+        upload_bytes: 0,
+        digest_mismatches: 0,
+    };
+    send(uploading, 0, turn)
+}
+
+/// Sends the request of the phase.
+pub(super) fn send(mut uploading: Uploading, failures: u32, turn: &mut Turn<'_>) -> State {
+    let request_id = turn.next_request();
+    let assignment_id = uploading.work.assignment.assignment_id;
+    let PreparedUpdate { digest, length } = uploading.update;
+    turn.effects.push(match uploading.phase {
+        UploadPhase::Asking => Effect::QueryUpload { request_id, assignment_id },
+        UploadPhase::Sending { offset } => {
+            let rest = length.saturating_sub(offset);
+            uploading.upload_bytes = uploading.upload_bytes.saturating_add(rest);
+            Effect::Upload { request_id, assignment_id, offset, length, digest }
+        }
+    });
+    State::Uploading { request_id, failures, uploading }
+}
+
+pub(super) fn answered(
+    result: Result<UploadStatus, Failure>,
+    failures: u32,
+    uploading: Uploading,
+    turn: &mut Turn<'_>,
+) -> State {
+    match result {
+        Ok(UploadStatus { state: UploadState::Accepted, .. }) => report::accepted(uploading, turn),
+        Ok(UploadStatus { received_bytes, .. }) => partial(received_bytes, failures, uploading, turn),
+        Err(failure) => refused(&failure, failures, uploading, turn),
+    }
+}
+
+/// Goes on from where the coordinator is: at once if that is progress, after a back-off otherwise.
+fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &mut Turn<'_>) -> State {
+    if received_bytes > uploading.update.length {
+        let detail = "the coordinator has more bytes than this update";
+        return abort::give_up(&uploading.work, AbortReason::StateLost, detail, turn);
+    }
+    let is_progress = match uploading.phase {
+        UploadPhase::Asking => true,
+        UploadPhase::Sending { offset } => received_bytes > offset,
+    };
+    uploading.phase = UploadPhase::Sending { offset: received_bytes };
+    if is_progress {
+        return send(uploading, failures, turn);
+    }
+    turn.back_off(&Failure::network(), failures, Resume::Upload(uploading))
+}
+
+fn refused(failure: &Failure, failures: u32, mut uploading: Uploading, turn: &mut Turn<'_>) -> State {
+    match failure.code {
+        // Another update than this one was begun: it was made before this client lost its state.
+        Some(ErrorCode::UpdateConflict) => {
+            let detail = "another update was begun for this assignment";
+            return abort::give_up(&uploading.work, AbortReason::StateLost, detail, turn);
+        }
+        Some(ErrorCode::UpdateDigestMismatch) => {
+            uploading.digest_mismatches = uploading.digest_mismatches.saturating_add(1);
+            if uploading.digest_mismatches >= DIGEST_MISMATCHES_MAX {
+                let detail = "the stored update is damaged";
+                return abort::give_up(&uploading.work, AbortReason::StateLost, detail, turn);
+            }
+        }
+        Some(ErrorCode::UploadOffsetMismatch) if failures == 0 => {
+            if let Some(offset) = failure.received_bytes.filter(|&bytes| bytes <= uploading.update.length) {
+                uploading.phase = UploadPhase::Sending { offset };
+                return send(uploading, 1, turn);
+            }
+        }
+        _ => {}
+    }
+    // How much has arrived is the coordinator's to say.
+    uploading.phase = UploadPhase::Asking;
+    let work = uploading.work.clone();
+    failed(failure, failures, &work, Resume::Upload(uploading), turn)
+}

@@ -1,0 +1,28 @@
+use folkmoot_protocol::messages::AbortReason;
+
+use super::{abort, check_in, fetch, stop, upload};
+use crate::{State, state::Resume, turn::Turn};
+
+/// Does what has become due: the deadline first.
+pub(super) fn woken(state: State, turn: &mut Turn<'_>) -> State {
+    if let Some(work) = state.work().filter(|work| work.deadline <= turn.now) {
+        stop::cancel(&state, turn);
+        return abort::give_up(work, AbortReason::DeadlinePassed, "", turn);
+    }
+    match state {
+        State::Idle { check_in_at } if check_in_at <= turn.now => check_in::check_in(0, turn),
+        State::BackingOff { until, failures, resume } if until <= turn.now => {
+            send_again(resume, failures, turn)
+        }
+        _ => state,
+    }
+}
+
+fn send_again(resume: Resume, failures: u32, turn: &mut Turn<'_>) -> State {
+    match resume {
+        Resume::CheckIn => check_in::check_in(failures, turn),
+        Resume::Fetch(fetching) => fetch::fetch(fetching, failures, turn),
+        Resume::Upload(uploading) => upload::send(uploading, failures, turn),
+        Resume::Abort(aborting) => abort::send(aborting, failures, turn),
+    }
+}

@@ -1,0 +1,37 @@
+//! What the tests of the session share: messages, and a step that checks what must always hold.
+
+use folkmoot_protocol::{AssignmentId, BlobDigest, RoundId, TaskId, Timestamp, messages::*};
+use folkmoot_session::{Effect, Event, Offer, Session};
+use rand_chacha::ChaCha8Rng;
+
+pub fn offer() -> Offer {
+    let request =
+        CheckInRequest { sdk_version: "0.1.0".into(), example_count: 10, attributes: Default::default() };
+    Offer { request, wait_seconds: 30 }
+}
+
+pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
+    let artifact = |name: &[u8]| Artifact { digest: BlobDigest::of(name), bytes: name.len() as u64 };
+    Assignment {
+        assignment_id: AssignmentId::from_random_bytes([number; 16]),
+        task_id: TaskId::from_random_bytes([1; 16]),
+        round_id: RoundId::from_random_bytes([number; 16]),
+        round_number: number.into(),
+        base_version: 1,
+        plan: artifact(b"plan"),
+        model: artifact(b"model"),
+        weights: artifact(b"weights"),
+        deadline: Timestamp(deadline_in_milliseconds),
+        deadline_in_milliseconds,
+    }
+}
+
+/// Steps the session and its stored twin: both must do the same.
+pub fn step(session: Session, event: Event, now: Timestamp, rng: &mut ChaCha8Rng) -> (Session, Vec<Effect>) {
+    let twin = Session::from_json(session.to_json().as_bytes()).expect("what was written can be read");
+    assert_eq!(twin, session);
+    let twin_result = twin.step(event.clone(), now, &mut rng.clone());
+    let result = session.step(event, now, rng);
+    assert_eq!(result, twin_result);
+    result.expect("the event is possible")
+}
