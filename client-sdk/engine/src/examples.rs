@@ -1,0 +1,215 @@
+//! Local examples: features and labels, in memory.
+
+use std::sync::Arc;
+
+/// What the model should say about each example.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Labels {
+    /// The number of the right class, for each example.
+    Classes(Vec<u32>),
+    /// Target values, row-major, and how many there are for each example.
+    Targets(Vec<f32>, usize),
+}
+
+impl Labels {
+    /// The number of examples, or `None` if the targets do not divide into whole rows.
+    fn rows(&self) -> Option<usize> {
+        match self {
+            Self::Classes(classes) => Some(classes.len()),
+            Self::Targets(targets, width) if *width > 0 && targets.len().is_multiple_of(*width) => {
+                Some(targets.len() / width)
+            }
+            Self::Targets(..) => None,
+        }
+    }
+}
+
+/// Features and labels of the same examples. Cloning is cheap: copies share their content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Examples(Arc<Content>);
+
+#[derive(Debug, PartialEq)]
+struct Content {
+    features: Vec<f32>,
+    feature_shape: Vec<usize>,
+    labels: Labels,
+    rows: usize,
+}
+
+/// Why features and labels do not make a data set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExamplesError {
+    /// A dimension of the features is 0, or their product overflows.
+    #[error("the feature shape {shape:?} has no elements or too many")]
+    InvalidShape {
+        /// The shape that was given.
+        shape: Vec<usize>,
+    },
+    /// The targets do not divide into rows of the width that was given.
+    #[error("{elements} targets are not whole rows of {width}")]
+    InvalidTargets {
+        /// The number of targets.
+        elements: usize,
+        /// The targets for each example.
+        width: usize,
+    },
+    /// There are not as many features as the labels ask for.
+    #[error("{rows} labels need {expected} feature values, {found} were given")]
+    WrongLength {
+        /// The number of labels.
+        rows: usize,
+        /// Labels times features of one example.
+        expected: usize,
+        /// The feature values given.
+        found: usize,
+    },
+    /// A feature or a target is NaN or infinite.
+    #[error("a value of example {row} is NaN or infinite")]
+    NotFinite {
+        /// The example, counted from 0.
+        row: usize,
+    },
+    /// An index is not that of an example.
+    #[error("there is no example {index}, the data set has {rows}")]
+    NoSuchExample {
+        /// The index that was asked for.
+        index: usize,
+        /// The number of examples.
+        rows: usize,
+    },
+}
+
+impl Examples {
+    /// Puts row-major features together with their labels.
+    ///
+    /// `feature_shape` is that of one example. Whether shape and labels fit a model is checked by
+    /// [`crate::Trainer::new`] and [`crate::evaluate`].
+    ///
+    /// # Errors
+    /// Returns an [`ExamplesError`] if the lengths do not fit or a value is not finite.
+    pub fn new(features: Vec<f32>, feature_shape: Vec<usize>, labels: Labels) -> Result<Self, ExamplesError> {
+        let width = feature_shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        let Some(width) = width.filter(|width| *width > 0) else {
+            return Err(ExamplesError::InvalidShape { shape: feature_shape });
+        };
+        let rows = labels.rows().ok_or_else(|| invalid_targets(&labels))?;
+        let expected = rows.saturating_mul(width);
+        if features.len() != expected {
+            return Err(ExamplesError::WrongLength { rows, expected, found: features.len() });
+        }
+        expect_finite(&features, width)?;
+        if let Labels::Targets(targets, width) = &labels {
+            expect_finite(targets, *width)?;
+        }
+        Ok(Self(Arc::new(Content { features, feature_shape, labels, rows })))
+    }
+
+    /// The number of examples.
+    pub fn len(&self) -> usize {
+        self.0.rows
+    }
+
+    /// Whether there is no example.
+    pub fn is_empty(&self) -> bool {
+        self.0.rows == 0
+    }
+
+    /// The features of all examples, row-major.
+    pub fn features(&self) -> &[f32] {
+        &self.0.features
+    }
+
+    /// The dimensions of one example's features.
+    pub fn feature_shape(&self) -> &[usize] {
+        &self.0.feature_shape
+    }
+
+    /// The labels of all examples.
+    pub fn labels(&self) -> &Labels {
+        &self.0.labels
+    }
+
+    /// The examples with these indices, in this order; an index may repeat.
+    ///
+    /// # Errors
+    /// Returns [`ExamplesError::NoSuchExample`] for an index behind the end.
+    pub fn subset(&self, indices: &[usize]) -> Result<Self, ExamplesError> {
+        let rows = self.len();
+        if let Some(index) = indices.iter().copied().find(|index| *index >= rows) {
+            return Err(ExamplesError::NoSuchExample { index, rows });
+        }
+        Ok(Self(Arc::new(Content {
+            features: self.gather_features(indices),
+            feature_shape: self.0.feature_shape.clone(),
+            labels: self.gather_labels(indices),
+            rows: indices.len(),
+        })))
+    }
+
+    /// The features of the chosen examples, all of which must exist.
+    pub(crate) fn gather_features(&self, indices: &[usize]) -> Vec<f32> {
+        gather(&self.0.features, self.0.feature_shape.iter().product(), indices)
+    }
+
+    /// The labels of the chosen examples, all of which must exist.
+    pub(crate) fn gather_labels(&self, indices: &[usize]) -> Labels {
+        match &self.0.labels {
+            Labels::Classes(classes) => Labels::Classes(gather(classes, 1, indices)),
+            Labels::Targets(targets, width) => Labels::Targets(gather(targets, *width, indices), *width),
+        }
+    }
+}
+
+fn gather<E: Copy>(elements: &[E], width: usize, rows: &[usize]) -> Vec<E> {
+    let mut gathered = Vec::with_capacity(rows.len() * width);
+    for row in rows {
+        gathered.extend_from_slice(&elements[row * width..(row + 1) * width]);
+    }
+    gathered
+}
+
+fn expect_finite(values: &[f32], width: usize) -> Result<(), ExamplesError> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(ExamplesError::NotFinite { row: index / width }),
+        None => Ok(()),
+    }
+}
+
+fn invalid_targets(labels: &Labels) -> ExamplesError {
+    match labels {
+        Labels::Targets(targets, width) => {
+            ExamplesError::InvalidTargets { elements: targets.len(), width: *width }
+        }
+        Labels::Classes(_) => unreachable!("class numbers are always whole rows"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subset_keeps_rows_together() {
+        let examples =
+            Examples::new(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![2], Labels::Classes(vec![7, 8, 9]))
+                .unwrap();
+        let subset = examples.subset(&[2, 0]).unwrap();
+        assert_eq!(subset.features(), [5.0, 6.0, 1.0, 2.0]);
+        assert_eq!(subset.labels(), &Labels::Classes(vec![9, 7]));
+        assert_eq!(examples.subset(&[3]), Err(ExamplesError::NoSuchExample { index: 3, rows: 3 }));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let classes = || Labels::Classes(vec![0, 1]);
+        let error = Examples::new(vec![1.0; 3], vec![2], classes()).unwrap_err();
+        assert_eq!(error, ExamplesError::WrongLength { rows: 2, expected: 4, found: 3 });
+        let error = Examples::new(vec![1.0, 2.0, 3.0, f32::NAN], vec![2], classes()).unwrap_err();
+        assert_eq!(error, ExamplesError::NotFinite { row: 1 });
+        let error = Examples::new(vec![], vec![usize::MAX, 2], classes()).unwrap_err();
+        assert!(matches!(error, ExamplesError::InvalidShape { .. }));
+        let error = Examples::new(vec![1.0], vec![1], Labels::Targets(vec![1.0], 0)).unwrap_err();
+        assert!(matches!(error, ExamplesError::InvalidTargets { .. }));
+    }
+}

@@ -1,0 +1,101 @@
+//! The model that a plan trains: an imported graph, its parameters and the bytes that it came from.
+
+use std::sync::Arc;
+
+use prost::bytes::Bytes;
+
+use crate::graph::{Graph, ValueId};
+use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits};
+
+/// Name and shape of one trainable tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterSpec {
+    /// The name of the initializer.
+    pub name: String,
+    /// The dimensions, outermost first; none for a scalar.
+    pub shape: Vec<usize>,
+}
+
+impl ParameterSpec {
+    /// The number of elements: the product of the dimensions.
+    pub fn element_count(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// A model read from ONNX. Cloning is cheap: copies share their content.
+///
+/// Trainable are the float initializers that a node reads, in the order of `graph.initializer`; that order is
+/// the schema order of every flat vector of weights. `Constant` nodes are frozen.
+#[derive(Debug, Clone)]
+pub struct Model(Arc<Content>);
+
+#[derive(Debug)]
+struct Content {
+    bytes: Bytes,
+    imported: onnx::Imported,
+    parameter_count: usize,
+}
+
+impl Model {
+    /// Reads ONNX bytes, of which it keeps one copy.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the bytes are not an ONNX model, are over a limit, or use something that
+    /// the engine does not support.
+    pub fn from_onnx(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
+        if bytes.len() > limits.model_bytes_max {
+            return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
+        }
+        let bytes = Bytes::copy_from_slice(bytes);
+        let imported = onnx::import(&bytes, limits)?;
+        let parameter_count = imported.parameters.iter().map(ParameterSpec::element_count).sum();
+        Ok(Self(Arc::new(Content { bytes, imported, parameter_count })))
+    }
+
+    /// The trainable tensors in schema order.
+    pub fn parameters(&self) -> &[ParameterSpec] {
+        &self.0.imported.parameters
+    }
+
+    /// The number of elements of all trainable tensors together.
+    pub fn parameter_count(&self) -> usize {
+        self.0.parameter_count
+    }
+
+    /// The weights in the ONNX file: all trainable tensors, row-major, one after the other in schema order.
+    pub fn initial_weights(&self) -> Vec<f32> {
+        let mut weights = Vec::with_capacity(self.parameter_count());
+        for chunks in &self.0.imported.places {
+            weights.extend(onnx::elements(&self.0.bytes, chunks));
+        }
+        weights
+    }
+
+    /// The dimensions of one example's features, without the batch dimension.
+    pub fn input_shape(&self) -> &[usize] {
+        &self.0.imported.input_shape
+    }
+
+    /// The dimensions of the output for one example, without the batch dimension.
+    pub fn output_shape(&self) -> &[usize] {
+        &self.0.imported.output_shape
+    }
+
+    /// The ONNX file with these weights, given flat in schema order. Nothing else in the file changes.
+    ///
+    /// # Errors
+    /// Returns an [`ExportError`] if there are too few or too many weights, or one is not finite.
+    pub fn export_onnx(&self, weights: &[f32]) -> Result<Vec<u8>, ExportError> {
+        let places: &[Chunks] = &self.0.imported.places;
+        onnx::with_weights(&self.0.bytes, places, weights)
+    }
+
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.0.imported.graph
+    }
+
+    pub(crate) fn output(&self) -> ValueId {
+        self.0.imported.output
+    }
+}

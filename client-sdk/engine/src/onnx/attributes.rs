@@ -1,0 +1,77 @@
+//! Reads the attributes of a node, and refuses those that its operator is not known to have.
+
+use super::ImportError;
+use super::proto::{AttributeProto, NodeProto, attribute_type};
+
+/// The attributes of one node.
+pub(super) struct Attributes<'a> {
+    node: &'a NodeProto,
+}
+
+impl<'a> Attributes<'a> {
+    /// # Errors
+    /// Returns [`ImportError::UnsupportedUse`] for an attribute that is not among `known`: ignoring it would
+    /// compute something else than the model says.
+    pub(super) fn new(node: &'a NodeProto, known: &[&str]) -> Result<Self, ImportError> {
+        match node.attribute.iter().find(|attribute| !known.contains(&attribute.name.as_str())) {
+            Some(unknown) => Err(unsupported_use(
+                node,
+                &format!("has the attribute {}, which is not supported", unknown.name),
+            )),
+            None => Ok(Self { node }),
+        }
+    }
+
+    /// A finite number, or `default` if the attribute is absent.
+    pub(super) fn float(&self, name: &str, default: f32) -> Result<f32, ImportError> {
+        match self.typed(name, attribute_type::FLOAT)? {
+            Some(attribute) if !attribute.f.is_finite() => {
+                Err(unsupported_use(self.node, &format!("has a {name} that is not finite")))
+            }
+            Some(attribute) => Ok(attribute.f),
+            None => Ok(default),
+        }
+    }
+
+    /// An integer, or `default` if the attribute is absent.
+    pub(super) fn integer(&self, name: &str, default: i64) -> Result<i64, ImportError> {
+        Ok(self.typed(name, attribute_type::INT)?.map_or(default, |attribute| attribute.i))
+    }
+
+    /// A flag, which ONNX writes as 0 or 1; `false` if the attribute is absent.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, ImportError> {
+        Ok(self.integer(name, 0)? != 0)
+    }
+
+    fn typed(&self, name: &str, expected: i32) -> Result<Option<&'a AttributeProto>, ImportError> {
+        match self.node.attribute.iter().find(|attribute| attribute.name == name) {
+            // Files of the first versions leave the type out.
+            Some(attribute) if attribute.r#type != expected && attribute.r#type != 0 => {
+                Err(unsupported_use(self.node, &format!("has the attribute {name} with another type")))
+            }
+            found => Ok(found),
+        }
+    }
+}
+
+/// The node's name for messages: its own, or else that of its first output.
+pub(super) fn node_name(node: &NodeProto) -> String {
+    if !node.name.is_empty() {
+        return node.name.clone();
+    }
+    node.output.first().map_or_else(|| "(unnamed)".to_owned(), |output| format!("of {output}"))
+}
+
+/// The operator, with its domain if it is not ONNX's own.
+pub(super) fn operator_name(node: &NodeProto) -> String {
+    if node.domain.is_empty() { node.op_type.clone() } else { format!("{}.{}", node.domain, node.op_type) }
+}
+
+/// An [`ImportError::UnsupportedUse`] at this node.
+pub(super) fn unsupported_use(node: &NodeProto, reason: &str) -> ImportError {
+    ImportError::UnsupportedUse {
+        node: node_name(node),
+        operator: operator_name(node),
+        reason: reason.to_owned(),
+    }
+}

@@ -1,0 +1,148 @@
+//! The part of ONNX's protobuf schema that the engine reads and writes, written by hand.
+//!
+//! Field numbers are those of `onnx.proto3`. A field that is not listed is skipped when a model is read; a
+//! model is never written back from these types, see [`super::export`].
+
+use prost::bytes::Bytes;
+
+/// `TensorProto.DataType.FLOAT`.
+pub(super) const FLOAT: i32 = 1;
+/// `TensorProto.DataType.INT64`.
+pub(super) const INT64: i32 = 7;
+/// `TensorProto.DataLocation.EXTERNAL`.
+pub(super) const EXTERNAL: i32 = 1;
+
+/// `AttributeProto.AttributeType`.
+pub(super) mod attribute_type {
+    pub(crate) const FLOAT: i32 = 1;
+    pub(crate) const INT: i32 = 2;
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ModelProto {
+    #[prost(int64, tag = "1")]
+    pub(super) ir_version: i64,
+    #[prost(string, tag = "2")]
+    pub(super) producer_name: String,
+    #[prost(message, optional, tag = "7")]
+    pub(super) graph: Option<GraphProto>,
+    #[prost(message, repeated, tag = "8")]
+    pub(super) opset_import: Vec<OperatorSetIdProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct OperatorSetIdProto {
+    #[prost(string, tag = "1")]
+    pub(super) domain: String,
+    #[prost(int64, tag = "2")]
+    pub(super) version: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct GraphProto {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) node: Vec<NodeProto>,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) initializer: Vec<TensorProto>,
+    #[prost(message, repeated, tag = "11")]
+    pub(super) input: Vec<ValueInfoProto>,
+    #[prost(message, repeated, tag = "12")]
+    pub(super) output: Vec<ValueInfoProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct NodeProto {
+    #[prost(string, repeated, tag = "1")]
+    pub(super) input: Vec<String>,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) output: Vec<String>,
+    #[prost(string, tag = "3")]
+    pub(super) name: String,
+    #[prost(string, tag = "4")]
+    pub(super) op_type: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) attribute: Vec<AttributeProto>,
+    #[prost(string, tag = "7")]
+    pub(super) domain: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct AttributeProto {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(float, tag = "2")]
+    pub(super) f: f32,
+    #[prost(int64, tag = "3")]
+    pub(super) i: i64,
+    #[prost(message, optional, tag = "5")]
+    pub(super) t: Option<TensorProto>,
+    #[prost(float, repeated, tag = "7")]
+    pub(super) floats: Vec<f32>,
+    #[prost(int64, repeated, tag = "8")]
+    pub(super) ints: Vec<i64>,
+    #[prost(int32, tag = "20")]
+    pub(super) r#type: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TensorProto {
+    #[prost(int64, repeated, tag = "1")]
+    pub(super) dims: Vec<i64>,
+    #[prost(int32, tag = "2")]
+    pub(super) data_type: i32,
+    #[prost(float, repeated, tag = "4")]
+    pub(super) float_data: Vec<f32>,
+    #[prost(int64, repeated, tag = "7")]
+    pub(super) int64_data: Vec<i64>,
+    #[prost(string, tag = "8")]
+    pub(super) name: String,
+    /// Little-endian elements. Shares the model's buffer when it is read.
+    #[prost(bytes = "bytes", tag = "9")]
+    pub(super) raw_data: Bytes,
+    #[prost(int32, tag = "14")]
+    pub(super) data_location: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ValueInfoProto {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(message, optional, tag = "2")]
+    pub(super) r#type: Option<TypeProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TypeProto {
+    #[prost(message, optional, tag = "1")]
+    pub(super) tensor_type: Option<TensorTypeProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TensorTypeProto {
+    #[prost(int32, tag = "1")]
+    pub(super) elem_type: i32,
+    #[prost(message, optional, tag = "2")]
+    pub(super) shape: Option<TensorShapeProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TensorShapeProto {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) dim: Vec<DimensionProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct DimensionProto {
+    #[prost(oneof = "DimensionValue", tags = "1, 2")]
+    pub(super) value: Option<DimensionValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(super) enum DimensionValue {
+    #[prost(int64, tag = "1")]
+    DimValue(i64),
+    #[prost(string, tag = "2")]
+    DimParam(String),
+}

@@ -1,0 +1,124 @@
+//! Protobuf's wire format: where the fields of a message lie, without decoding them.
+
+use std::ops::Range;
+
+use super::ImportError;
+
+/// The longest encoding of a 64-bit varint.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// How a field's content is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Varint,
+    Fixed64,
+    Length,
+    Fixed32,
+}
+
+/// One field of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) number: u64,
+    pub(super) encoding: Encoding,
+    /// Where the content lies in the whole buffer, without tag and length.
+    pub(super) content: Range<usize>,
+}
+
+/// Iterates over the fields of the message that lies in `message` within `bytes`.
+pub(super) fn fields(bytes: &[u8], message: Range<usize>) -> Fields<'_> {
+    Fields { bytes, position: message.start, end: message.end }
+}
+
+/// See [`fields`]. Ends after the first error.
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    end: usize,
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Result<Field, ImportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.position >= self.end {
+            return None;
+        }
+        let field = self.field();
+        self.position = match &field {
+            Ok(field) => field.content.end,
+            Err(_) => self.end,
+        };
+        Some(field)
+    }
+}
+
+impl Fields<'_> {
+    fn field(&mut self) -> Result<Field, ImportError> {
+        let tag = self.varint()?;
+        let (encoding, length) = match tag & 7 {
+            0 => {
+                let start = self.position;
+                self.varint()?;
+                return Ok(Field {
+                    number: tag >> 3,
+                    encoding: Encoding::Varint,
+                    content: start..self.position,
+                });
+            }
+            1 => (Encoding::Fixed64, 8),
+            2 => (Encoding::Length, self.varint()?),
+            5 => (Encoding::Fixed32, 4),
+            other => return Err(self.malformed(&format!("wire type {other}"))),
+        };
+        let end = usize::try_from(length).ok().and_then(|length| self.position.checked_add(length));
+        match end {
+            Some(end) if end <= self.end => {
+                Ok(Field { number: tag >> 3, encoding, content: self.position..end })
+            }
+            _ => Err(self.malformed("a field ends behind its message")),
+        }
+    }
+
+    fn varint(&mut self) -> Result<u64, ImportError> {
+        let mut value = 0u64;
+        for index in 0..VARINT_BYTES_MAX {
+            let Some(byte) = self.bytes[..self.end].get(self.position) else {
+                return Err(self.malformed("the message is cut off"));
+            };
+            self.position += 1;
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(self.malformed("a varint does not end"))
+    }
+
+    fn malformed(&self, reason: &str) -> ImportError {
+        ImportError::Malformed { reason: format!("{reason} at byte {}", self.position) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_nested_content() {
+        // Field 7, length 3, holding field 1 = varint 300.
+        let bytes = [0x3a, 3, 0x08, 0xac, 0x02];
+        let outer: Vec<_> = fields(&bytes, 0..5).collect::<Result<_, _>>().unwrap();
+        assert_eq!(outer, [Field { number: 7, encoding: Encoding::Length, content: 2..5 }]);
+        let inner: Vec<_> = fields(&bytes, 2..5).collect::<Result<_, _>>().unwrap();
+        assert_eq!(inner, [Field { number: 1, encoding: Encoding::Varint, content: 3..5 }]);
+    }
+
+    #[test]
+    fn a_cut_off_field_is_an_error_and_ends_the_iteration() {
+        let bytes = [0x3a, 4, 0x08, 0xac, 0x02];
+        let found: Vec<_> = fields(&bytes, 0..5).collect();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].is_err());
+    }
+}

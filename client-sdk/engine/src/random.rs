@@ -1,0 +1,62 @@
+//! Chance as a function of a seed. Own algorithms over ChaCha20, so that no library update changes a run.
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// The order in which an epoch visits `length` examples: a uniform permutation (Fisher and Yates).
+pub(crate) fn permutation(length: usize, seed: u64, epoch: u64) -> Vec<usize> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(epoch);
+    let mut order: Vec<usize> = (0..length).collect();
+    for last in (1..length).rev() {
+        let chosen = below(&mut rng, last as u64 + 1) as usize;
+        order.swap(last, chosen);
+    }
+    order
+}
+
+/// A uniform integer below `bound`, which is at least 1, without bias.
+fn below(rng: &mut ChaCha20Rng, bound: u64) -> u64 {
+    let accepted = u64::MAX - u64::MAX % bound;
+    loop {
+        let drawn = rng.next_u64();
+        if drawn < accepted {
+            return drawn % bound;
+        }
+    }
+}
+
+/// A draw from the normal distribution with mean 0 and deviation 1 (Box and Muller).
+pub(crate) fn standard_normal(rng: &mut ChaCha20Rng) -> f64 {
+    let radius = (-2.0 * uniform(rng).ln()).sqrt();
+    radius * (std::f64::consts::TAU * uniform(rng)).cos()
+}
+
+/// A uniform number above 0, up to 1, with 53 bits.
+fn uniform(rng: &mut ChaCha20Rng) -> f64 {
+    ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_epoch_visits_all_examples_in_its_own_order() {
+        let (first, second) = (permutation(100, 5, 0), permutation(100, 5, 1));
+        assert_ne!(first, second);
+        assert_eq!(first, permutation(100, 5, 0));
+        let mut sorted = second;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn normal_draws_have_mean_0_and_variance_1() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let draws: Vec<f64> = (0..20_000).map(|_| standard_normal(&mut rng)).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|draw| draw * draw).sum::<f64>() / draws.len() as f64;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "mean {mean}, variance {variance}");
+    }
+}

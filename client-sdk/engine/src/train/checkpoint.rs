@@ -1,0 +1,191 @@
+//! A stopped training as bytes. All numbers are little-endian:
+//!
+//! `"FMCP"`, version `u32`, fingerprint `u64`, seed `u64`, example count `u64`, loss sum `f64`,
+//! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of velocities `u64`,
+//! weights `f32`, velocities `f32`, checksum `u64` over everything before it.
+
+use super::{Loss, Optimizer, TrainingPlan};
+use crate::metrics::Metrics;
+
+const MAGIC: &[u8; 4] = b"FMCP";
+const VERSION: u32 = 1;
+const CHECKSUM_BYTES: usize = 8;
+
+/// Why bytes are no checkpoint to go on from. Training must start again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The bytes are cut off, changed, or never were a checkpoint.
+    #[error("the checkpoint is damaged")]
+    Damaged,
+    /// Another version of the engine wrote it.
+    #[error("the checkpoint has version {0}, this engine reads version {VERSION}")]
+    OtherVersion(u32),
+    /// It belongs to another plan, other starting weights or other examples.
+    #[error("the checkpoint belongs to another training")]
+    OtherTraining,
+}
+
+/// The state of a training that its arguments do not give.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Checkpoint {
+    /// See [`fingerprint`].
+    pub(super) fingerprint: u64,
+    pub(super) seed: u64,
+    pub(super) metrics: Metrics,
+    pub(super) loss: f64,
+    pub(super) weights: Vec<f32>,
+    pub(super) velocity: Vec<f32>,
+}
+
+impl Checkpoint {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(96 + 4 * (self.weights.len() + self.velocity.len()));
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        let Metrics { example_count, loss_sum, correct_count, step_count } = self.metrics;
+        let (weights, velocity) = (self.weights.len() as u64, self.velocity.len() as u64);
+        for number in [
+            self.fingerprint,
+            self.seed,
+            example_count,
+            loss_sum.to_bits(),
+            correct_count,
+            step_count,
+            self.loss.to_bits(),
+            weights,
+            velocity,
+        ] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for element in self.weights.iter().chain(&self.velocity) {
+            bytes.extend(element.to_le_bytes());
+        }
+        bytes.extend(hash(HASH_START, &bytes).to_le_bytes());
+        bytes
+    }
+
+    /// # Errors
+    /// Returns a [`CheckpointError`] if the bytes are not a whole checkpoint of this version.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let mut reader = Reader(bytes);
+        if reader.take::<4>()? != *MAGIC {
+            return Err(CheckpointError::Damaged);
+        }
+        let version = u32::from_le_bytes(reader.take()?);
+        if version != VERSION {
+            return Err(CheckpointError::OtherVersion(version));
+        }
+        let content = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(CheckpointError::Damaged)?;
+        if hash(HASH_START, &bytes[..content]).to_le_bytes() != bytes[content..] {
+            return Err(CheckpointError::Damaged);
+        }
+        let (fingerprint, seed) = (reader.number()?, reader.number()?);
+        let metrics = Metrics {
+            example_count: reader.number()?,
+            loss_sum: f64::from_bits(reader.number()?),
+            correct_count: reader.number()?,
+            step_count: reader.number()?,
+        };
+        let loss = f64::from_bits(reader.number()?);
+        let (weight_count, velocity_count) = (reader.number()?, reader.number()?);
+        let weights = reader.floats(weight_count)?;
+        let velocity = reader.floats(velocity_count)?;
+        Ok(Self { fingerprint, seed, metrics, loss, weights, velocity })
+    }
+
+    /// Checks that this is a checkpoint of the training with these arguments.
+    ///
+    /// # Errors
+    /// Returns [`CheckpointError::OtherTraining`] if it is not.
+    pub(super) fn check(
+        &self,
+        fingerprint: u64,
+        weights: usize,
+        velocity: usize,
+    ) -> Result<(), CheckpointError> {
+        let found = (self.fingerprint, self.weights.len(), self.velocity.len());
+        if found == (fingerprint, weights, velocity) { Ok(()) } else { Err(CheckpointError::OtherTraining) }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(CheckpointError::Damaged)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn number(&mut self) -> Result<u64, CheckpointError> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// Reads `count` floats, which must be there before memory is taken for them.
+    fn floats(&mut self, count: u64) -> Result<Vec<f32>, CheckpointError> {
+        let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(4));
+        let (floats, rest) =
+            bytes.and_then(|bytes| self.0.split_at_checked(bytes)).ok_or(CheckpointError::Damaged)?;
+        self.0 = rest;
+        Ok(floats.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect())
+    }
+}
+
+/// Identifies the arguments of a training, to notice a checkpoint of another one. It is no protection
+/// against somebody who makes a false one: checkpoints never leave the device.
+pub(super) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
+    let TrainingPlan { loss, optimizer, epochs, steps_max, batch_size, proximal_term } = plan;
+    let Optimizer::Sgd { learning_rate, momentum, weight_decay } = optimizer;
+    let loss = match loss {
+        Loss::SoftmaxCrossEntropy => 0,
+        Loss::MeanSquaredError => 1,
+    };
+    let numbers = [*epochs, steps_max.unwrap_or(0), *batch_size, loss];
+    let floats = [*learning_rate, *momentum, *weight_decay, *proximal_term];
+    let mut state = hash(HASH_START, &(example_count as u64).to_le_bytes());
+    for number in numbers {
+        state = hash(state, &number.to_le_bytes());
+    }
+    for float in floats.iter().chain(starting_weights) {
+        state = hash(state, &float.to_le_bytes());
+    }
+    state
+}
+
+/// The offset basis of FNV-1a with 64 bits.
+const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Continues an FNV-1a hash.
+fn hash(state: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(state, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint() -> Checkpoint {
+        let metrics = Metrics { example_count: 3, loss_sum: 0.5, correct_count: 2, step_count: 7 };
+        let (weights, velocity) = (vec![1.0, -2.0], vec![0.25]);
+        Checkpoint { fingerprint: 9, seed: 4, metrics, loss: 0.125, weights, velocity }
+    }
+
+    #[test]
+    fn decoding_undoes_encoding() {
+        assert_eq!(Checkpoint::decode(&checkpoint().encode()), Ok(checkpoint()));
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_byte_is_noticed() {
+        let bytes = checkpoint().encode();
+        for length in 0..bytes.len() {
+            assert!(Checkpoint::decode(&bytes[..length]).is_err(), "cut to {length}");
+        }
+        for index in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[index] ^= 1;
+            assert!(Checkpoint::decode(&changed).is_err(), "byte {index} changed");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Local training in steps that can be stopped and resumed.
+
+mod checkpoint;
+mod error;
+mod plan;
+mod schedule;
+mod sgd;
+mod trainer;
+
+pub use checkpoint::CheckpointError;
+pub use error::TrainError;
+pub use plan::{Loss, Optimizer, PlanError, TrainingPlan};
+pub use trainer::{Progress, Trainer, TrainingOutcome};

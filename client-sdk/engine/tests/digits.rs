@@ -1,0 +1,34 @@
+//! Trains the digits example centrally.
+
+mod support;
+
+use folkmoot_engine::{Loss, Trainer, evaluate};
+use support::{digits, model, plan};
+
+#[test]
+fn central_training_reads_digits() {
+    let (training, held_out) = digits();
+    let model = model();
+    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan(15), &training, 1).unwrap();
+    while !trainer.step().unwrap().finished {}
+    let outcome = trainer.finish();
+    let metrics = evaluate(&model, &outcome.weights, &held_out, Loss::SoftmaxCrossEntropy).unwrap();
+    assert_eq!(metrics.example_count, held_out.len() as u64);
+    assert!(metrics.accuracy().unwrap() > 0.95, "accuracy {:?}", metrics.accuracy());
+    assert_eq!(outcome.metrics.example_count, 15 * training.len() as u64);
+}
+
+#[test]
+fn the_schema_is_the_order_of_the_file() {
+    let model = model();
+    let names: Vec<_> = model.parameters().iter().map(|spec| (spec.name.as_str(), &spec.shape[..])).collect();
+    let expected: [(&str, &[usize]); 4] = [
+        ("layer_1.weight", &[64, 64]),
+        ("layer_1.bias", &[64]),
+        ("layer_2.weight", &[10, 64]),
+        ("layer_2.bias", &[10]),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(model.parameter_count(), 64 * 64 + 64 + 640 + 10);
+    assert_eq!((model.input_shape(), model.output_shape()), (&[64][..], &[10][..]));
+}

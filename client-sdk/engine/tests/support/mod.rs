@@ -1,0 +1,30 @@
+//! The digits example as data sets.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use folkmoot_engine::data::{CsvOptions, read_csv};
+use folkmoot_engine::{Examples, ImportLimits, Loss, Model, Optimizer, TrainingPlan};
+
+pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx");
+const CSV: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
+
+pub fn model() -> Model {
+    Model::from_onnx(MODEL, &ImportLimits::default()).unwrap()
+}
+
+/// Training examples and, held out, every fifth.
+pub fn digits() -> (Examples, Examples) {
+    let all = read_csv(CSV, &CsvOptions::default()).unwrap();
+    let (held_out, training): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|index| index % 5 == 0);
+    (all.subset(&training).unwrap(), all.subset(&held_out).unwrap())
+}
+
+pub fn plan(epochs: u32) -> TrainingPlan {
+    TrainingPlan {
+        loss: Loss::SoftmaxCrossEntropy,
+        optimizer: Optimizer::Sgd { learning_rate: 0.1, momentum: 0.9, weight_decay: 1e-4 },
+        epochs,
+        steps_max: None,
+        batch_size: 32,
+        proximal_term: 0.0,
+    }
+}
