@@ -1,5 +1,6 @@
 //! Local examples: features and labels, in memory.
 
+use std::fmt;
 use std::sync::Arc;
 
 /// What the model should say about each example.
@@ -25,10 +26,10 @@ impl Labels {
 }
 
 /// Features and labels of the same examples. Cloning is cheap: copies share their content.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Examples(Arc<Content>);
 
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 struct Content {
     features: Vec<f32>,
     feature_shape: Vec<usize>,
@@ -158,6 +159,17 @@ impl Examples {
             Labels::Classes(classes) => Labels::Classes(gather(classes, 1, indices)),
             Labels::Targets(targets, width) => Labels::Targets(gather(targets, *width, indices), *width),
         }
+    }
+}
+
+/// Says how many examples there are and never what they are: local data does not belong in a log.
+impl fmt::Debug for Examples {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut examples = formatter.debug_struct("Examples");
+        examples
+            .field("len", &self.len())
+            .field("feature_shape", &self.0.feature_shape)
+            .finish_non_exhaustive()
     }
 }
 

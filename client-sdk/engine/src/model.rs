@@ -1,5 +1,6 @@
 //! The model that a plan trains: an imported graph, its parameters and the bytes that it came from.
 
+use std::fmt;
 use std::sync::Arc;
 
 use prost::bytes::Bytes;
@@ -27,10 +28,9 @@ impl ParameterSpec {
 ///
 /// Trainable are the float initializers that a node reads, in the order of `graph.initializer`; that order is
 /// the schema order of every flat vector of weights. `Constant` nodes are frozen.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Model(Arc<Content>);
 
-#[derive(Debug)]
 struct Content {
     bytes: Bytes,
     imported: onnx::Imported,
@@ -97,5 +97,12 @@ impl Model {
 
     pub(crate) fn output(&self) -> ValueId {
         self.0.imported.output
+    }
+}
+
+/// Lists the parameters, not the weights: they may be hundreds of megabytes.
+impl fmt::Debug for Model {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Model").field("parameters", &self.parameters()).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,8 @@ const SEED: u64 = 11;
 fn small() -> (Model, Examples, TrainingPlan) {
     let (training, _) = digits();
     let indices: Vec<usize> = (0..100).collect();
-    (model(), training.subset(&indices).unwrap(), TrainingPlan { proximal_term: 0.01, ..plan(3) })
+    let examples = training.subset(&indices).expect("the indices are those of rows");
+    (model(), examples, TrainingPlan { proximal_term: 0.01, ..plan(3) })
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -18,8 +19,9 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 fn uninterrupted(model: &Model, examples: &Examples, plan: &TrainingPlan, seed: u64) -> TrainingOutcome {
-    let mut trainer = Trainer::new(model, &model.initial_weights(), plan.clone(), examples, seed).unwrap();
-    while !trainer.step().unwrap().finished {}
+    let trainer = Trainer::new(model, &model.initial_weights(), plan.clone(), examples, seed);
+    let mut trainer = trainer.expect("plan and examples fit");
+    while !trainer.step().expect("this training does not diverge").finished {}
     trainer.finish()
 }
 

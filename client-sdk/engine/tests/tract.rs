@@ -36,3 +36,10 @@ fn predictions_have_a_row_for_each_example() {
     assert!(matches!(inference.predict(&[0.5; 8], 3), Err(InferenceError::WrongLength { expected: 9, .. })));
     assert!(matches!(InferenceModel::from_onnx(b"no model"), Err(InferenceError::Load(_))));
 }
+
+#[test]
+fn a_model_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<InferenceModel>();
+    is_shared::<InferenceError>();
+}

@@ -10,7 +10,7 @@ use support::{digits, model, plan};
 
 /// `output = input * weights` with one weight.
 fn line() -> Model {
-    Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default()).unwrap()
+    Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default()).expect("built models import")
 }
 
 fn line_plan(momentum: f32, weight_decay: f32, proximal_term: f32) -> TrainingPlan {
@@ -25,7 +25,7 @@ fn line_plan(momentum: f32, weight_decay: f32, proximal_term: f32) -> TrainingPl
 }
 
 fn line_examples() -> Examples {
-    Examples::new(vec![1.0, 2.0], vec![1], Labels::Targets(vec![2.0, 4.0], 1)).unwrap()
+    Examples::new(vec![1.0, 2.0], vec![1], Labels::Targets(vec![2.0, 4.0], 1)).expect("the lengths fit")
 }
 
 fn train(model: &Model, start: &[f32], plan: TrainingPlan, examples: &Examples) -> Result<f32, TrainError> {
@@ -91,4 +91,13 @@ fn what_does_not_fit_the_model_is_refused() {
     assert_eq!(error, FitError::LabelKind);
     let nothing = training.subset(&[]).unwrap();
     assert!(matches!(Trainer::new(&model, &weights, plan(1), &nothing, 0), Err(TrainError::NoExamples)));
+}
+
+#[test]
+fn everything_can_move_to_another_thread() {
+    fn is_send<T: Send + 'static>() {}
+    is_send::<Model>();
+    is_send::<Examples>();
+    is_send::<Trainer>();
+    is_send::<TrainError>();
 }

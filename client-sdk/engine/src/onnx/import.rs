@@ -16,7 +16,6 @@ use crate::graph::{Constant, Graph, Op, ValueId};
 use crate::model::ParameterSpec;
 
 /// A model as the engine keeps it.
-#[derive(Debug)]
 pub(crate) struct Imported {
     pub(crate) graph: Graph,
     pub(crate) output: ValueId,

@@ -1,6 +1,6 @@
 //! ONNX in and out.
 //!
-//! Import decodes the protobuf under limits, checks it, and lowers it to a [`Graph`](crate::graph::Graph);
+//! Import decodes the protobuf under limits, checks it, and lowers it to a graph of typed operators;
 //! export writes new weights into a copy of the imported bytes and changes nothing else.
 
 mod attributes;
@@ -21,3 +21,6 @@ pub(crate) use import::{Imported, import};
 pub use limits::ImportLimits;
 pub(crate) use locate::{Chunks, elements};
 pub use operators::SUPPORTED_OPERATORS;
+
+#[cfg(test)]
+mod tests;

@@ -89,3 +89,32 @@ fn check(
 ) -> Result<(), PlanError> {
     if is_allowed { Ok(()) } else { Err(PlanError { field, value: value.into(), allowed }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"{"loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8}"#;
+
+    #[test]
+    fn what_is_left_out_is_off() {
+        let plan: TrainingPlan = serde_json::from_str(MINIMAL).unwrap();
+        let optimizer = Optimizer::Sgd { learning_rate: 0.5, momentum: 0.0, weight_decay: 0.0 };
+        let loss = Loss::SoftmaxCrossEntropy;
+        let expected =
+            TrainingPlan { loss, optimizer, epochs: 1, steps_max: None, batch_size: 8, proximal_term: 0.0 };
+        assert_eq!(plan, expected);
+        assert_eq!(plan.validate(), Ok(()));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        for (from, to) in [("epochs", "epoch"), ("learning_rate", "rate"), ("sgd", "adam")] {
+            assert!(serde_json::from_str::<TrainingPlan>(&MINIMAL.replace(from, to)).is_err(), "{to}");
+        }
+        let extended = MINIMAL.replace("0.5", "0.5,\"nesterov\":true");
+        assert!(serde_json::from_str::<TrainingPlan>(&extended).is_err());
+    }
+}

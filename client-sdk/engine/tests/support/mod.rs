@@ -8,14 +8,15 @@ pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx"
 const CSV: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
 
 pub fn model() -> Model {
-    Model::from_onnx(MODEL, &ImportLimits::default()).unwrap()
+    Model::from_onnx(MODEL, &ImportLimits::default()).expect("the example is a valid model")
 }
 
 /// Training examples and, held out, every fifth.
 pub fn digits() -> (Examples, Examples) {
-    let all = read_csv(CSV, &CsvOptions::default()).unwrap();
+    let all = read_csv(CSV, &CsvOptions::default()).expect("the example is a valid file");
     let (held_out, training): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|index| index % 5 == 0);
-    (all.subset(&training).unwrap(), all.subset(&held_out).unwrap())
+    let subset = |indices: &[usize]| all.subset(indices).expect("the indices are those of the rows");
+    (subset(&training), subset(&held_out))
 }
 
 pub fn plan(epochs: u32) -> TrainingPlan {

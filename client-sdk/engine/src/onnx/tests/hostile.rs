@@ -1,0 +1,76 @@
+//! Bytes that no exporter makes: import may refuse them, and must neither panic nor take much memory.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn every_cut_is_an_error() {
+    let whole = build::mlp(&[2, 3, 2], 1);
+    for length in 0..whole.len() {
+        // The operator set is the last field, so no shorter file is complete.
+        assert!(Model::from_onnx(&whole[..length], &ImportLimits::default()).is_err(), "cut to {length}");
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let bytes = build::mlp(&[2, 3, 2], 1);
+    let default = ImportLimits::default;
+    let refusal = |limits: ImportLimits| Model::from_onnx(&bytes, &limits).unwrap_err();
+    let error = refusal(ImportLimits { model_bytes_max: bytes.len() - 1, ..default() });
+    assert_eq!(error, ImportError::ModelTooLarge { bytes: bytes.len(), limit: bytes.len() - 1 });
+    let error = refusal(ImportLimits { nodes_max: 2, ..default() });
+    assert_eq!(error, ImportError::TooMany { what: "nodes", count: 3, limit: 2 });
+    let error = refusal(ImportLimits { initializers_max: 3, ..default() });
+    assert_eq!(error, ImportError::TooMany { what: "initializers", count: 4, limit: 3 });
+    let error = refusal(ImportLimits { attributes_max: 1, ..default() });
+    assert_eq!(error, ImportError::TooMany { what: "attributes", count: 2, limit: 1 });
+    let error = refusal(ImportLimits { tensor_elements_max: 5, ..default() });
+    assert_eq!(error, ImportError::TensorTooLarge { tensor: "layer_1.weight".into(), limit: 5 });
+}
+
+#[test]
+fn an_intermediate_result_counts_against_the_limit() {
+    // Two tensors of 3 elements broadcast to one of 9.
+    let model = changed(|graph| {
+        let mut column = graph.initializer[1].clone();
+        column.name = "column".into();
+        column.dims = vec![3, 1];
+        graph.initializer.push(column);
+        graph.node[1].op_type = "Add".into();
+        graph.node[1].input = vec!["layer_1.bias".into(), "column".into()];
+    });
+    let limits = ImportLimits { tensor_elements_max: 8, ..ImportLimits::default() };
+    let error = Model::from_onnx(&model.encode_to_vec(), &limits).unwrap_err();
+    assert!(matches!(error, ImportError::TensorTooLarge { limit: 8, .. }), "{error}");
+}
+
+#[test]
+fn two_graphs_are_refused() {
+    let once = small().encode_to_vec();
+    let twice = [&once[..], &once[..]].concat();
+    let error = Model::from_onnx(&twice, &ImportLimits::default()).unwrap_err();
+    assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn changed_bytes_do_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut bytes = build::mlp(&[2, 3, 2], 1);
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        if let Ok(model) = Model::from_onnx(&bytes, &ImportLimits::default()) {
+            prop_assert_eq!(model.initial_weights().len(), model.parameter_count());
+        }
+    }
+
+    #[test]
+    fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(Model::from_onnx(&bytes, &ImportLimits::default()).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! Models that are well-formed protobuf but cannot be trained.
+
+use prost::bytes::Bytes;
+
+use super::super::proto::{AttributeProto, DimensionProto, DimensionValue, NodeProto, OperatorSetIdProto};
+use super::*;
+
+#[test]
+fn an_unsupported_operator_is_named_with_its_node_and_what_is_supported() {
+    let error = refusal(|graph| {
+        graph.node[1].op_type = "Erf".into();
+        graph.node[1].name = "middle".into();
+    });
+    let message = error.to_string();
+    assert!(
+        message.starts_with("node middle: operator Erf is not supported; supported are Add, "),
+        "{message}"
+    );
+    let error = refusal(|graph| graph.node[1].domain = "com.example".into());
+    assert!(
+        matches!(error, ImportError::UnsupportedOperator { operator, .. } if operator == "com.example.Relu")
+    );
+}
+
+#[test]
+fn an_unknown_attribute_is_refused() {
+    let error = refusal(|graph| {
+        graph.node[0].attribute.push(AttributeProto { name: "gamma".into(), ..Default::default() });
+    });
+    assert!(error.to_string().contains("has the attribute gamma, which is not supported"), "{error}");
+}
+
+#[test]
+fn a_node_has_one_output_and_the_right_inputs() {
+    let error = refusal(|graph| graph.node[1].output.push("mask".into()));
+    assert!(matches!(error, ImportError::UnsupportedUse { .. }));
+    let error = refusal(|graph| graph.node[1].input.push("input".into()));
+    assert!(error.to_string().ends_with("Relu has 2 inputs"), "{error}");
+}
+
+#[test]
+fn the_operator_set_must_be_known() {
+    for version in [0, 6, 1000] {
+        let mut model = small();
+        model.opset_import = vec![OperatorSetIdProto { domain: String::new(), version }];
+        assert!(matches!(import(&model), Err(ImportError::UnsupportedOpset { .. })), "version {version}");
+    }
+    let mut model = small();
+    model.opset_import.clear();
+    assert!(matches!(import(&model), Err(ImportError::UnsupportedOpset { version: 0, .. })));
+}
+
+#[test]
+fn names_must_be_unique() {
+    let error = refusal(|graph| graph.initializer[1].name = "layer_1.weight".into());
+    assert_eq!(error, ImportError::DuplicateName { name: "layer_1.weight".into() });
+    let error = refusal(|graph| graph.node[1].output[0] = "layer_1.sum".into());
+    assert!(matches!(error, ImportError::DuplicateName { .. } | ImportError::MissingValue { .. }));
+}
+
+#[test]
+fn cycles_are_refused() {
+    let error = refusal(|graph| graph.node[0].input[0] = "logits".into());
+    assert!(matches!(error, ImportError::Cycle { value, .. } if value == "logits"));
+    let error = refusal(|graph| graph.node[1].input[0] = graph.node[1].output[0].clone());
+    assert!(matches!(error, ImportError::Cycle { .. }));
+    let error = refusal(|graph| graph.node.reverse());
+    assert!(matches!(error, ImportError::Cycle { .. }));
+}
+
+#[test]
+fn a_missing_initializer_is_named() {
+    let error = refusal(|graph| {
+        graph.initializer.remove(2);
+    });
+    let message = error.to_string();
+    assert!(message.contains("reads layer_2.weight, which is no input, initializer or output"), "{message}");
+    let error = refusal(|graph| graph.output[0].name = "nowhere".into());
+    assert!(matches!(error, ImportError::MissingValue { value, .. } if value == "nowhere"));
+}
+
+#[test]
+fn there_is_one_input_and_one_output() {
+    let error = refusal(|graph| {
+        let mut second = graph.input[0].clone();
+        second.name = "second".into();
+        graph.input.push(second);
+    });
+    assert_eq!(error, ImportError::InputsAndOutputs { inputs: 2, outputs: 1 });
+    let error = refusal(|graph| graph.output.clear());
+    assert_eq!(error, ImportError::InputsAndOutputs { inputs: 1, outputs: 0 });
+}
+
+#[test]
+fn the_batch_must_be_free_and_the_rest_fixed() {
+    let with_dims = |values: Vec<Option<DimensionValue>>| {
+        refusal(|graph| {
+            let tensor_type = graph.input[0].r#type.as_mut().unwrap().tensor_type.as_mut().unwrap();
+            let shape = tensor_type.shape.as_mut().unwrap();
+            shape.dim = values.into_iter().map(|value| DimensionProto { value }).collect();
+        })
+        .to_string()
+    };
+    let fixed = |size| Some(DimensionValue::DimValue(size));
+    assert!(with_dims(vec![fixed(1), fixed(2)]).contains("has a fixed batch size"));
+    assert!(with_dims(vec![None, None]).contains("free dimension behind the first"));
+    assert!(with_dims(vec![None, fixed(-2)]).contains("has dimension -2"));
+    assert!(with_dims(vec![]).contains("has no dimensions"));
+    assert!(
+        with_dims(vec![None, fixed(3)]).contains("the matrix product does not fit shapes [N, 3] and [3, 2]")
+    );
+}
+
+#[test]
+fn an_output_without_the_batch_in_front_is_refused() {
+    let error = refusal(|graph| {
+        let inputs = vec!["layer_1.weight".into()];
+        let output = vec!["weights".into()];
+        graph.node.push(NodeProto { input: inputs, output, op_type: "Relu".into(), ..Default::default() });
+        graph.output[0].name = "weights".into();
+    });
+    assert!(matches!(error, ImportError::InvalidOutput { shape, .. } if shape == "[3, 2]"));
+}
+
+#[test]
+fn tensors_are_checked() {
+    let error = refusal(|graph| graph.initializer[0].dims = vec![3, -2]);
+    assert!(matches!(error, ImportError::InvalidDimension { dimension: -2, .. }));
+    let error = refusal(|graph| graph.initializer[0].dims = vec![0, 2]);
+    assert!(matches!(error, ImportError::InvalidDimension { dimension: 0, .. }));
+    let error = refusal(|graph| graph.initializer[0].dims = vec![i64::MAX, i64::MAX]);
+    assert!(matches!(error, ImportError::TensorTooLarge { .. }));
+    let error = refusal(|graph| graph.initializer[0].dims = vec![1; 9]);
+    assert!(matches!(error, ImportError::TooMany { what: "dimensions in a tensor", .. }));
+    let error = refusal(|graph| graph.initializer[0].dims = vec![3, 3]);
+    assert!(matches!(error, ImportError::WrongLength { expected: 9, found: 6, .. }));
+    let error = refusal(|graph| graph.initializer[0].raw_data.truncate(23));
+    assert!(matches!(error, ImportError::WrongLength { .. }));
+    let error = refusal(|graph| graph.initializer[0].data_location = 1);
+    assert_eq!(error, ImportError::ExternalData { tensor: "layer_1.weight".into() });
+    let error = refusal(|graph| graph.initializer[0].data_type = 11);
+    assert!(matches!(error, ImportError::UnsupportedElementType { element_type: 11, .. }));
+    for broken in [f32::NAN, f32::INFINITY] {
+        let error = refusal(|graph| {
+            graph.initializer[1].raw_data =
+                Bytes::from_iter([0.0, broken, 0.0].into_iter().flat_map(f32::to_le_bytes));
+        });
+        assert_eq!(error, ImportError::NotFinite { tensor: "layer_1.bias".into() });
+    }
+}
+
+#[test]
+fn a_model_without_trainable_tensors_is_refused() {
+    let error = refusal(|graph| {
+        graph.initializer.clear();
+        graph.node.truncate(2);
+        graph.node.remove(0);
+        graph.node[0].input[0] = "input".into();
+        graph.output[0].name = graph.node[0].output[0].clone();
+    });
+    assert_eq!(error, ImportError::NothingToTrain);
+}
