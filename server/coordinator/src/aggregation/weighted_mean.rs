@@ -1,54 +1,30 @@
 use folkmoot_protocol::{ValueGrid, update::UpdateMetrics};
 
-use super::exact_sum::{add_values, scale};
+use super::exact_sum::scale;
 
 /// There is no update, so there is no mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the mean of no update is not defined")]
 pub struct ZeroWeightError;
 
-/// The weighted mean of updates, Σ wᵢ·Δᵢ / Σ wᵢ (McMahan et al. 2017, algorithm 1), as exact sums.
-///
-/// Its memory is 8 bytes a parameter, however many updates it takes.
-#[derive(Clone, Debug, PartialEq)]
+/// The weighted mean of updates, Σ wᵢ·Δᵢ / Σ wᵢ (McMahan et al. 2017, algorithm 1), over exact sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightedMean {
-    grid: ValueGrid,
-    sums: Vec<i64>,
-    weight: u64,
+    divisor: f64,
 }
 
 impl WeightedMean {
-    /// Makes the mean of no updates of `parameter_count` values.
-    pub fn new(grid: ValueGrid, parameter_count: usize) -> Self {
-        Self { grid, sums: vec![0; parameter_count], weight: 0 }
-    }
-
-    /// Takes the sums that were folded elsewhere, with the weight that belongs to them.
-    pub fn from_sums(grid: ValueGrid, sums: Vec<i64>, weight: u64) -> Self {
-        Self { grid, sums, weight }
-    }
-
-    /// Adds a whole update: its values as little-endian float32.
-    pub fn add(&mut self, values: &[u8], weight: u64) {
-        add_values(&mut self.sums, values, scale(&self.grid, weight));
-        self.weight += weight;
-    }
-
-    /// Returns Σ wᵢ.
-    pub fn weight(&self) -> u64 {
-        self.weight
-    }
-
-    /// Returns the mean in float64, one value a parameter, lazily.
+    /// Makes the mean of updates that weigh `weights` together.
     ///
     /// # Errors
-    /// [`ZeroWeightError`] if no update was added.
-    pub fn mean(&self) -> Result<impl Iterator<Item = f64> + '_, ZeroWeightError> {
-        if self.weight == 0 {
-            return Err(ZeroWeightError);
-        }
-        let divisor = scale(&self.grid, self.weight);
-        Ok(self.sums.iter().map(move |&sum| sum as f64 / divisor))
+    /// [`ZeroWeightError`] if they weigh nothing.
+    pub fn new(grid: &ValueGrid, weights: u64) -> Result<Self, ZeroWeightError> {
+        if weights == 0 { Err(ZeroWeightError) } else { Ok(Self { divisor: scale(grid, weights) }) }
+    }
+
+    /// Returns the mean of one parameter from its sum on the grid.
+    pub fn of(&self, sum: i64) -> f64 {
+        sum as f64 / self.divisor
     }
 }
 
@@ -64,15 +40,17 @@ pub fn sum_metrics<'a>(metrics: impl IntoIterator<Item = &'a UpdateMetrics>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::exact_sum::add_values, *};
 
     #[test]
     fn the_mean_is_the_weighted_one() {
-        let mut mean = WeightedMean::new(ValueGrid::default(), 2);
-        assert_eq!(mean.mean().err(), Some(ZeroWeightError));
+        let grid = ValueGrid::default();
+        assert_eq!(WeightedMean::new(&grid, 0), Err(ZeroWeightError));
+        let mut sums = [0; 2];
         let bytes = |values: [f32; 2]| values.map(f32::to_le_bytes).concat();
-        mean.add(&bytes([1.0, -2.0]), 1);
-        mean.add(&bytes([0.0, 2.0]), 3);
-        assert_eq!(mean.mean().unwrap().collect::<Vec<_>>(), [0.25, 1.0]);
+        add_values(&mut sums, &bytes([1.0, -2.0]), scale(&grid, 1));
+        add_values(&mut sums, &bytes([0.0, 2.0]), scale(&grid, 3));
+        let mean = WeightedMean::new(&grid, 4).unwrap();
+        assert_eq!(sums.map(|sum| mean.of(sum)), [0.25, 1.0]);
     }
 }

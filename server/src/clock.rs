@@ -1,0 +1,26 @@
+//! The one place of the server that reads the real clock and the system's randomness.
+
+use std::sync::Arc;
+
+use folkmoot_protocol::Timestamp;
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+/// Where a handler or driver reads the time: the real clock, or a test's.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Returns the real clock.
+pub fn system_clock() -> Clock {
+    Arc::new(|| {
+        #[allow(clippy::disallowed_methods, reason = "the composition root owns the clock")]
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Timestamp(since_1970.map_or(0, |duration| duration.as_millis() as u64))
+    })
+}
+
+/// Returns a cryptographic generator that the system's randomness has seeded.
+pub fn system_chance() -> ChaCha20Rng {
+    #[allow(clippy::disallowed_methods, reason = "the composition root owns the generator")]
+    let mut system = rand::rng();
+    ChaCha20Rng::from_rng(&mut system)
+}

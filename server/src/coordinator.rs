@@ -1,0 +1,105 @@
+//! What handlers and drivers share: storage, the round log, running sums, and the generator.
+
+use std::{collections::HashMap, sync::Arc};
+
+use folkmoot_protocol::ClientId;
+use folkmoot_storage::{BlobStore, RoundLog, SqlStorage};
+use rand::Rng;
+use rand_chacha::ChaCha20Rng;
+use tokio::sync::Notify;
+
+use crate::ingest::Ingest;
+
+/// A coordinator: everything but the sockets and the clock.
+pub struct Coordinator {
+    /// The repositories.
+    pub storage: SqlStorage,
+    /// Models, weights and plans.
+    pub blobs: BlobStore,
+    /// Uploads that are under way, and the sums into which they are folded.
+    pub ingest: Ingest,
+    /// Wakes the driver loop when a fact was recorded.
+    pub facts: Notify,
+    /// The retry window that idle clients are given.
+    pub retry_window: RetryWindow,
+    chance: std::sync::Mutex<ChaCha20Rng>,
+    waiters: std::sync::Mutex<HashMap<ClientId, Arc<Notify>>>,
+}
+
+/// How long a client that was not drawn stays away.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryWindow {
+    /// At least, in milliseconds.
+    pub milliseconds_min: u64,
+    /// At most, in milliseconds.
+    pub milliseconds_max: u64,
+}
+
+impl Default for RetryWindow {
+    fn default() -> Self {
+        Self { milliseconds_min: 500, milliseconds_max: 5_000 }
+    }
+}
+
+impl Coordinator {
+    /// Puts the parts together.
+    pub fn new(storage: SqlStorage, blobs: BlobStore, log: RoundLog, chance: ChaCha20Rng) -> Self {
+        Self {
+            storage,
+            blobs,
+            ingest: Ingest::new(log),
+            facts: Notify::new(),
+            retry_window: RetryWindow::default(),
+            chance: std::sync::Mutex::new(chance),
+            waiters: std::sync::Mutex::default(),
+        }
+    }
+
+    /// Draws `N` random bytes.
+    pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.with_chance(|rng| rng.fill_bytes(&mut bytes));
+        bytes
+    }
+
+    /// Lends the generator.
+    pub fn with_chance<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
+        let mut rng = self.chance.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        draw(&mut rng)
+    }
+
+    /// Returns what wakes the check-in of `client` when it is drawn. One client waits once: a newer check-in
+    /// takes the place of an older one.
+    pub fn waiter(&self, client: ClientId) -> Arc<Notify> {
+        let waiter = Arc::new(Notify::new());
+        self.lock_waiters().insert(client, waiter.clone());
+        waiter
+    }
+
+    /// Forgets a waiter, if it is still the client's.
+    pub fn forget_waiter(&self, client: ClientId, waiter: &Arc<Notify>) {
+        let mut waiters = self.lock_waiters();
+        if waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter)) {
+            waiters.remove(&client);
+        }
+    }
+
+    /// Wakes the check-ins of clients that were drawn.
+    pub fn wake(&self, clients: &[ClientId]) {
+        let mut waiters = self.lock_waiters();
+        for client in clients {
+            if let Some(waiter) = waiters.remove(client) {
+                waiter.notify_one();
+            }
+        }
+    }
+
+    /// Returns how many check-ins wait.
+    pub fn waiting_count(&self) -> usize {
+        self.lock_waiters().len()
+    }
+
+    fn lock_waiters(&self) -> std::sync::MutexGuard<'_, HashMap<ClientId, Arc<Notify>>> {
+        self.waiters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

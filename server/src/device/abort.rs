@@ -1,0 +1,27 @@
+use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, limits::TEXT_BYTES_MAX, messages::AbortRequest};
+use folkmoot_storage::{AssignmentRepository, ClientRecord, DropReason};
+
+use super::own_assignment;
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Records that a client gives an assignment up. One that is accepted or dropped already stays as it is.
+///
+/// # Errors
+/// If the client has no such assignment, or the detail is too long.
+pub async fn abort(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    id: AssignmentId,
+    request: &AbortRequest,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if request.detail.len() > TEXT_BYTES_MAX {
+        let detail = format!("detail is longer than {TEXT_BYTES_MAX} bytes");
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    let assignment = own_assignment(coordinator, client, id).await?;
+    let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
+    coordinator.storage.drop_assignment(assignment.id, &reason, now).await?;
+    coordinator.facts.notify_one();
+    Ok(())
+}

@@ -1,0 +1,103 @@
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{
+    ErrorCode, Timestamp,
+    limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, EXAMPLES_MAX},
+    messages::{Artifact, Assignment, CheckInRequest},
+};
+use folkmoot_storage::{
+    AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord, ModelVersionRepository,
+    TaskRepository,
+};
+
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Milliseconds for which an offer outlives the check-in's wait, so that a client which asks again at once
+/// never leaves the pool.
+const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
+
+/// Records that a client offers itself for `wait_milliseconds`, or finds the assignment that it has.
+///
+/// # Errors
+/// A refusal for a request that passes a limit.
+pub async fn check_in(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    request: &CheckInRequest,
+    wait_milliseconds: u64,
+    now: Timestamp,
+) -> Result<Option<Assignment>, Refusal> {
+    check_limits(request)?;
+    if let Some(assignment) = assignment_of(coordinator, client, now).await? {
+        return Ok(Some(assignment));
+    }
+    let check_in = CheckInRecord {
+        organisation_id: client.organisation_id,
+        population: client.population.clone(),
+        candidate: Candidate {
+            client_id: client.id,
+            example_count: request.example_count,
+            attributes: request.attributes.clone(),
+        },
+        sdk_version: request.sdk_version.clone(),
+        at: now,
+        expires_at: now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS),
+    };
+    if !coordinator.storage.check_in(&check_in).await? {
+        return assignment_of(coordinator, client, now).await;
+    }
+    coordinator.facts.notify_one();
+    Ok(None)
+}
+
+/// Returns the client's outstanding assignment, if it has one that it can still answer.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn assignment_of(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    now: Timestamp,
+) -> Result<Option<Assignment>, Refusal> {
+    let Some(record) = coordinator.storage.outstanding_assignment(client.id).await? else { return Ok(None) };
+    if record.deadline <= now {
+        return Ok(None);
+    }
+    assignment_message(coordinator, &record, now).await.map(Some)
+}
+
+async fn assignment_message(
+    coordinator: &Coordinator,
+    record: &AssignmentRecord,
+    now: Timestamp,
+) -> Result<Assignment, Refusal> {
+    let missing = || Refusal::new(ErrorCode::AssignmentUnknown, "the assignment's task or model version is gone");
+    let task = coordinator.storage.task_of_any_organisation(record.task_id).await?.ok_or_else(missing)?;
+    let version = coordinator.storage.model_version(record.task_id, record.base_version).await?.ok_or_else(missing)?;
+    Ok(Assignment {
+        assignment_id: record.id,
+        task_id: record.task_id,
+        round_id: record.round_id,
+        round_number: record.round_number,
+        base_version: record.base_version,
+        plan: Artifact { digest: task.plan, bytes: task.plan_bytes },
+        model: Artifact { digest: task.model, bytes: task.model_bytes },
+        weights: Artifact { digest: version.weights, bytes: version.weights_bytes },
+        deadline: record.deadline,
+        deadline_in_milliseconds: record.deadline.milliseconds_since(now),
+    })
+}
+
+fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
+    let refuse = |detail: String| Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    if request.example_count > EXAMPLES_MAX {
+        return refuse(format!("example_count is above {EXAMPLES_MAX}"));
+    }
+    if request.attributes.len() > ATTRIBUTES_MAX {
+        return refuse(format!("more than {ATTRIBUTES_MAX} attributes"));
+    }
+    let texts = request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
+    if texts.into_iter().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
+        return refuse(format!("an attribute or sdk_version is longer than {ATTRIBUTE_BYTES_MAX} bytes"));
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! What devices ask for: each file records one kind of fact, none of them advances a round.
+
+mod abort;
+mod authenticate;
+mod blob;
+mod check_in;
+mod enrol;
+mod report;
+mod upload;
+
+pub use abort::abort;
+pub use authenticate::{Authenticator, Claimed};
+pub use blob::blob;
+pub use check_in::{assignment_of, check_in};
+pub use enrol::{EnrolmentToken, enrol};
+use folkmoot_protocol::{AssignmentId, ErrorCode};
+use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
+pub use report::report;
+pub use upload::{Begun, UploadGuard, UploadRequest, begin_upload, finish_upload, refuse_upload, upload_status};
+
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Finds an assignment of `client`. That of another client does not exist for it.
+async fn own_assignment(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    id: AssignmentId,
+) -> Result<AssignmentRecord, Refusal> {
+    let found = coordinator.storage.assignment(id).await?;
+    found.filter(|assignment| assignment.client_id == client.id).ok_or_else(|| {
+        Refusal::new(ErrorCode::AssignmentUnknown, format!("this client has no assignment {id}; check in again"))
+    })
+}

@@ -1,0 +1,20 @@
+use folkmoot_protocol::{AssignmentId, Timestamp, messages::ReportRequest};
+use folkmoot_storage::{AssignmentRepository, ClientRecord};
+
+use super::own_assignment;
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Keeps what a client says of how the work went.
+///
+/// # Errors
+/// If the client has no such assignment.
+pub async fn report(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    id: AssignmentId,
+    request: &ReportRequest,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    let assignment = own_assignment(coordinator, client, id).await?;
+    Ok(coordinator.storage.record_report(assignment.id, request, now).await?)
+}

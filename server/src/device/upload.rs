@@ -1,0 +1,197 @@
+use std::sync::Arc;
+
+use folkmoot_protocol::{
+    AssignmentId, Disposition, ErrorCode, Timestamp,
+    messages::{UploadState, UploadStatus},
+    update::update_bytes,
+};
+use folkmoot_storage::{
+    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason, TaskRepository,
+};
+use tokio::sync::OwnedMutexGuard;
+
+use super::own_assignment;
+use crate::{
+    coordinator::Coordinator,
+    ingest::{Announced, ExpectedUpdate, Upload},
+    refusal::Refusal,
+};
+
+/// A part of an upload, before its first byte.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadRequest {
+    /// The assignment that it answers.
+    pub assignment_id: AssignmentId,
+    /// The whole update.
+    pub announced: Announced,
+    /// Where this part begins.
+    pub offset: u64,
+}
+
+/// The sole right to send an update's bytes.
+pub type UploadGuard = OwnedMutexGuard<Option<Upload>>;
+
+/// What a part of an upload meets.
+pub enum Begun {
+    /// Its bytes are awaited; the upload stands at the part's offset.
+    Awaited(UploadGuard),
+    /// The same update was accepted before: there is nothing to send.
+    Accepted(UploadStatus),
+}
+
+/// Says how much of an update has arrived.
+///
+/// # Errors
+/// If the assignment is not the client's, or no update is taken for it any more.
+pub async fn upload_status(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    id: AssignmentId,
+    now: Timestamp,
+) -> Result<UploadStatus, Refusal> {
+    let assignment = own_assignment(coordinator, client, id).await?;
+    if let AssignmentStatus::Accepted { .. } = assignment.status {
+        return Ok(accepted(whole_update_bytes(coordinator, &assignment).await?));
+    }
+    check_outstanding(&assignment, now)?;
+    let received_bytes = coordinator.ingest.log().open(assignment.round_id, id)?.len();
+    Ok(UploadStatus { received_bytes, state: UploadState::Partial })
+}
+
+/// Begins a part of an upload: finds out whether it is awaited, and where.
+///
+/// # Errors
+/// A refusal if the assignment takes no update, takes another, is being sent by another request, or stands at
+/// another offset.
+pub async fn begin_upload(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    request: UploadRequest,
+    now: Timestamp,
+) -> Result<Begun, Refusal> {
+    let id = request.assignment_id;
+    let assignment = own_assignment(coordinator, client, id).await?;
+    if let AssignmentStatus::Accepted { digest } = assignment.status {
+        if digest != request.announced.digest {
+            return Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"));
+        }
+        return Ok(Begun::Accepted(accepted(request.announced.length)));
+    }
+    check_outstanding(&assignment, now)?;
+    let slot = coordinator.ingest.slot(assignment.round_id, id);
+    let Ok(mut guard) = slot.try_lock_owned() else {
+        let detail = "another request is sending this update; wait for it, then ask how far it came";
+        return Err(Refusal::new(ErrorCode::UploadBusy, detail).retry_after(1_000));
+    };
+    let upload = match guard.as_ref() {
+        Some(upload) => upload,
+        None => {
+            let task = coordinator.storage.task_of_any_organisation(assignment.task_id).await?;
+            let task = task.ok_or_else(|| Refusal::new(ErrorCode::AssignmentUnknown, "the task is gone"))?;
+            let expected = ExpectedUpdate::of(&task, &assignment);
+            match Upload::open(&coordinator.ingest, assignment.round_id, expected, request.announced) {
+                Ok(upload) => &*guard.insert(upload),
+                Err(refusal) => return Err(record_refusal(coordinator, id, refusal, now).await),
+            }
+        }
+    };
+    if upload.announced() != request.announced {
+        let detail = "another update was begun for this assignment; a client sends one and the same";
+        return Err(Refusal::new(ErrorCode::UpdateConflict, detail));
+    }
+    if upload.received() != request.offset {
+        let detail = format!("the part begins at byte {}, but {} have arrived", request.offset, upload.received());
+        return Err(Refusal::new(ErrorCode::UploadOffsetMismatch, detail).received(upload.received()));
+    }
+    Ok(Begun::Awaited(guard))
+}
+
+/// Ends a part of an upload. A whole update is made durable and counts from now on; the answer says so.
+///
+/// # Errors
+/// A refusal if the update is not the announced one, or the round has closed.
+pub async fn finish_upload(
+    coordinator: &Arc<Coordinator>,
+    mut guard: UploadGuard,
+    now: Timestamp,
+) -> Result<UploadStatus, Refusal> {
+    let upload = guard.as_ref().expect("whoever sends has begun");
+    let received_bytes = upload.received();
+    if !upload.is_whole() {
+        return Ok(UploadStatus { received_bytes, state: UploadState::Partial });
+    }
+    let shared = coordinator.clone();
+    let finished = tokio::task::spawn_blocking(move || {
+        let update = guard.as_mut().expect("whoever sends has begun").finish(&shared.ingest, now);
+        (guard, update)
+    });
+    let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
+    let update = update?;
+    let outcome = coordinator.storage.accept_update(&update).await?;
+    drop(guard);
+    match outcome {
+        AcceptOutcome::Accepted | AcceptOutcome::AlreadyAccepted => {
+            coordinator.ingest.forget_upload(update.assignment_id);
+            coordinator.facts.notify_one();
+            Ok(accepted(received_bytes))
+        }
+        AcceptOutcome::Conflict => {
+            Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"))
+        }
+        AcceptOutcome::Closed => {
+            Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"))
+        }
+    }
+}
+
+/// Ends an upload whose bytes were refused.
+pub async fn refuse_upload(
+    coordinator: &Coordinator,
+    mut guard: UploadGuard,
+    refusal: Refusal,
+    now: Timestamp,
+) -> Refusal {
+    let Some(upload) = guard.take() else { return refusal };
+    drop(guard);
+    record_refusal(coordinator, upload.assignment_id(), refusal, now).await
+}
+
+/// Drops the assignment when the client is to give the update up, so that the round does not wait for it.
+async fn record_refusal(coordinator: &Coordinator, id: AssignmentId, refusal: Refusal, now: Timestamp) -> Refusal {
+    if refusal.code().disposition() == Disposition::CheckIn {
+        coordinator.ingest.forget_upload(id);
+        let reason = DropReason::Refused { code: refusal.code() };
+        if let Err(error) = coordinator.storage.drop_assignment(id, &reason, now).await {
+            tracing::error!(%error, assignment = %id, "a refused update could not be recorded; it expires");
+        }
+        coordinator.facts.notify_one();
+    }
+    refusal
+}
+
+fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<(), Refusal> {
+    match &assignment.status {
+        AssignmentStatus::Dropped { reason: DropReason::Refused { code } } => {
+            Err(Refusal::new(*code, "the update was refused before; check in again"))
+        }
+        AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {
+            Err(Refusal::new(ErrorCode::AssignmentExpired, "the assignment was given up; check in again"))
+        }
+        AssignmentStatus::Dropped { reason: DropReason::Expired } => {
+            Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"))
+        }
+        _ if assignment.deadline <= now => {
+            Err(Refusal::new(ErrorCode::AssignmentExpired, "the deadline has passed; check in again"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn accepted(received_bytes: u64) -> UploadStatus {
+    UploadStatus { received_bytes, state: UploadState::Accepted }
+}
+
+async fn whole_update_bytes(coordinator: &Coordinator, assignment: &AssignmentRecord) -> Result<u64, Refusal> {
+    let task = coordinator.storage.task_of_any_organisation(assignment.task_id).await?;
+    Ok(task.and_then(|task| update_bytes(task.schema.parameter_count())).unwrap_or_default())
+}

@@ -1,0 +1,232 @@
+//! A running coordinator: opens the data folder, binds the socket, starts the drivers, and ends in good order.
+
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, Role, RoundLog, RoundLogError,
+    SqlStorage, StorageError, TaskRepository,
+};
+use rand::Rng;
+use rand_chacha::ChaCha20Rng;
+use tokio::{sync::watch, task::JoinHandle};
+
+use crate::{
+    clock::Clock,
+    coordinator::Coordinator,
+    device::{Authenticator, EnrolmentToken},
+    drivers::{self, DriverConfig},
+    http::{self, App, HttpLimits, Listener, ServeError, tls},
+};
+
+/// The organisation of a coordinator that has only one.
+pub const DEFAULT_ORGANISATION: &str = "default";
+
+/// What a coordinator needs to run.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// The data folder: database, blobs, round log, certificates.
+    pub data: PathBuf,
+    /// The database's URL; `None` is SQLite in the data folder.
+    pub database: Option<String>,
+    /// The address to listen on; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The names and addresses in the own certificate; `None` serves without TLS, behind a proxy that has it.
+    pub tls_host_names: Option<Vec<String>>,
+    /// What the edge lets in.
+    pub limits: HttpLimits,
+    /// How often deadlines are looked at when nothing happens.
+    pub tick: Duration,
+}
+
+impl HostConfig {
+    /// Returns the configuration of a coordinator on this machine only: TLS on loopback, any free port.
+    pub fn loopback(data: PathBuf) -> Self {
+        Self {
+            data,
+            database: None,
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            tls_host_names: Some(vec!["localhost".into(), "127.0.0.1".into()]),
+            limits: HttpLimits::default(),
+            tick: Duration::from_millis(250),
+        }
+    }
+}
+
+/// Why a coordinator cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The data folder cannot be used.
+    #[error("the data folder {path} cannot be used: {source}")]
+    Folder {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The database cannot be used.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The blobs cannot be used.
+    #[error(transparent)]
+    Blobs(#[from] BlobStoreError),
+    /// The round log cannot be used.
+    #[error(transparent)]
+    RoundLog(#[from] RoundLogError),
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] tls::TlsError),
+    /// The socket cannot be used.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+}
+
+/// A running coordinator.
+pub struct Host {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The coordinator.
+    pub coordinator: Arc<Coordinator>,
+    /// The organisation that the first key belongs to.
+    pub organisation: OrganisationId,
+    /// The root certificate's file, when it serves with its own TLS.
+    pub root_certificate: Option<PathBuf>,
+    /// The admin key that was made because there was none. It is shown here and never again.
+    pub first_api_key: Option<String>,
+    closing: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Host {
+    /// Starts a coordinator.
+    ///
+    /// # Errors
+    /// If the data folder, the database, the certificates or the address cannot be used.
+    pub async fn start(
+        config: HostConfig,
+        clock: Clock,
+        mut chance: ChaCha20Rng,
+        metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
+    ) -> Result<Self, HostError> {
+        let folder = |path: PathBuf| move |source| HostError::Folder { path, source };
+        std::fs::create_dir_all(&config.data).map_err(folder(config.data.clone()))?;
+        let tls_config = match &config.tls_host_names {
+            Some(names) => {
+                tls::ensure_authority(&config.data, names)?;
+                Some(tls::server_config(&config.data)?)
+            }
+            None => None,
+        };
+        let root_certificate = tls_config.as_ref().map(|_| config.data.join(tls::ROOT_FILE));
+        let listener = Listener::bind(config.listen, tls_config)?;
+        let address = listener.address().map_err(ServeError::Listen)?;
+
+        let sqlite = || format!("sqlite://{}?mode=rwc", config.data.join("folkmoot.db").display());
+        let storage = SqlStorage::connect(&config.database.clone().unwrap_or_else(sqlite), Default::default()).await?;
+        let blobs = BlobStore::local(&config.data.join("blobs"))?;
+        let log = RoundLog::local(&config.data.join("round-log"))?;
+        let holder = node_id(&config.data.join("node-id"), &mut chance)?;
+        let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
+        let now = clock();
+        let id_if_new = OrganisationId::from_random_bytes(coordinator.random_bytes());
+        let organisation = coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
+        let first_api_key = ensure_api_key(&coordinator, organisation, now).await?;
+        forget_finished_rounds(&coordinator).await?;
+
+        let (closing, closed) = watch::channel(false);
+        let app = App {
+            coordinator: coordinator.clone(),
+            authenticator: Arc::new(Authenticator::default()),
+            clock: clock.clone(),
+            limits: Arc::new(config.limits.clone()),
+            metrics,
+            closing: closed.clone(),
+        };
+        let router = http::router(app);
+        let limits = config.limits;
+        let until_closed = |mut closed: watch::Receiver<bool>| async move {
+            let _ = closed.wait_for(|is_closing| *is_closing).await;
+        };
+        let (server_end, driver_end) = (until_closed(closed.clone()), until_closed(closed));
+        let server = tokio::spawn(async move { http::serve(listener, router, &limits, server_end).await });
+        let shared = coordinator.clone();
+        let driver_config = DriverConfig { holder, tick: config.tick };
+        let driver = tokio::spawn(async move {
+            drivers::run(shared, clock, driver_config, driver_end).await;
+            Ok(())
+        });
+        let tasks = vec![server, driver];
+        Ok(Self { address, coordinator, organisation, root_certificate, first_api_key, closing, tasks })
+    }
+
+    /// Returns the URL at which clients on this machine reach it.
+    pub fn url(&self) -> String {
+        let scheme = if self.root_certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// Lets open requests and steps end, and stops.
+    ///
+    /// # Errors
+    /// If the socket had failed.
+    pub async fn stop(self) -> Result<(), ServeError> {
+        let _ = self.closing.send(true);
+        for task in self.tasks {
+            if let Ok(ended) = task.await {
+                ended?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes an admin key if the organisation has none, and returns it.
+async fn ensure_api_key(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    now: Timestamp,
+) -> Result<Option<String>, StorageError> {
+    if !coordinator.storage.api_keys(organisation_id).await?.is_empty() {
+        return Ok(None);
+    }
+    let key = EnrolmentToken::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let record = ApiKeyRecord {
+        id: key.id.clone(),
+        organisation_id,
+        name: "first key".into(),
+        role: Role::Admin,
+        secret_hash: key.secret_hash(),
+        created_at: now,
+        revoked_at: None,
+    };
+    coordinator.storage.create_api_key(&record).await?;
+    Ok(Some(key.to_string()))
+}
+
+/// Removes the logs of rounds that ended just before a crash: updates are not kept longer than they are needed.
+async fn forget_finished_rounds(coordinator: &Coordinator) -> Result<(), HostError> {
+    use folkmoot_storage::RoundRepository;
+    let mut unfinished = Vec::new();
+    for task in coordinator.storage.tasks_to_drive().await? {
+        unfinished.extend(coordinator.storage.unfinished_round(task).await?.map(|record| record.round.id));
+    }
+    for round in coordinator.ingest.log().rounds()? {
+        if !unfinished.contains(&round) {
+            coordinator.ingest.forget_round(round)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns this node's name, which its leases carry; it stays the same over restarts.
+fn node_id(path: &std::path::Path, chance: &mut ChaCha20Rng) -> Result<String, HostError> {
+    let failed = |source| HostError::Folder { path: path.to_owned(), source };
+    if path.exists() {
+        return std::fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed);
+    }
+    let mut bytes = [0; 8];
+    chance.fill_bytes(&mut bytes);
+    let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::write(path, &name).map_err(failed)?;
+    Ok(name)
+}

@@ -1,0 +1,26 @@
+//! The endpoints of devices.
+
+mod abort;
+mod check_in;
+mod enrol;
+mod get_blob;
+mod report;
+mod upload_update;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+
+use super::App;
+
+/// Returns the routes below `/v1`.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/enrol", post(enrol::enrol))
+        .route("/check-in", post(check_in::check_in))
+        .route("/blobs/{digest}", get(get_blob::get_blob))
+        .route("/assignments/{id}/update", get(upload_update::upload_status).put(upload_update::upload_update))
+        .route("/assignments/{id}/report", post(report::report))
+        .route("/assignments/{id}/abort", post(abort::abort))
+}

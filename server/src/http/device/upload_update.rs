@@ -1,0 +1,73 @@
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    http::Request,
+};
+use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
+use http_body_util::BodyExt;
+
+use crate::{
+    device::{self, Begun, UploadGuard, UploadRequest},
+    http::{App, body, signed},
+    ingest::Announced,
+    refusal::Refusal,
+};
+
+/// Reads an assignment id from a path.
+pub fn assignment_id(text: &str) -> Result<AssignmentId, Refusal> {
+    text.parse().map_err(|error| Refusal::new(ErrorCode::AssignmentUnknown, format!("{error}")))
+}
+
+/// `GET /v1/assignments/{id}/update`
+pub async fn upload_status(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<UploadStatus>, Refusal> {
+    let signed = signed::empty(&app, request).await?;
+    device::upload_status(&app.coordinator, &signed.client, assignment_id(&id)?, signed.now).await.map(Json)
+}
+
+/// `PUT /v1/assignments/{id}/update`
+pub async fn upload_update(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<UploadStatus>, Refusal> {
+    let (parts, body) = request.into_parts();
+    body::check_type(&parts.headers, "application/octet-stream")?;
+    let offset = signed::required(&parts.headers, headers::UPLOAD_OFFSET)?;
+    let length = signed::required(&parts.headers, headers::UPLOAD_LENGTH)?;
+    let digest = signed::required(&parts.headers, headers::CONTENT_DIGEST)?;
+    let client = signed::authenticate(&app, &parts, Some((offset, length))).await?;
+    let part =
+        UploadRequest { assignment_id: assignment_id(&id)?, announced: Announced { digest, length }, offset };
+    let mut guard = match device::begin_upload(&app.coordinator, &client, part, (app.clock)()).await? {
+        Begun::Accepted(status) => return Ok(Json(status)),
+        Begun::Awaited(guard) => guard,
+    };
+    if let Err(refusal) = receive(&app, body, &mut guard).await {
+        let received = guard.as_ref().map_or(0, |upload| upload.received());
+        let refusal = match refusal.code() {
+            // Nothing is wrong with the bytes that came: the client goes on from there.
+            ErrorCode::RequestTimeout | ErrorCode::MalformedRequest => refusal.received(received),
+            _ => device::refuse_upload(&app.coordinator, guard, refusal, (app.clock)()).await,
+        };
+        return Err(refusal);
+    }
+    device::finish_upload(&app.coordinator, guard, (app.clock)()).await.map(Json)
+}
+
+async fn receive(app: &App, mut body: Body, guard: &mut UploadGuard) -> Result<(), Refusal> {
+    let upload = guard.as_mut().expect("whoever sends has begun");
+    let idle = app.limits.upload_idle_timeout;
+    let late = |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
+    while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
+        if let Ok(data) = frame.map_err(body::broken)?.into_data() {
+            metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
+            upload.push(&data)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The endpoints. A handler translates: it authenticates, reads with limits, calls one function, and answers.
+
+pub mod admin;
+mod body;
+mod device;
+mod health;
+pub mod problem;
+mod serve;
+mod signed;
+pub mod tls;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Router, extract::DefaultBodyLimit};
+pub use serve::{Listener, ServeError, serve};
+use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
+
+use crate::{clock::Clock, coordinator::Coordinator, device::Authenticator};
+
+/// What every handler can reach.
+#[derive(Clone)]
+pub struct App {
+    /// The coordinator.
+    pub coordinator: Arc<Coordinator>,
+    /// Believes signed requests.
+    pub authenticator: Arc<Authenticator>,
+    /// The time.
+    pub clock: Clock,
+    /// What the edge lets in.
+    pub limits: Arc<HttpLimits>,
+    /// Renders the metrics, where they are recorded.
+    pub metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
+    /// Says when the process is going down: long polls end early, readiness ends at once.
+    pub closing: tokio::sync::watch::Receiver<bool>,
+}
+
+/// What the edge lets in.
+#[derive(Clone, Debug)]
+pub struct HttpLimits {
+    /// Open connections, at most.
+    pub connections_max: usize,
+    /// How long a connection may take for the head of a request.
+    pub head_timeout: Duration,
+    /// How long a control message may take to arrive.
+    pub control_timeout: Duration,
+    /// How long an upload may go without a byte.
+    pub upload_idle_timeout: Duration,
+    /// How long a check-in may wait, at most.
+    pub long_poll_max: Duration,
+    /// Bytes of an ONNX model, at most.
+    pub model_bytes_max: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 20_000,
+            head_timeout: Duration::from_secs(10),
+            control_timeout: Duration::from_secs(15),
+            upload_idle_timeout: Duration::from_secs(30),
+            long_poll_max: Duration::from_secs(u64::from(folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX)),
+            model_bytes_max: 2 << 30,
+        }
+    }
+}
+
+/// Makes the router of every endpoint.
+pub fn router(app: App) -> Router {
+    Router::new()
+        .nest("/v1", device::routes())
+        .nest("/v1/admin", admin::routes())
+        .merge(health::routes())
+        .fallback(problem::endpoint_unknown)
+        .method_not_allowed_fallback(problem::method_not_allowed)
+        // Handlers read their own bodies, each with its own limit.
+        .layer(DefaultBodyLimit::disable())
+        .layer(CatchPanicLayer::custom(problem::panicked))
+        .layer(TraceLayer::new_for_http())
+        .with_state(app)
+}

@@ -1,0 +1,177 @@
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::Router;
+use axum_server::{Handle, accept::Accept, tls_rustls::RustlsAcceptor, tls_rustls::RustlsConfig};
+use futures::future::BoxFuture;
+use hyper_util::rt::TokioTimer;
+use rustls::ServerConfig;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::HttpLimits;
+
+/// How long open requests may take to end when the process goes down.
+const GRACE: Duration = Duration::from_secs(10);
+/// Bytes of a request's head, at most.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Requests at a time on one HTTP/2 connection, at most.
+const STREAMS_MAX: u32 = 128;
+/// Streams that a peer may reset before they are served; more of them close the connection (CVE-2023-44487).
+const RESET_STREAMS_MAX: usize = 32;
+/// Bytes that may be under way on one HTTP/2 stream, and on its connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// A bound socket, with or without TLS.
+pub struct Listener {
+    socket: TcpListener,
+    tls: Option<ServerConfig>,
+}
+
+/// Why the coordinator cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be bound.
+    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The socket failed.
+    #[error("the listener failed: {0}")]
+    Listen(#[from] io::Error),
+}
+
+impl Listener {
+    /// Binds an address.
+    ///
+    /// # Errors
+    /// If it is taken, or not this machine's.
+    pub fn bind(address: SocketAddr, tls: Option<ServerConfig>) -> Result<Self, ServeError> {
+        let socket = TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, tls })
+    }
+
+    /// Returns the address, with the port that the system chose if 0 was asked for.
+    ///
+    /// # Errors
+    /// If the system does not know it.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}
+
+/// Serves until `shutdown` resolves, then lets open requests end.
+///
+/// # Errors
+/// If the socket fails.
+pub async fn serve(
+    listener: Listener,
+    router: Router,
+    limits: &HttpLimits,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let handle = Handle::new();
+    let closer = handle.clone();
+    tokio::spawn(async move {
+        shutdown.await;
+        closer.graceful_shutdown(Some(GRACE));
+    });
+    let permits = Arc::new(Semaphore::new(limits.connections_max));
+    let service = router.into_make_service();
+    match listener.tls {
+        Some(config) => {
+            let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)))
+                .handshake_timeout(limits.head_timeout);
+            let mut server = axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits });
+            configure(server.http_builder(), limits);
+            Ok(server.handle(handle).serve(service).await?)
+        }
+        None => {
+            let acceptor = axum_server::accept::NoDelayAcceptor::new();
+            let mut server = axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits });
+            configure(server.http_builder(), limits);
+            Ok(server.handle(handle).serve(service).await?)
+        }
+    }
+}
+
+fn configure<E>(builder: &mut hyper_util::server::conn::auto::Builder<E>, limits: &HttpLimits) {
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(1 << 20)
+        .max_headers(64);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+        .max_local_error_reset_streams(RESET_STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .keep_alive_interval(Duration::from_secs(20))
+        .keep_alive_timeout(Duration::from_secs(20));
+}
+
+/// Accepts no more connections than there are permits. A refused connection is closed at once, which tells a
+/// client more than an endless wait.
+#[derive(Clone)]
+struct Counted<A> {
+    acceptor: A,
+    permits: Arc<Semaphore>,
+}
+
+/// A service that holds its connection's permit.
+#[derive(Clone)]
+struct Holding<S> {
+    service: S,
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+impl<S: tower::Service<R>, R> tower::Service<R> for Holding<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> S::Future {
+        self.service.call(request)
+    }
+}
+
+impl<A, I, S> Accept<I, S> for Counted<A>
+where
+    A: Accept<I, S> + Clone + Send + 'static,
+    A::Future: Send,
+    I: Send + 'static,
+    S: Send + 'static,
+{
+    type Stream = A::Stream;
+    type Service = Holding<A::Service>;
+    type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
+
+    fn accept(&self, stream: I, service: S) -> Self::Future {
+        let (acceptor, permits) = (self.acceptor.clone(), self.permits.clone());
+        Box::pin(async move {
+            let Ok(permit) = permits.try_acquire_owned() else {
+                metrics::counter!("folkmoot_connections_refused_total").increment(1);
+                return Err(io::Error::other("more connections than the limit"));
+            };
+            let (stream, service) = acceptor.accept(stream, service).await?;
+            Ok((stream, Holding { service, _permit: Arc::new(permit) }))
+        })
+    }
+}

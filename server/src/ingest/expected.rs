@@ -1,0 +1,68 @@
+use folkmoot_protocol::{AssignmentId, ErrorCode, ValueGrid, update::UpdateHeader};
+use folkmoot_storage::{AssignmentRecord, TaskRecord};
+
+use crate::refusal::Refusal;
+
+/// What an assignment's update must be.
+#[derive(Clone, Debug)]
+pub struct ExpectedUpdate {
+    /// The assignment.
+    pub assignment_id: AssignmentId,
+    /// The version on which it is based.
+    pub base_version: u64,
+    /// The digest of the model's schema.
+    pub schema_digest: [u8; 32],
+    /// The model's parameters.
+    pub parameter_count: usize,
+    /// The grid on which it is summed.
+    pub grid: ValueGrid,
+}
+
+impl ExpectedUpdate {
+    /// Derives what `assignment` of `task` must bring.
+    pub fn of(task: &TaskRecord, assignment: &AssignmentRecord) -> Self {
+        Self {
+            assignment_id: assignment.id,
+            base_version: assignment.base_version,
+            schema_digest: task.schema.digest(),
+            parameter_count: task.schema.parameter_count() as usize,
+            grid: task.description.grid,
+        }
+    }
+
+    /// Checks a header.
+    ///
+    /// # Errors
+    /// The refusal of the first field that is not as it must be.
+    pub fn check(&self, header: &UpdateHeader) -> Result<(), Refusal> {
+        let refuse = |code, detail: String| Err(Refusal::new(code, detail));
+        if header.assignment_id != self.assignment_id {
+            let detail = format!("the update answers assignment {}, not this one", header.assignment_id);
+            return refuse(ErrorCode::UpdateMalformed, detail);
+        }
+        if header.schema_digest != self.schema_digest || header.element_count != self.parameter_count as u64 {
+            let detail = format!(
+                "the update has {} values of another schema; the plan's model has {}",
+                header.element_count, self.parameter_count
+            );
+            return refuse(ErrorCode::UpdateSchemaMismatch, detail);
+        }
+        if header.base_version != self.base_version {
+            let detail = format!("it is based on version {}, not {}", header.base_version, self.base_version);
+            return refuse(ErrorCode::UpdateVersionMismatch, detail);
+        }
+        if header.weight == 0 || header.weight > self.grid.weight_max {
+            let detail = format!("the weight is {}; it must be 1 to {}", header.weight, self.grid.weight_max);
+            return refuse(ErrorCode::UpdateWeightOutOfRange, detail);
+        }
+        let metrics = &header.metrics;
+        if !metrics.loss_sum.is_finite() || metrics.correct_count > metrics.example_count {
+            let detail = format!(
+                "loss_sum is {}, correct_count {} of example_count {}",
+                metrics.loss_sum, metrics.correct_count, metrics.example_count
+            );
+            return refuse(ErrorCode::UpdateMetricInvalid, detail);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Uploads on their way into a round: written to the round log and folded into the running sum as the bytes
+//! arrive, with memory that depends on the model and not on the number of clients.
+
+mod expected;
+mod round_sum;
+mod upload;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+pub use expected::ExpectedUpdate;
+use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
+use folkmoot_storage::RoundLog;
+pub use round_sum::RoundSum;
+pub use upload::{Announced, Upload};
+
+/// The uploads and running sums of this process. They are a cache: after a crash both are made again from the
+/// round log.
+pub struct Ingest {
+    log: RoundLog,
+    sums: Mutex<HashMap<RoundId, Arc<RoundSum>>>,
+    uploads: Mutex<HashMap<AssignmentId, Slot>>,
+}
+
+/// One assignment's upload. The inner lock is held by the request that sends.
+type Slot = (RoundId, Arc<tokio::sync::Mutex<Option<Upload>>>);
+
+impl Ingest {
+    /// Makes the ingest over a round log.
+    pub fn new(log: RoundLog) -> Self {
+        Self { log, sums: Mutex::default(), uploads: Mutex::default() }
+    }
+
+    /// Returns the round log.
+    pub fn log(&self) -> &RoundLog {
+        &self.log
+    }
+
+    /// Returns the round's running sum, and makes an empty one where there is none.
+    pub fn sum_of(&self, round: RoundId, grid: ValueGrid, parameter_count: usize) -> Arc<RoundSum> {
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || Arc::new(RoundSum::new(round, grid, parameter_count));
+        sums.entry(round).or_insert_with(make).clone()
+    }
+
+    /// Lets go of a running sum that cannot be trusted any more; it is made again from the log.
+    pub fn forget_sum(&self, round: RoundId) {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
+    }
+
+    /// Returns the place of an assignment's upload; whoever locks it may send.
+    pub fn slot(&self, round: RoundId, assignment: AssignmentId) -> Arc<tokio::sync::Mutex<Option<Upload>>> {
+        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        uploads.entry(assignment).or_insert_with(|| (round, Arc::default())).1.clone()
+    }
+
+    /// Lets go of an assignment's upload: it was accepted or refused.
+    pub fn forget_upload(&self, assignment: AssignmentId) {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
+    }
+
+    /// Lets go of all that belongs to a round that is over, its log included.
+    ///
+    /// # Errors
+    /// If the log cannot be removed; it is found again by the next start's clean-up.
+    pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (of, _)| *of != round);
+        self.log.remove_round(round)
+    }
+}

@@ -1,0 +1,154 @@
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError, RwLock},
+};
+
+use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale, take_values};
+use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
+use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+
+/// Parameters that share a lock: 256 KiB of sums, so that a tile stays in a core's cache while it is folded.
+pub const TILE_PARAMETERS: usize = 32 * 1024;
+
+/// The running sum of a round: 8 bytes a parameter, however many clients send.
+///
+/// It holds the values of updates that are still on their way, too. What makes that safe is the table of how
+/// many values of each were folded: integers can be taken out again without a trace, so at the end
+/// [`RoundSum::reconcile`] makes the sum that of the accepted updates exactly, whatever happened before.
+pub struct RoundSum {
+    round: RoundId,
+    grid: ValueGrid,
+    parameter_count: usize,
+    tiles: Vec<Mutex<Vec<i64>>>,
+    /// How far each update was folded. The write side belongs to `reconcile`, the read side to folding.
+    folded: RwLock<Folded>,
+}
+
+#[derive(Default)]
+struct Folded {
+    is_closed: bool,
+    updates: Mutex<BTreeMap<AssignmentId, FoldedUpdate>>,
+}
+
+#[derive(Clone, Copy)]
+struct FoldedUpdate {
+    weight: u64,
+    elements: u64,
+}
+
+impl RoundSum {
+    /// Makes the sum of nothing.
+    pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize) -> Self {
+        let tile = |start: usize| Mutex::new(vec![0; TILE_PARAMETERS.min(parameter_count - start)]);
+        let tiles = (0..parameter_count).step_by(TILE_PARAMETERS).map(tile).collect();
+        Self { round, grid, parameter_count, tiles, folded: RwLock::default() }
+    }
+
+    /// Returns how many values of an update are in the sum.
+    pub fn folded_elements(&self, assignment: AssignmentId) -> u64 {
+        let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
+        let updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        updates.get(&assignment).map_or(0, |update| update.elements)
+    }
+
+    /// Folds values of an update that begin at element `first`; those that are in the sum already are passed
+    /// over. `false` if the round is closed and takes no more.
+    ///
+    /// The caller has checked that the values are on the grid and inside the model.
+    pub fn fold(&self, assignment: AssignmentId, weight: u64, first: u64, bytes: &[u8]) -> bool {
+        let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
+        if folded.is_closed {
+            return false;
+        }
+        let elements = {
+            let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+            updates.entry(assignment).or_insert(FoldedUpdate { weight, elements: 0 }).elements
+        };
+        let end = first + bytes.len() as u64 / 4;
+        debug_assert!(first <= elements, "values are folded in order");
+        if end > elements {
+            let skipped = (elements - first) as usize * 4;
+            self.apply(elements as usize, &bytes[skipped..], weight, add_values);
+            let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+            updates.insert(assignment, FoldedUpdate { weight, elements: end });
+        }
+        true
+    }
+
+    /// Takes an update out of the sum, by reading what was folded of it from the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read; the sum is then not to be used any more.
+    pub fn take_out(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
+        let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
+        let update = folded.updates.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
+        update.map_or(Ok(()), |update| {
+            self.replay(log, assignment, 0..update.elements, update.weight, take_values)
+        })
+    }
+
+    /// Closes the sum and makes it that of `accepted` exactly: what is missing is folded from the log, what
+    /// does not belong is taken out.
+    ///
+    /// # Errors
+    /// If the log cannot be read; the sum is then not to be used any more.
+    pub fn reconcile(&self, log: &RoundLog, accepted: &[AcceptedUpdate]) -> Result<(), RoundLogError> {
+        let mut folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
+        folded.is_closed = true;
+        let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        let parameters = self.parameter_count as u64;
+        for update in accepted {
+            let elements = updates.remove(&update.assignment_id).map_or(0, |update| update.elements);
+            self.replay(log, update.assignment_id, elements..parameters, update.weight, add_values)?;
+        }
+        for (assignment, update) in std::mem::take(&mut *updates) {
+            self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
+        }
+        // Should the commit fail and be tried again, the sum is known to be that of the accepted.
+        for update in accepted {
+            let whole = FoldedUpdate { weight: update.weight, elements: parameters };
+            updates.insert(update.assignment_id, whole);
+        }
+        Ok(())
+    }
+
+    /// Shows the sums to `visit`, tile by tile and in order.
+    pub fn for_each_tile(&self, mut visit: impl FnMut(&[i64])) {
+        self.tiles.iter().for_each(|tile| visit(&tile.lock().unwrap_or_else(PoisonError::into_inner)));
+    }
+
+    fn replay(
+        &self,
+        log: &RoundLog,
+        assignment: AssignmentId,
+        elements: std::ops::Range<u64>,
+        weight: u64,
+        operation: fn(&mut [i64], &[u8], f64),
+    ) -> Result<(), RoundLogError> {
+        if elements.is_empty() {
+            return Ok(());
+        }
+        let header = folkmoot_protocol::update::HEADER_BYTES as u64;
+        let bytes = header + elements.start * 4..header + elements.end * 4;
+        let mut first = elements.start as usize;
+        log.read_tiles(self.round, assignment, bytes, TILE_PARAMETERS * 4, &mut |tile| {
+            self.apply(first, tile, weight, operation);
+            first += tile.len() / 4;
+        })
+    }
+
+    fn apply(&self, first: usize, mut bytes: &[u8], weight: u64, operation: fn(&mut [i64], &[u8], f64)) {
+        let scale = scale(&self.grid, weight);
+        let mut element = first;
+        while !bytes.is_empty() {
+            let (tile, offset) = (element / TILE_PARAMETERS, element % TILE_PARAMETERS);
+            let count = (TILE_PARAMETERS - offset).min(bytes.len() / 4);
+            let (head, rest) = bytes.split_at(count * 4);
+            let mut sums = self.tiles[tile].lock().unwrap_or_else(PoisonError::into_inner);
+            operation(&mut sums[offset..offset + count], head, scale);
+            drop(sums);
+            bytes = rest;
+            element += count;
+        }
+    }
+}
