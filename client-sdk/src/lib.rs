@@ -1,1 +1,17 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod client;
+mod host;
+mod key;
+mod storage;
+mod training;
+mod transport;
+
+pub use client::{Client, ClientBuilder, ClientError, ClientEvent, RunSummary};
+pub use folkmoot_engine as engine;
+pub use folkmoot_protocol as protocol;
+pub use folkmoot_session::StopCause;
+pub use host::Host;
+pub use key::ClientKey;
+pub use storage::StorageError;
+pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http};

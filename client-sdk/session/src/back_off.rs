@@ -13,7 +13,7 @@ pub const RETRY_AFTER_MILLISECONDS_MAX: u64 = 60 * 60 * 1000;
 /// Exponential with full jitter: uniform between 0 and a bound that doubles. Jitter over the whole interval
 /// spreads clients that failed together better than any fixed part would. What the coordinator asks for comes
 /// on top of it.
-pub(crate) fn back_off_until(
+pub fn back_off_until(
     now: Timestamp,
     failures: u32,
     retry_after_milliseconds: Option<u64>,

@@ -37,7 +37,8 @@ pub enum Effect {
         /// How long the coordinator may hold the request until it has an assignment.
         wait_seconds: u32,
     },
-    /// Have this blob in the cache, verified. Answer: [`crate::Answer::Fetch`].
+    /// Have this blob in the cache, verified. Answer: [`crate::Answer::Fetch`], or
+    /// [`crate::Answer::WorkFailed`] if it never can be there.
     Fetch {
         /// The request's id.
         request_id: RequestId,

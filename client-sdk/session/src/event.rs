@@ -35,7 +35,7 @@ pub enum Answer {
     Fetch(Result<u64, Failure>),
     /// Of [`crate::Effect::Train`]: the training is complete.
     Trained,
-    /// Of [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it cannot be done.
+    /// Of [`crate::Effect::Fetch`], [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it can never be done.
     WorkFailed {
         /// Why.
         reason: AbortReason,

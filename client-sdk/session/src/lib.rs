@@ -10,7 +10,9 @@ mod state;
 mod transition;
 mod turn;
 
-pub use back_off::{BACK_OFF_MILLISECONDS_MAX, BACK_OFF_MILLISECONDS_MIN, RETRY_AFTER_MILLISECONDS_MAX};
+pub use back_off::{
+    BACK_OFF_MILLISECONDS_MAX, BACK_OFF_MILLISECONDS_MIN, RETRY_AFTER_MILLISECONDS_MAX, back_off_until,
+};
 pub use effect::{ArtifactKind, Effect, RequestId};
 pub use event::{Answer, Event};
 pub use failure::Failure;

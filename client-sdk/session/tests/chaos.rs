@@ -112,6 +112,9 @@ impl Host {
                 let assignment = assignment(self.rng.random_range(0..6), self.rng.random_range(0..200_000));
                 Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment }))
             }
+            Effect::Fetch { .. } if luck == 26 => {
+                Answer::WorkFailed { reason: AbortReason::FetchFailed, detail: String::new() }
+            }
             Effect::Fetch { .. } => Answer::Fetch(if fails { Err(failure) } else { Ok(10) }),
             Effect::Train { .. } | Effect::Prepare { .. } if fails => {
                 Answer::WorkFailed { reason: AbortReason::TrainingFailed, detail: String::new() }

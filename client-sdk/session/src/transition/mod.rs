@@ -19,7 +19,7 @@ use folkmoot_protocol::{Disposition, messages::AbortReason};
 
 use crate::{
     Answer, Event, Failure, InvalidTransitionError, RequestId, State, StopCause,
-    state::{Resume, Work},
+    state::{Fetching, Resume, Work},
     turn::Turn,
 };
 
@@ -65,7 +65,9 @@ fn answered(
             train::finished(work, started_at, turn)
         }
         (
-            State::Training { work, .. } | State::Preparing { work, .. },
+            State::Assigned { fetching: Fetching { work, .. }, .. }
+            | State::Training { work, .. }
+            | State::Preparing { work, .. },
             Answer::WorkFailed { reason, detail },
         ) => abort::give_up(&work, reason, detail, turn),
         (State::Preparing { work, training_milliseconds, .. }, Answer::Prepared { digest, length }) => {

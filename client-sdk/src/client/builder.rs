@@ -1,0 +1,169 @@
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use folkmoot_engine::Examples;
+use folkmoot_protocol::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX};
+use tokio::sync::Semaphore;
+
+use super::{Client, ClientError, ClientEvent, OnEvent};
+use crate::{
+    ClientKey, Host, HttpSettings, Transport, build_http,
+    storage::{BlobCache, StateStore, WorkStore},
+};
+
+/// Blobs that a client keeps unless told otherwise: 1 GiB.
+const BLOB_CACHE_BYTES_MAX: u64 = 1 << 30;
+const WAIT_SECONDS: u32 = 30;
+
+/// Describes a client.
+pub struct ClientBuilder {
+    coordinator: String,
+    settings: HttpSettings,
+    http: Option<reqwest::Client>,
+    token: Option<String>,
+    state_directory: Option<PathBuf>,
+    examples: Option<Examples>,
+    attributes: BTreeMap<String, String>,
+    wait_seconds: u32,
+    blob_cache_bytes_max: u64,
+    training_slots: Option<Arc<Semaphore>>,
+    host: Option<Host>,
+    on_event: OnEvent,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(coordinator: String) -> Self {
+        Self {
+            coordinator,
+            settings: HttpSettings::default(),
+            http: None,
+            token: None,
+            state_directory: None,
+            examples: None,
+            attributes: BTreeMap::new(),
+            wait_seconds: WAIT_SECONDS,
+            blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
+            training_slots: None,
+            host: None,
+            on_event: Arc::new(|_| {}),
+        }
+    }
+
+    /// Trusts these certificates (PEM) and no others; without this call the system's are trusted.
+    pub fn certificate_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.settings.certificate_pem = Some(pem.into());
+        self
+    }
+
+    /// Shares the connections of other clients in this process; see [`build_http`]. It brings its own trust, so
+    /// [`ClientBuilder::certificate_pem`] has no effect.
+    pub fn http(mut self, http: reqwest::Client) -> Self {
+        self.http = Some(http);
+        self
+    }
+
+    /// Enrols with this token, if the state directory holds no enrolment at this coordinator.
+    pub fn enrolment_token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Keeps key, session and blobs here. Each client has a directory of its own.
+    pub fn state_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.state_directory = Some(directory.into());
+        self
+    }
+
+    /// Trains on these examples. They never leave the device.
+    pub fn examples(mut self, examples: Examples) -> Self {
+        self.examples = Some(examples);
+        self
+    }
+
+    /// States an attribute, for eligibility.
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.attributes.insert(name.into(), value.into());
+        self
+    }
+
+    /// Lets a check-in wait for an assignment that long, at most 60; 30 without this call.
+    pub fn wait_seconds(mut self, wait_seconds: u32) -> Self {
+        self.wait_seconds = wait_seconds;
+        self
+    }
+
+    /// Keeps no more than these bytes of blobs; 1 GiB without this call.
+    pub fn blob_cache_bytes_max(mut self, bytes: u64) -> Self {
+        self.blob_cache_bytes_max = bytes;
+        self
+    }
+
+    /// Trains only while it holds one of these permits: so many clients of a process train at the same time.
+    pub fn training_slots(mut self, slots: Arc<Semaphore>) -> Self {
+        self.training_slots = Some(slots);
+        self
+    }
+
+    /// Uses this clock and randomness instead of the system's.
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Tells this function what the client does. It is called on the client's task and must not block.
+    pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
+        self.on_event = Arc::new(on_event);
+        self
+    }
+
+    /// Makes the client: opens and locks the state directory, and draws the key if there is none.
+    ///
+    /// # Errors
+    /// [`ClientError`] if something is missing, passes a limit, or cannot be used.
+    pub fn build(self) -> Result<Client, ClientError> {
+        self.check_limits()?;
+        let directory = self.state_directory.ok_or_else(|| missing("a state directory"))?;
+        let examples = self.examples.ok_or_else(|| missing("examples"))?;
+        let host = self.host.map_or_else(Host::system, Ok).map_err(ClientError::Randomness)?;
+        let state = StateStore::open(&directory)?;
+        let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;
+        let work = WorkStore::open(&state.subdirectory("assignments"))?;
+        let key = ClientKey::load_or_generate(&state.key_path(), &mut host.fork_rng())?;
+        let http = self.http.map_or_else(|| build_http(&self.settings), Ok)?;
+        let transport = Transport::with_http(http, &self.coordinator, key, host.clone())?;
+        Ok(Client {
+            transport,
+            token: self.token,
+            state,
+            blobs,
+            work,
+            examples,
+            attributes: self.attributes,
+            wait_seconds: self.wait_seconds,
+            training_slots: self.training_slots,
+            host,
+            on_event: self.on_event,
+        })
+    }
+
+    fn check_limits(&self) -> Result<(), ClientError> {
+        let too_long = |text: &String| text.len() > ATTRIBUTE_BYTES_MAX;
+        if self.attributes.len() > ATTRIBUTES_MAX {
+            return Err(ClientError::Builder(format!("a client states at most {ATTRIBUTES_MAX} attributes")));
+        }
+        if let Some((name, _)) =
+            self.attributes.iter().find(|(name, value)| too_long(name) || too_long(value))
+        {
+            let text = format!("attribute `{name}` has more than {ATTRIBUTE_BYTES_MAX} bytes");
+            return Err(ClientError::Builder(text));
+        }
+        if self.wait_seconds > LONG_POLL_SECONDS_MAX {
+            let text = format!("a check-in waits at most {LONG_POLL_SECONDS_MAX} seconds");
+            return Err(ClientError::Builder(text));
+        }
+        Ok(())
+    }
+}
+
+fn missing(what: &str) -> ClientError {
+    ClientError::Builder(format!("a client needs {what}"))
+}

@@ -1,0 +1,64 @@
+use std::{pin::Pin, time::Duration};
+
+use folkmoot_protocol::Disposition;
+use folkmoot_session::{Failure, back_off_until};
+use tokio::time::sleep;
+
+use super::{Client, ClientError, ClientEvent};
+use crate::storage::Enrolment;
+
+impl Client {
+    /// Makes sure that the transport has a client id. Returns `false` if it was to shut down before.
+    pub(super) async fn ensure_enrolled<S: Future<Output = ()>>(
+        &self,
+        shutdown: &mut Pin<Box<S>>,
+    ) -> Result<bool, ClientError> {
+        if self.transport.client_id().is_some() {
+            return Ok(true);
+        }
+        if let Some(enrolment) = self.state.load_enrolment(self.transport.coordinator())? {
+            self.transport.set_client_id(enrolment.client_id);
+            return Ok(true);
+        }
+        self.enrol(shutdown).await
+    }
+
+    /// Enrols, again and again while the coordinator cannot be reached.
+    pub(super) async fn enrol<S: Future<Output = ()>>(
+        &self,
+        shutdown: &mut Pin<Box<S>>,
+    ) -> Result<bool, ClientError> {
+        let token = self.token.as_deref().ok_or(ClientError::NoEnrolmentToken)?;
+        tokio::select! {
+            biased;
+            () = shutdown.as_mut() => Ok(false),
+            result = self.enrol_with(token) => result.map(|()| true),
+        }
+    }
+
+    async fn enrol_with(&self, token: &str) -> Result<(), ClientError> {
+        let mut rng = self.host.fork_rng();
+        let mut failures = 0;
+        loop {
+            let error = match self.transport.enrol(token).await {
+                Ok(response) => {
+                    let (id, population) = (response.client_id, response.population);
+                    let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
+                    self.state.save_enrolment(&enrolment)?;
+                    (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            let failure = Failure::from(&error);
+            if failure.disposition != Disposition::Retry {
+                return Err(error.into());
+            }
+            failures += 1;
+            let now = self.host.now();
+            let until = back_off_until(now, failures, failure.retry_after_milliseconds, &mut rng);
+            (self.on_event)(ClientEvent::BackingOff { until, failures, detail: error.to_string() });
+            sleep(Duration::from_millis(until.milliseconds_since(now))).await;
+        }
+    }
+}

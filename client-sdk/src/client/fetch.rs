@@ -1,0 +1,45 @@
+use folkmoot_protocol::messages::{AbortReason, Artifact};
+use folkmoot_session::{Answer, Failure};
+use tokio::task::spawn_blocking;
+
+use crate::{Host, Transport, TransportError, storage::BlobCache};
+
+/// Has a blob in the cache; tells what failed beside the answer.
+pub(super) async fn fetch(
+    transport: Transport,
+    blobs: BlobCache,
+    host: Host,
+    artifact: Artifact,
+) -> (Answer, Option<String>) {
+    if artifact.bytes > blobs.bytes_max() {
+        let detail = format!("a blob of {} bytes is larger than the cache", artifact.bytes);
+        return (Answer::WorkFailed { reason: AbortReason::FetchFailed, detail }, None);
+    }
+    match fetch_missing(&transport, blobs, &host, artifact).await {
+        Ok(bytes) => (Answer::Fetch(Ok(bytes)), None),
+        Err(error) => (Answer::Fetch(Err(Failure::from(&error))), Some(error.to_string())),
+    }
+}
+
+async fn fetch_missing(
+    transport: &Transport,
+    blobs: BlobCache,
+    host: &Host,
+    artifact: Artifact,
+) -> Result<u64, TransportError> {
+    let now = host.now();
+    let begun = spawn_blocking(move || {
+        let is_there = blobs.read(artifact, now)?.is_some();
+        if is_there { Ok(None) } else { blobs.begin(artifact).map(Some) }
+    });
+    let Some(mut partial) = begun.await.map_err(std::io::Error::other)?? else { return Ok(0) };
+    let offset = partial.bytes();
+    let result = transport.fetch_blob_from(artifact, offset, |piece| partial.append(piece)).await;
+    if matches!(result, Err(TransportError::NotUnderstood { .. })) {
+        partial.discard()?;
+        return result;
+    }
+    let bytes = result?;
+    let is_whole = spawn_blocking(move || partial.finish()).await.map_err(std::io::Error::other)??;
+    if is_whole { Ok(bytes) } else { Err(TransportError::Damaged(artifact.digest)) }
+}

@@ -1,0 +1,149 @@
+//! What each effect means here.
+
+use std::sync::{Arc, PoisonError, atomic::AtomicBool};
+
+use folkmoot_protocol::{
+    AssignmentId,
+    messages::{AbortReason, Assignment},
+};
+use folkmoot_session::{Answer, Effect, Failure, RequestId};
+use tokio::task::spawn_blocking;
+
+use super::{ClientError, ClientEvent, fetch::fetch, runner::Runner, tasks::Outcome};
+use crate::{
+    TransportError, UpdateSource,
+    storage::write_private,
+    training::{TrainingJob, WorkError, prepare, train},
+};
+
+impl Runner<'_> {
+    /// Does one effect, or begins it.
+    pub(super) async fn perform(&mut self, effect: Effect) -> Result<(), ClientError> {
+        let transport = self.client.transport.clone();
+        let Some(request_id) = effect.request_id() else { return self.perform_at_once(effect).await };
+        match effect {
+            Effect::CheckIn { request, wait_seconds, .. } => self.spawn(request_id, async move {
+                outcome(transport.check_in(&request, wait_seconds).await, Answer::CheckIn)
+            }),
+            Effect::Fetch { artifact, .. } => {
+                let (blobs, host) = (self.client.blobs.clone(), self.client.host.clone());
+                self.spawn(request_id, fetch(transport, blobs, host, artifact));
+            }
+            Effect::Train { assignment, .. } => self.train(request_id, assignment),
+            Effect::Prepare { assignment, .. } => self.prepare(request_id, assignment.assignment_id),
+            Effect::QueryUpload { assignment_id, .. } => self.spawn(request_id, async move {
+                outcome(transport.upload_status(assignment_id).await, Answer::Upload)
+            }),
+            Effect::Upload { assignment_id, offset, length, digest, .. } => {
+                if !self.client.work.has_update(assignment_id, length) {
+                    self.spawn(request_id, async { (Answer::UpdateLost, None) });
+                    return Ok(());
+                }
+                let source = self.update_source(assignment_id, length);
+                self.spawn(request_id, async move {
+                    let result = transport.upload(assignment_id, &source, offset, length, digest).await;
+                    outcome(result, Answer::Upload)
+                });
+            }
+            Effect::SendReport { assignment_id, report, .. } => self.spawn(request_id, async move {
+                outcome(transport.report(assignment_id, &report).await, Answer::Report)
+            }),
+            Effect::SendAbort { assignment_id, abort, .. } => self.spawn(request_id, async move {
+                outcome(transport.abort(assignment_id, &abort).await, Answer::Abort)
+            }),
+            Effect::Persist | Effect::WakeAt(_) | Effect::Cancel { .. } | Effect::Forget { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn perform_at_once(&mut self, effect: Effect) -> Result<(), ClientError> {
+        match effect {
+            Effect::Persist => {
+                let (path, json) = (self.client.state.session_path(), self.session.to_json());
+                let written = spawn_blocking(move || write_private(&path, json.as_bytes())).await;
+                written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+            }
+            Effect::WakeAt(at) => self.alarm = Some(at),
+            Effect::Cancel { request_id } => self.tasks.cancel(request_id),
+            Effect::Forget { assignment_id } => self.client.work.forget(assignment_id)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, request_id: RequestId, request: impl Future<Output = Outcome> + Send + 'static) {
+        self.tasks.spawn(request_id, Arc::default(), request);
+    }
+
+    fn update_source(&self, assignment_id: AssignmentId, total: u64) -> UpdateSource {
+        let on_event = Arc::clone(&self.client.on_event);
+        let on_sent = Arc::new(move |sent| on_event(ClientEvent::Uploading { assignment_id, sent, total }));
+        UpdateSource::File { path: self.client.work.update_path(assignment_id), on_sent }
+    }
+
+    fn train(&mut self, request_id: RequestId, assignment: Assignment) {
+        let stop = Arc::new(AtomicBool::new(false));
+        let assignment_id = assignment.assignment_id;
+        let job = TrainingJob {
+            assignment,
+            examples: self.client.examples.clone(),
+            blobs: self.client.blobs.clone(),
+            work: self.client.work.clone(),
+            host: self.client.host.clone(),
+            stop: Arc::clone(&stop),
+        };
+        let on_event = Arc::clone(&self.client.on_event);
+        let on_progress = move |progress: folkmoot_engine::Progress| {
+            let folkmoot_engine::Progress { step, steps_total, loss, .. } = progress;
+            on_event(ClientEvent::Training { assignment_id, step, steps_total, loss });
+        };
+        let trained = Arc::clone(&self.trained);
+        let slots = self.client.training_slots.clone();
+        self.tasks.spawn(request_id, stop, async move {
+            let _slot = match slots {
+                Some(slots) => slots.acquire_owned().await.ok(),
+                None => None,
+            };
+            match spawn_blocking(move || train(&job, on_progress)).await {
+                Ok(Ok(Some(work))) => {
+                    *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+                    (Answer::Trained, None)
+                }
+                // It was cancelled: nobody waits for this answer.
+                Ok(Ok(None)) => work_failed(WorkError::new(AbortReason::Stopped, "")),
+                Ok(Err(error)) => work_failed(error),
+                Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
+            }
+        });
+    }
+
+    fn prepare(&mut self, request_id: RequestId, assignment_id: AssignmentId) {
+        let (trained, store) = (Arc::clone(&self.trained), self.client.work.clone());
+        self.spawn(request_id, async move {
+            let work = trained.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(work) = work.filter(|work| work.assignment.assignment_id == assignment_id) else {
+                return work_failed(WorkError::new(AbortReason::StateLost, "what was trained is gone"));
+            };
+            match spawn_blocking(move || prepare(&work, &store)).await {
+                Ok(Ok(update)) => (Answer::Prepared { digest: update.digest, length: update.length }, None),
+                Ok(Err(error)) => work_failed(error),
+                Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
+            }
+        });
+    }
+}
+
+fn outcome<T>(
+    result: Result<T, TransportError>,
+    answer: impl FnOnce(Result<T, Failure>) -> Answer,
+) -> Outcome {
+    match result {
+        Ok(value) => (answer(Ok(value)), None),
+        Err(error) => (answer(Err(Failure::from(&error))), Some(error.to_string())),
+    }
+}
+
+fn work_failed(error: WorkError) -> Outcome {
+    let WorkError { reason, detail } = error;
+    (Answer::WorkFailed { reason, detail }, None)
+}

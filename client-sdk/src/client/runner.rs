@@ -1,0 +1,138 @@
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use folkmoot_protocol::Timestamp;
+use folkmoot_session::{Event, Session, State, StopCause};
+use rand_chacha::ChaCha20Rng;
+use tokio::time::{sleep, timeout};
+
+use super::{Client, ClientError, ClientEvent, event::event_of, is_done, tasks::Tasks};
+use crate::training::TrainedWork;
+
+/// How long the coordinator is given to hear that the client stops.
+const SHUTDOWN_SECONDS_MAX: u64 = 5;
+/// The longest sleep: a wall clock may jump meanwhile.
+const SLEEP_SECONDS_MAX: u64 = 60;
+
+/// How a session ended.
+pub(super) struct End {
+    pub cause: StopCause,
+    pub detail: String,
+    pub accepted_rounds: u64,
+}
+
+/// Performs the effects of one session and feeds it with events.
+pub(super) struct Runner<'a> {
+    pub(super) client: &'a Client,
+    pub(super) session: Session,
+    rng: ChaCha20Rng,
+    pub(super) tasks: Tasks,
+    pub(super) alarm: Option<Timestamp>,
+    /// What was trained and is not prepared yet; a crash in between trains the last steps again.
+    pub(super) trained: Arc<Mutex<Option<TrainedWork>>>,
+    detail: String,
+    accepted_rounds: u64,
+    rounds: Option<u64>,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(client: &'a Client, session: Session, rounds: Option<u64>) -> Self {
+        Self {
+            client,
+            session,
+            rng: client.host.fork_rng(),
+            tasks: Tasks::default(),
+            alarm: None,
+            trained: Arc::default(),
+            detail: String::new(),
+            accepted_rounds: 0,
+            rounds,
+        }
+    }
+
+    /// Runs until the session stops, or `shutdown` is ready and what it means was done.
+    pub async fn run<S: Future<Output = ()>>(
+        &mut self,
+        shutdown: &mut Pin<Box<S>>,
+    ) -> Result<End, ClientError> {
+        if self.rounds == Some(0) {
+            return Ok(self.end(StopCause::Requested));
+        }
+        self.step(Event::Started).await?;
+        loop {
+            if let State::Stopped { cause } = *self.session.state() {
+                return Ok(self.end(cause));
+            }
+            tokio::select! {
+                biased;
+                () = shutdown.as_mut() => return self.shut_down().await,
+                event = next_event(&mut self.tasks, self.alarm, self.client, &mut self.detail) => {
+                    self.step(event).await?;
+                }
+            }
+        }
+    }
+
+    /// Tells the coordinator, if it wants to hear it in time; otherwise its deadline will.
+    async fn shut_down(&mut self) -> Result<End, ClientError> {
+        self.step(Event::StopRequested).await?;
+        let stopping = async {
+            while !self.session.is_stopped() {
+                let event = next_event(&mut self.tasks, self.alarm, self.client, &mut self.detail).await;
+                self.step(event).await?;
+            }
+            Ok(())
+        };
+        let limit = Duration::from_secs(SHUTDOWN_SECONDS_MAX);
+        timeout(limit, stopping).await.unwrap_or(Ok::<(), ClientError>(()))?;
+        Ok(self.end(StopCause::Requested))
+    }
+
+    fn end(&self, cause: StopCause) -> End {
+        End { cause, detail: self.detail.clone(), accepted_rounds: self.accepted_rounds }
+    }
+
+    async fn step(&mut self, event: Event) -> Result<(), ClientError> {
+        let before = self.session.state().clone();
+        // The goal is reached when the report of the last round has been sent.
+        let is_last = self.rounds.is_some_and(|rounds| self.accepted_rounds >= rounds);
+        let is_over = is_done(&before) && is_last && matches!(event, Event::Answered { .. });
+        let event = if is_over { Event::StopRequested } else { event };
+        tracing::debug!(state = before.name(), event = event.name(), "step");
+        let (session, effects) = self.session.clone().step(event, self.client.host.now(), &mut self.rng)?;
+        self.session = session;
+        if let Some(event) = event_of(&before, self.session.state(), &self.detail) {
+            self.accepted_rounds += u64::from(matches!(event, ClientEvent::Accepted { .. }));
+            (self.client.on_event)(event);
+        }
+        for effect in effects {
+            self.perform(effect).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the next answer or the alarm. It borrows parts of the runner, so that it can be dropped unfinished.
+async fn next_event(
+    tasks: &mut Tasks,
+    alarm: Option<Timestamp>,
+    client: &Client,
+    detail: &mut String,
+) -> Event {
+    let milliseconds = alarm.map_or(u64::MAX, |alarm| alarm.milliseconds_since(client.host.now()));
+    let pause = Duration::from_millis(milliseconds.min(SLEEP_SECONDS_MAX * 1000));
+    tokio::select! {
+        biased;
+        (request_id, (answer, failed)) = tasks.next() => {
+            if let Some(failed) = failed {
+                tracing::info!(failed, "a request failed");
+                *detail = failed;
+            }
+            Event::answered(request_id, answer)
+        }
+        () = sleep(pause) => Event::Wake,
+    }
+}

@@ -1,0 +1,64 @@
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use folkmoot_session::{Answer, RequestId};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// An answer, and what went wrong, for humans.
+pub(super) type Outcome = (Answer, Option<String>);
+
+/// The requests under way. When they are dropped, they stop.
+#[derive(Default)]
+pub(super) struct Tasks {
+    set: JoinSet<(RequestId, Outcome)>,
+    running: BTreeMap<RequestId, (AbortHandle, Arc<AtomicBool>)>,
+}
+
+impl Tasks {
+    /// Begins a request. `stop` is set when it is to end: a thread that trains cannot be ended from outside.
+    pub fn spawn(
+        &mut self,
+        request_id: RequestId,
+        stop: Arc<AtomicBool>,
+        request: impl Future<Output = Outcome> + Send + 'static,
+    ) {
+        let handle = self.set.spawn(async move { (request_id, request.await) });
+        self.running.insert(request_id, (handle, stop));
+    }
+
+    /// Ends a request.
+    pub fn cancel(&mut self, request_id: RequestId) {
+        if let Some((handle, stop)) = self.running.remove(&request_id) {
+            stop.store(true, Ordering::Relaxed);
+            handle.abort();
+        }
+    }
+
+    /// Waits for the next answer; for ever if nothing is under way.
+    pub async fn next(&mut self) -> (RequestId, Outcome) {
+        loop {
+            match self.set.join_next().await {
+                Some(Ok((request_id, outcome))) => {
+                    self.running.remove(&request_id);
+                    return (request_id, outcome);
+                }
+                Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Some(Err(_)) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        for (_, stop) in self.running.values() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

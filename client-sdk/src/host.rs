@@ -1,0 +1,63 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use folkmoot_protocol::Timestamp;
+use rand::{Rng, SeedableRng, TryRng, rngs::SysRng};
+use rand_chacha::ChaCha20Rng;
+
+/// Time and chance, which everything else here takes as an argument. Copies share one generator.
+#[derive(Clone)]
+pub struct Host {
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    rng: Arc<Mutex<ChaCha20Rng>>,
+}
+
+impl Host {
+    /// Makes a host of any clock and a generator's seed: for tests and simulations.
+    pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static, seed: [u8; 32]) -> Self {
+        Self { clock: Arc::new(clock), rng: Arc::new(Mutex::new(ChaCha20Rng::from_seed(seed))) }
+    }
+
+    /// Makes the real host: the system's clock and randomness.
+    ///
+    /// # Errors
+    /// Returns the error of an operating system that has no randomness to give.
+    pub fn system() -> std::io::Result<Self> {
+        let mut seed = [0; 32];
+        SysRng.try_fill_bytes(&mut seed).map_err(std::io::Error::other)?;
+        Ok(Self::new(system_time, seed))
+    }
+
+    /// Returns the present moment.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Draws random bytes.
+    pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        // A panic elsewhere leaves a generator that is as good as before.
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// Makes a generator of its own.
+    pub(crate) fn fork_rng(&self) -> ChaCha20Rng {
+        ChaCha20Rng::from_seed(self.random_bytes())
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this file is where the real clock enters")]
+fn system_time() -> Timestamp {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+}

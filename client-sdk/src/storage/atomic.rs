@@ -1,0 +1,63 @@
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::Path,
+};
+
+use super::StorageError;
+
+/// Replaces a file so that after a crash there is the old one or the new one, never a part; readable for its
+/// owner only.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+    replace(path, bytes).map_err(|error| StorageError::at(path, error))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_added_extension("new");
+    let mut file = private().write(true).create(true).truncate(true).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    sync_directory(path)
+}
+
+/// A rename is durable when its directory is.
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn private() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+#[cfg(not(unix))]
+fn private() -> OpenOptions {
+    File::options()
+}
+
+/// Reads a file, or `None` if there is none.
+pub(super) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StorageError::at(path, error)),
+    }
+}
+
+/// Deletes a file if there is one.
+pub(super) fn remove_if_present(path: &Path) -> Result<(), StorageError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::at(path, error)),
+        _ => Ok(()),
+    }
+}

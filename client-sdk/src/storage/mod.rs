@@ -1,0 +1,22 @@
+//! What a client keeps on disk, in its state directory:
+//!
+//! ```text
+//! client.key           the key, drawn once
+//! enrolment.json       the client id that the coordinator gave for it
+//! session.json         the session
+//! blobs/               plans, models and weights, by SHA-256
+//! assignments/         checkpoint and update of the assignment under way
+//! directory.lock       held while a client runs: two would make two updates of one assignment
+//! ```
+
+mod atomic;
+mod blob_cache;
+mod error;
+mod state_store;
+mod work_store;
+
+pub(crate) use atomic::write_private;
+pub(crate) use blob_cache::BlobCache;
+pub use error::StorageError;
+pub(crate) use state_store::{Enrolment, StateStore};
+pub(crate) use work_store::WorkStore;

@@ -1,0 +1,133 @@
+use std::{
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_protocol::{ClientId, PopulationName};
+use folkmoot_session::Session;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    StorageError,
+    atomic::{read_if_present, write_private},
+};
+
+const ENROLMENT_VERSION: u32 = 1;
+
+/// What the coordinator said when the key was enrolled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Enrolment {
+    version: u32,
+    /// Where: an id is worth nothing at another coordinator.
+    pub coordinator: String,
+    pub client_id: ClientId,
+    pub population: PopulationName,
+}
+
+impl Enrolment {
+    pub fn new(coordinator: &str, client_id: ClientId, population: PopulationName) -> Self {
+        Self { version: ENROLMENT_VERSION, coordinator: coordinator.to_owned(), client_id, population }
+    }
+}
+
+/// The small files of a state directory, which it holds locked.
+#[derive(Debug)]
+pub(crate) struct StateStore {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl StateStore {
+    /// Makes the directory if need be, and locks it.
+    pub fn open(directory: &Path) -> Result<Self, StorageError> {
+        fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
+        let path = directory.join("directory.lock");
+        let lock = File::create(&path).map_err(|error| StorageError::at(&path, error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory: directory.into(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StorageError::InUse(directory.into())),
+            Err(TryLockError::Error(error)) => Err(StorageError::at(&path, error)),
+        }
+    }
+
+    /// Returns where the key lives.
+    pub fn key_path(&self) -> PathBuf {
+        self.directory.join("client.key")
+    }
+
+    /// Reads the enrolment at this coordinator, if there is one.
+    pub fn load_enrolment(&self, coordinator: &str) -> Result<Option<Enrolment>, StorageError> {
+        let path = self.directory.join("enrolment.json");
+        let Some(bytes) = read_if_present(&path)? else { return Ok(None) };
+        match serde_json::from_slice::<Enrolment>(&bytes) {
+            Ok(enrolment) if enrolment.version == ENROLMENT_VERSION => {
+                Ok(Some(enrolment).filter(|enrolment| enrolment.coordinator == coordinator))
+            }
+            Ok(enrolment) => set_aside(&path, &format!("version {} is not known", enrolment.version)),
+            Err(error) => set_aside(&path, &error.to_string()),
+        }
+    }
+
+    /// Stores the enrolment.
+    pub fn save_enrolment(&self, enrolment: &Enrolment) -> Result<(), StorageError> {
+        let json = serde_json::to_vec(enrolment).expect("an enrolment has string keys only");
+        write_private(&self.directory.join("enrolment.json"), &json)
+    }
+
+    /// Reads the session, if there is one that can be read; any other is set aside.
+    pub fn load_session(&self) -> Result<Option<Session>, StorageError> {
+        let path = self.session_path();
+        let Some(bytes) = read_if_present(&path)? else { return Ok(None) };
+        match Session::from_json(&bytes) {
+            Ok(session) => Ok(Some(session)),
+            Err(error) => set_aside(&path, &error.to_string()),
+        }
+    }
+
+    /// Returns where the session lives.
+    pub fn session_path(&self) -> PathBuf {
+        self.directory.join("session.json")
+    }
+
+    /// Returns the directory of something larger.
+    pub fn subdirectory(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+/// Moves a file out of the way that cannot be used: the client starts anew, and a human can look at it.
+fn set_aside<T>(path: &Path, reason: &str) -> Result<Option<T>, StorageError> {
+    tracing::warn!(file = %path.display(), reason, "the file cannot be used and is set aside");
+    let aside = path.with_added_extension("damaged");
+    fs::rename(path, aside).map_err(|error| StorageError::at(path, error))?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_is_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = StateStore::open(directory.path()).unwrap();
+        fs::write(store.session_path(), b"{\"version\":9,\"session\":1}").unwrap();
+        fs::write(directory.path().join("enrolment.json"), b"\xff").unwrap();
+        assert_eq!(store.load_session().unwrap(), None);
+        assert_eq!(store.load_enrolment("https://a.example/").unwrap(), None);
+        assert!(directory.path().join("session.json.damaged").exists());
+        assert!(!store.session_path().exists());
+    }
+
+    #[test]
+    fn an_enrolment_is_for_one_coordinator_and_a_directory_for_one_client() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = StateStore::open(directory.path()).unwrap();
+        let id = ClientId::from_random_bytes([1; 16]);
+        let enrolment = Enrolment::new("https://a.example/", id, "digits".parse().unwrap());
+        store.save_enrolment(&enrolment).unwrap();
+        assert_eq!(store.load_enrolment("https://a.example/").unwrap(), Some(enrolment));
+        assert_eq!(store.load_enrolment("https://b.example/").unwrap(), None);
+        assert!(matches!(StateStore::open(directory.path()), Err(StorageError::InUse(_))));
+    }
+}

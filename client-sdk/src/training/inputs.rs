@@ -1,0 +1,82 @@
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{
+    Codec, Plan, Protection, Timestamp,
+    messages::{AbortReason, Artifact, Assignment},
+};
+
+use super::{WorkError, plan::is_schema_of};
+use crate::storage::BlobCache;
+
+/// What an assignment trains, read from the cache and checked.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub plan: Plan,
+    pub model: Model,
+    pub starting_weights: Vec<f32>,
+}
+
+impl Inputs {
+    /// Reads plan, model and weights, and checks that they belong together.
+    ///
+    /// # Errors
+    /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
+    /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
+    pub fn load(assignment: &Assignment, blobs: &BlobCache, now: Timestamp) -> Result<Self, WorkError> {
+        let plan = parse_plan(&read(assignment.plan, blobs, now)?)?;
+        if plan.model != assignment.model.digest {
+            return Err(WorkError::new(AbortReason::PlanUnsupported, "the plan is for another model"));
+        }
+        let model = Model::from_onnx(&read(assignment.model, blobs, now)?, &ImportLimits::default());
+        let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
+        if !is_schema_of(&plan.schema, &model) {
+            let detail = "the plan's schema is not that of the model's parameters";
+            return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
+        }
+        let starting_weights =
+            parse_weights(&read(assignment.weights, blobs, now)?, model.parameter_count())?;
+        Ok(Self { plan, model, starting_weights })
+    }
+}
+
+fn read(artifact: Artifact, blobs: &BlobCache, now: Timestamp) -> Result<Vec<u8>, WorkError> {
+    let failed = |detail: String| WorkError::new(AbortReason::FetchFailed, detail);
+    let bytes = blobs.read(artifact, now).map_err(|error| failed(error.to_string()))?;
+    bytes.ok_or_else(|| failed(format!("blob {} is not in the cache any more", artifact.digest)))
+}
+
+fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
+    let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
+    let plan: Plan = serde_json::from_slice(bytes).map_err(|error| unsupported(format!("plan: {error}")))?;
+    plan.schema.validate().map_err(|error| unsupported(error.to_string()))?;
+    match (plan.codec, plan.protection) {
+        (Codec::None, Protection::Plain) => Ok(plan),
+    }
+}
+
+fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkError> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() || values.len() != parameter_count {
+        let detail = format!("{} bytes of weights are not {parameter_count} values", bytes.len());
+        return Err(WorkError::new(AbortReason::FetchFailed, detail));
+    }
+    Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_have_to_be_whole_and_as_many_as_parameters() {
+        let bytes = [1.0f32, -2.0].map(f32::to_le_bytes).concat();
+        assert_eq!(parse_weights(&bytes, 2), Ok(vec![1.0, -2.0]));
+        assert!(parse_weights(&bytes, 3).is_err());
+        assert!(parse_weights(&bytes[..7], 2).is_err());
+    }
+
+    #[test]
+    fn a_plan_with_a_word_of_the_future_is_unsupported() {
+        let error = parse_plan(br#"{"codec":"from_the_future"}"#).unwrap_err();
+        assert_eq!(error.reason, AbortReason::PlanUnsupported);
+    }
+}

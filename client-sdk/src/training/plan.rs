@@ -1,0 +1,42 @@
+use folkmoot_engine as engine;
+use folkmoot_protocol as protocol;
+
+/// Translates a plan's training into the engine's words.
+pub(super) fn engine_plan(plan: &protocol::TrainingPlan) -> engine::TrainingPlan {
+    engine::TrainingPlan {
+        loss: match plan.loss {
+            protocol::Loss::SoftmaxCrossEntropy => engine::Loss::SoftmaxCrossEntropy,
+            protocol::Loss::MeanSquaredError => engine::Loss::MeanSquaredError,
+        },
+        optimizer: match plan.optimizer {
+            protocol::LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } => {
+                engine::Optimizer::Sgd { learning_rate, momentum, weight_decay }
+            }
+        },
+        epochs: plan.epochs,
+        steps_max: plan.steps_max,
+        batch_size: plan.batch_size,
+        proximal_term: plan.proximal_term,
+    }
+}
+
+/// Translates what the training measured into the update's words.
+pub(super) fn update_metrics(metrics: engine::Metrics) -> protocol::update::UpdateMetrics {
+    protocol::update::UpdateMetrics {
+        example_count: metrics.example_count,
+        loss_sum: metrics.loss_sum,
+        correct_count: metrics.correct_count,
+        step_count: metrics.step_count,
+    }
+}
+
+/// Says whether a plan's schema is the model's: count, names, shapes and order.
+pub(super) fn is_schema_of(schema: &protocol::TensorSchema, model: &engine::Model) -> bool {
+    let is_same = |tensor: &protocol::TensorSpec, parameter: &engine::ParameterSpec| {
+        let shape = parameter.shape.iter().map(|&dimension| dimension as u64);
+        tensor.name == parameter.name && tensor.shape.iter().copied().eq(shape)
+    };
+    let parameters = model.parameters();
+    schema.tensors.len() == parameters.len()
+        && schema.tensors.iter().zip(parameters).all(|(tensor, parameter)| is_same(tensor, parameter))
+}

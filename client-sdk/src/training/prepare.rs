@@ -1,0 +1,141 @@
+use folkmoot_protocol::{
+    UpdateDigest,
+    messages::AbortReason,
+    update::{HEADER_BYTES, UpdateHeader},
+};
+use folkmoot_update::{ValueFault, check_values, encode_update};
+
+use super::{TrainedWork, WorkError, plan::update_metrics};
+use crate::storage::WorkStore;
+
+/// The update that was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    pub digest: UpdateDigest,
+    pub length: u64,
+}
+
+/// Makes the update of what was trained and stores it durably: weigh, encode, check.
+///
+/// # Errors
+/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or the update cannot be
+/// stored.
+pub(crate) fn prepare(trained: &TrainedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
+    let assignment = &trained.assignment;
+    let delta = &trained.outcome.delta;
+    let header = UpdateHeader {
+        assignment_id: assignment.assignment_id,
+        schema_digest: trained.plan.schema.digest(),
+        base_version: assignment.base_version,
+        weight: weight(trained),
+        metrics: update_metrics(trained.outcome.metrics),
+        element_count: delta.len() as u64,
+    };
+    let bytes = encode_update(&header, delta);
+    let value_max = trained.plan.grid.value_max;
+    check_values(&bytes[HEADER_BYTES..], value_max).map_err(|fault| fault_error(fault, value_max))?;
+    work.save_update(assignment.assignment_id, &bytes)
+        .map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+    Ok(Prepared { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 })
+}
+
+/// The weight in the mean: the different examples that were used, capped by the plan.
+///
+/// Passes do not count: whoever trains longer would weigh more. A training that ends within its first pass has
+/// not used all that the client holds.
+fn weight(trained: &TrainedWork) -> u64 {
+    let used = trained.held_example_count.min(trained.outcome.metrics.example_count);
+    used.min(trained.plan.grid.weight_max)
+}
+
+fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
+    let detail = match fault {
+        ValueFault::NotFinite { index } => format!("element {index} of the model delta is not finite"),
+        ValueFault::OutOfRange { index, value } => format!(
+            "element {index} of the model delta is {value}, outside the plan's grid of ±{value_max}; \
+             a smaller learning rate or fewer steps may help"
+        ),
+    };
+    WorkError::new(AbortReason::TrainingFailed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{Metrics, TrainingOutcome};
+    use folkmoot_protocol::{
+        AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId,
+        TensorSchema, TensorSpec, Timestamp, TrainingPlan, ValueGrid,
+        messages::{Artifact, Assignment},
+    };
+
+    use super::*;
+
+    fn trained(delta: Vec<f32>) -> TrainedWork {
+        let artifact = Artifact { digest: BlobDigest::of(b""), bytes: 0 };
+        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
+        let plan = Plan {
+            model: artifact.digest,
+            schema: TensorSchema { tensors: vec![TensorSpec { name: "w".into(), shape: vec![2] }] },
+            training: TrainingPlan {
+                loss: Loss::MeanSquaredError,
+                optimizer,
+                epochs: 3,
+                steps_max: None,
+                batch_size: 4,
+                proximal_term: 0.0,
+            },
+            codec: Codec::None,
+            protection: Protection::Plain,
+            grid: ValueGrid { value_max: 4.0, weight_max: 50, ..ValueGrid::default() },
+        };
+        let assignment = Assignment {
+            assignment_id: AssignmentId::from_random_bytes([1; 16]),
+            task_id: TaskId::from_random_bytes([2; 16]),
+            round_id: RoundId::from_random_bytes([3; 16]),
+            round_number: 1,
+            base_version: 7,
+            plan: artifact,
+            model: artifact,
+            weights: artifact,
+            deadline: Timestamp(0),
+            deadline_in_milliseconds: 0,
+        };
+        let metrics = Metrics { example_count: 60, loss_sum: 30.0, correct_count: 9, step_count: 15 };
+        let outcome = TrainingOutcome { delta, weights: vec![0.0; 2], metrics };
+        TrainedWork { assignment, plan, outcome, held_example_count: 20 }
+    }
+
+    #[test]
+    fn an_update_is_stored_with_its_header() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = WorkStore::open(directory.path()).unwrap();
+        let trained = trained(vec![1.0, -4.0]);
+        let prepared = prepare(&trained, &work).unwrap();
+        let bytes = std::fs::read(work.update_path(trained.assignment.assignment_id)).unwrap();
+        assert_eq!((prepared.length, prepared.digest), (120, UpdateDigest::of(&bytes)));
+        let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
+        assert_eq!((header.weight, header.base_version, header.element_count), (20, 7, 2));
+        assert_eq!(header.metrics.example_count, 60);
+    }
+
+    #[test]
+    fn the_weight_is_what_was_used_capped_by_the_plan() {
+        let mut work = trained(vec![0.0; 2]);
+        work.held_example_count = 1000;
+        assert_eq!(weight(&work), 50);
+        work.outcome.metrics.example_count = 8;
+        assert_eq!(weight(&work), 8);
+    }
+
+    #[test]
+    fn values_that_cannot_be_summed_end_the_work() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = WorkStore::open(directory.path()).unwrap();
+        for (bad, word) in [(f32::NAN, "finite"), (4.5, "±4"), (f32::NEG_INFINITY, "finite")] {
+            let error = prepare(&trained(vec![0.0, bad]), &work).unwrap_err();
+            assert_eq!(error.reason, AbortReason::TrainingFailed);
+            assert!(error.detail.contains(word) && error.detail.contains("element 1"), "{}", error.detail);
+        }
+        assert!(!work.has_update(AssignmentId::from_random_bytes([1; 16]), 120));
+    }
+}

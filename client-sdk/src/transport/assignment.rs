@@ -1,0 +1,89 @@
+use std::time::Duration;
+
+use folkmoot_protocol::{
+    AssignmentId, UpdateDigest,
+    messages::{AbortRequest, ReportRequest, UploadStatus},
+};
+use reqwest::Method;
+
+use super::{
+    Transport, TransportError, UpdateSource,
+    request::{CONTROL_SECONDS_MAX, Payload, Unsigned},
+    response::read_json,
+};
+
+/// Slower than this, an upload is broken off and gone on with later: 8 KiB a second.
+const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 8 * 1024;
+/// What an upload may take in any case.
+const UPLOAD_SECONDS_MIN: u64 = 60;
+
+impl Transport {
+    /// Sends an update from `offset` on. `digest` is that of the whole update.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached, or the source is shorter than said.
+    pub async fn upload(
+        &self,
+        assignment_id: AssignmentId,
+        source: &UpdateSource,
+        offset: u64,
+        length: u64,
+        digest: UpdateDigest,
+    ) -> Result<UploadStatus, TransportError> {
+        let rest = length.saturating_sub(offset);
+        let timeout = Duration::from_secs(UPLOAD_SECONDS_MIN + rest / UPLOAD_BYTES_PER_SECOND_MIN);
+        let unsigned = Unsigned {
+            method: Method::PUT,
+            path: &update_path(assignment_id),
+            client: Some(self.enrolled_id()?),
+            payload: Payload::Update { source, offset, length, digest },
+            timeout: Some(timeout),
+        };
+        read_json(self.send(&unsigned).await?).await
+    }
+
+    /// Asks how much of an update has arrived.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached.
+    pub async fn upload_status(&self, assignment_id: AssignmentId) -> Result<UploadStatus, TransportError> {
+        let unsigned = Unsigned {
+            method: Method::GET,
+            path: &update_path(assignment_id),
+            client: Some(self.enrolled_id()?),
+            payload: Payload::Nothing { range_start: 0 },
+            timeout: Some(Duration::from_secs(CONTROL_SECONDS_MAX)),
+        };
+        read_json(self.send(&unsigned).await?).await
+    }
+
+    /// Reports how the work went.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached.
+    pub async fn report(
+        &self,
+        assignment_id: AssignmentId,
+        report: &ReportRequest,
+    ) -> Result<(), TransportError> {
+        let path = format!("/v1/assignments/{assignment_id}/report");
+        self.post(&path, Some(self.enrolled_id()?), report, 0).await.map(drop)
+    }
+
+    /// Gives an assignment up.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached.
+    pub async fn abort(
+        &self,
+        assignment_id: AssignmentId,
+        abort: &AbortRequest,
+    ) -> Result<(), TransportError> {
+        let path = format!("/v1/assignments/{assignment_id}/abort");
+        self.post(&path, Some(self.enrolled_id()?), abort, 0).await.map(drop)
+    }
+}
+
+fn update_path(assignment_id: AssignmentId) -> String {
+    format!("/v1/assignments/{assignment_id}/update")
+}

@@ -1,0 +1,73 @@
+use std::{fmt, io, path::PathBuf, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncSeekExt},
+};
+
+/// Bytes that are read from a file and sent at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Told after each piece: the bytes of the update that have been handed to the connection.
+type OnSent = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// Where the bytes of an update come from.
+#[derive(Clone)]
+pub enum UpdateSource {
+    /// From memory.
+    Bytes(Bytes),
+    /// From a file, of which only a piece at a time is in memory.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Told of the progress.
+        on_sent: OnSent,
+    },
+}
+
+impl UpdateSource {
+    /// Makes the body of an upload from `offset` on.
+    pub(super) async fn body(&self, offset: u64, length: u64) -> io::Result<reqwest::Body> {
+        match self {
+            Self::Bytes(bytes) => {
+                let is_whole = bytes.len() as u64 == length;
+                let start = usize::try_from(offset).ok().filter(|&start| is_whole && start <= bytes.len());
+                let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+                Ok(bytes.slice(start..).into())
+            }
+            Self::File { path, on_sent } => {
+                let mut file = File::open(path).await?;
+                file.seek(io::SeekFrom::Start(offset)).await?;
+                Ok(stream_of(file, offset, length, Arc::clone(on_sent)))
+            }
+        }
+    }
+}
+
+fn stream_of(file: File, offset: u64, length: u64, on_sent: OnSent) -> reqwest::Body {
+    let pieces = stream::try_unfold((file, offset), move |(mut file, sent)| {
+        let on_sent = Arc::clone(&on_sent);
+        async move {
+            on_sent(sent);
+            let wanted = length.saturating_sub(sent).min(PIECE_BYTES as u64) as usize;
+            if wanted == 0 {
+                return Ok::<_, io::Error>(None);
+            }
+            let mut piece = BytesMut::zeroed(wanted);
+            file.read_exact(&mut piece).await?;
+            Ok(Some((piece.freeze(), (file, sent + wanted as u64))))
+        }
+    });
+    reqwest::Body::wrap_stream(pieces)
+}
+
+impl fmt::Debug for UpdateSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "UpdateSource({} bytes)", bytes.len()),
+            Self::File { path, .. } => write!(f, "UpdateSource({})", path.display()),
+        }
+    }
+}

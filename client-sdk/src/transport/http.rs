@@ -1,0 +1,84 @@
+use std::{net::IpAddr, time::Duration};
+
+use reqwest::{Certificate, Url, redirect, tls};
+
+use super::TransportError;
+
+const CONNECT_SECONDS_MAX: u64 = 10;
+
+/// How connections are made.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSettings {
+    /// The only certificates (PEM) that may vouch for the coordinator; without any, the system's are asked.
+    pub certificate_pem: Option<Vec<u8>>,
+    /// HTTP/1.1 only. Many clients that wait in one process would otherwise share one HTTP/2 connection, whose
+    /// streams are limited.
+    pub http1_only: bool,
+}
+
+/// Makes a pool of connections: TLS 1.3 only, no redirects.
+///
+/// A redirect would carry a signature to a place for which it was not made.
+///
+/// # Errors
+/// [`TransportError::Certificate`] if the PEM holds no certificate.
+pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
+    // Whichever provider the process has chosen is kept; losing a race for it is no error either.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_rustls()
+        .tls_version_min(tls::Version::TLS_1_3)
+        .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
+        .redirect(redirect::Policy::none());
+    if let Some(pem) = &settings.certificate_pem {
+        let certificates = Certificate::from_pem_bundle(pem).map_err(TransportError::Certificate)?;
+        builder = builder.tls_certs_only(certificates);
+    }
+    if settings.http1_only {
+        builder = builder.http1_only();
+    }
+    builder.build().map_err(TransportError::Certificate)
+}
+
+/// Reads a coordinator's address.
+pub(super) fn parse_coordinator(text: &str) -> Result<Url, TransportError> {
+    let error = || TransportError::Address(text.to_owned());
+    let url = Url::parse(text).map_err(|_| error())?;
+    let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_this_machine(&url));
+    if is_plain && is_safe && url.has_host() { Ok(url) } else { Err(error()) }
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_https_or_this_machine() {
+        for good in ["https://a.example", "https://a.example:8443/", "http://127.0.0.1:1", "http://[::1]:1"] {
+            assert!(parse_coordinator(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["", "a.example", "http://a.example", "https://a.example/x", "ftp://a.example", "file:///x"]
+        {
+            assert!(parse_coordinator(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_has_to_be_one() {
+        let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), http1_only: false };
+        let is_refused = build_http(&settings).is_err();
+        // An empty bundle trusts nobody; either is safe.
+        assert!(is_refused || Certificate::from_pem_bundle(b"nothing").unwrap().is_empty());
+    }
+}

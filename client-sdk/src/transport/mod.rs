@@ -1,0 +1,104 @@
+//! Signed requests to a coordinator, one typed method for each endpoint. Nothing is retried here but a request
+//! whose clock was wrong: when to send again is the session's to decide.
+
+mod assignment;
+mod blob;
+mod body;
+mod enrol;
+mod error;
+mod http;
+mod request;
+mod response;
+
+use std::sync::{
+    Arc, RwLock,
+    atomic::{AtomicI64, Ordering},
+};
+
+use folkmoot_protocol::{ClientId, Timestamp};
+
+pub use body::UpdateSource;
+pub use error::TransportError;
+pub use http::{HttpSettings, build_http};
+
+use crate::{ClientKey, Host};
+
+/// A client's connection to one coordinator. Copies share everything.
+#[derive(Clone, Debug)]
+pub struct Transport(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    http: reqwest::Client,
+    coordinator: reqwest::Url,
+    key: ClientKey,
+    client_id: RwLock<Option<ClientId>>,
+    /// The coordinator's clock minus this host's, in milliseconds.
+    clock_offset: AtomicI64,
+    host: Host,
+}
+
+impl Transport {
+    /// Makes a transport that has connections of its own.
+    ///
+    /// # Errors
+    /// [`TransportError::Address`] or [`TransportError::Certificate`] if one of them cannot be used.
+    pub fn new(
+        settings: &HttpSettings,
+        coordinator: &str,
+        key: ClientKey,
+        host: Host,
+    ) -> Result<Self, TransportError> {
+        Self::with_http(build_http(settings)?, coordinator, key, host)
+    }
+
+    /// Makes a transport on connections that many clients of one process share; see [`build_http`].
+    ///
+    /// # Errors
+    /// [`TransportError::Address`] if `coordinator` is not `https://host[:port]`, or `http://` to this machine.
+    pub fn with_http(
+        http: reqwest::Client,
+        coordinator: &str,
+        key: ClientKey,
+        host: Host,
+    ) -> Result<Self, TransportError> {
+        let coordinator = http::parse_coordinator(coordinator)?;
+        let client_id = RwLock::new(None);
+        Ok(Self(Arc::new(Shared {
+            http,
+            coordinator,
+            key,
+            client_id,
+            clock_offset: AtomicI64::new(0),
+            host,
+        })))
+    }
+
+    /// Returns the id that the requests show.
+    pub fn client_id(&self) -> Option<ClientId> {
+        *self.0.client_id.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Sets the id of an earlier enrolment with the same key.
+    pub fn set_client_id(&self, client_id: ClientId) {
+        *self.0.client_id.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(client_id);
+    }
+
+    /// Returns the coordinator's address.
+    pub fn coordinator(&self) -> &str {
+        self.0.coordinator.as_str()
+    }
+
+    /// Returns the coordinator's time as far as it is known.
+    fn coordinator_time(&self) -> Timestamp {
+        let offset = self.0.clock_offset.load(Ordering::Relaxed);
+        Timestamp(self.0.host.now().0.saturating_add_signed(offset))
+    }
+
+    /// Learns the coordinator's time, for the signatures to come.
+    fn learn_time(&self, server_time: Timestamp) {
+        let offset = i128::from(server_time.0) - i128::from(self.0.host.now().0);
+        let offset = i64::try_from(offset).unwrap_or(0);
+        self.0.clock_offset.store(offset, Ordering::Relaxed);
+    }
+}

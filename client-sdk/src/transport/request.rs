@@ -1,0 +1,145 @@
+use std::{fmt::Write, io, time::Duration};
+
+use bytes::Bytes;
+use folkmoot_protocol::{ClientId, ErrorCode, PROTOCOL_VERSION, UpdateDigest, headers, signing::SignedParts};
+use reqwest::{
+    Method, RequestBuilder, Response,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, RANGE},
+};
+use serde::Serialize;
+
+use super::{Transport, TransportError, UpdateSource, response};
+
+/// Seconds in which a control message has to be answered.
+pub(super) const CONTROL_SECONDS_MAX: u64 = 30;
+
+/// A request before it is signed.
+pub(super) struct Unsigned<'a> {
+    pub method: Method,
+    /// The path with its query, beginning with a slash.
+    pub path: &'a str,
+    /// The client, or `None` to enrol.
+    pub client: Option<ClientId>,
+    pub payload: Payload<'a>,
+    /// When to break it off; without one, whoever reads the response watches over it.
+    pub timeout: Option<Duration>,
+}
+
+/// What a request carries.
+pub(super) enum Payload<'a> {
+    /// Nothing; the response is to begin at this byte.
+    Nothing { range_start: u64 },
+    /// A message.
+    Json(Bytes),
+    /// An update from `offset` on.
+    Update { source: &'a UpdateSource, offset: u64, length: u64, digest: UpdateDigest },
+}
+
+impl Payload<'_> {
+    fn digest(&self) -> UpdateDigest {
+        match self {
+            Self::Nothing { .. } => UpdateDigest::of(b""),
+            Self::Json(body) => UpdateDigest::of(body),
+            Self::Update { digest, .. } => *digest,
+        }
+    }
+
+    fn upload(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Update { offset, length, .. } => Some((*offset, *length)),
+            _ => None,
+        }
+    }
+
+    async fn attach(&self, request: RequestBuilder) -> io::Result<RequestBuilder> {
+        Ok(match self {
+            Self::Nothing { range_start: 0 } => request,
+            Self::Nothing { range_start } => request.header(RANGE, format!("bytes={range_start}-")),
+            Self::Json(body) => request.header(CONTENT_TYPE, "application/json").body(body.clone()),
+            Self::Update { source, offset, length, .. } => request
+                .header(CONTENT_TYPE, "application/octet-stream")
+                .header(CONTENT_LENGTH, length.saturating_sub(*offset))
+                .header(headers::UPLOAD_OFFSET, *offset)
+                .header(headers::UPLOAD_LENGTH, *length)
+                .body(source.body(*offset, *length).await?),
+        })
+    }
+}
+
+impl Transport {
+    /// Returns the id, without which only enrolling is possible.
+    pub(super) fn enrolled_id(&self) -> Result<ClientId, TransportError> {
+        self.client_id().ok_or(TransportError::NotEnrolled)
+    }
+
+    /// Signs the request with a fresh nonce and the coordinator's time.
+    fn sign(&self, unsigned: &Unsigned<'_>) -> RequestBuilder {
+        let content = unsigned.payload.digest();
+        let nonce = hex(&self.0.host.random_bytes::<16>());
+        let timestamp = self.coordinator_time();
+        let signature = self.0.key.sign(&SignedParts {
+            method: unsigned.method.as_str(),
+            path: unsigned.path,
+            client: unsigned.client,
+            protocol: PROTOCOL_VERSION,
+            timestamp,
+            nonce: &nonce,
+            content,
+            upload: unsigned.payload.upload(),
+        });
+        let address = format!("{}{}", self.0.coordinator.as_str().trim_end_matches('/'), unsigned.path);
+        let mut request = self
+            .0
+            .http
+            .request(unsigned.method.clone(), address)
+            .header(headers::PROTOCOL, PROTOCOL_VERSION)
+            .header(headers::TIMESTAMP, timestamp.0)
+            .header(headers::NONCE, nonce)
+            .header(headers::CONTENT_DIGEST, content.to_string())
+            .header(headers::SIGNATURE, signature);
+        if let Some(client) = unsigned.client {
+            request = request.header(headers::CLIENT, client.to_string());
+        }
+        if let Some(timeout) = unsigned.timeout {
+            request = request.timeout(timeout);
+        }
+        request
+    }
+
+    /// Sends the request; once more, with the coordinator's time, if this host's clock was wrong.
+    pub(super) async fn send(&self, unsigned: &Unsigned<'_>) -> Result<Response, TransportError> {
+        let problem = match self.send_once(unsigned).await {
+            Err(TransportError::Refused(problem)) if problem.code == ErrorCode::ClockSkew => problem,
+            result => return result,
+        };
+        let Some(server_time) = problem.server_time else { return Err(TransportError::Refused(problem)) };
+        self.learn_time(server_time);
+        self.send_once(unsigned).await
+    }
+
+    async fn send_once(&self, unsigned: &Unsigned<'_>) -> Result<Response, TransportError> {
+        let request = unsigned.payload.attach(self.sign(unsigned)).await?;
+        response::check(request.send().await.map_err(TransportError::Network)?).await
+    }
+
+    /// Sends a JSON message and returns the response, whose body is still to be read.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        client: Option<ClientId>,
+        message: &(impl Serialize + Sync),
+        extra_seconds: u64,
+    ) -> Result<Response, TransportError> {
+        let body = serde_json::to_vec(message).map_err(io::Error::other)?;
+        let timeout = Some(Duration::from_secs(CONTROL_SECONDS_MAX + extra_seconds));
+        let payload = Payload::Json(body.into());
+        self.send(&Unsigned { method: Method::POST, path, client, payload, timeout }).await
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

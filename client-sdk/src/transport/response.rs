@@ -1,0 +1,39 @@
+use folkmoot_protocol::{Problem, limits::CONTROL_BYTES_MAX};
+use reqwest::{Response, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+
+use super::TransportError;
+
+/// Passes a success on and turns a refusal into its problem.
+///
+/// Only a problem document is a refusal: what a proxy or a captive portal says is no word of the coordinator.
+pub(super) async fn check(response: Response) -> Result<Response, TransportError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_problem = content_type.is_some_and(|text| text.starts_with("application/problem+json"));
+    if !is_problem {
+        return Err(not_understood(status.as_u16(), "not a problem document"));
+    }
+    let problem: Problem = read_json(response).await?;
+    Err(TransportError::Refused(Box::new(problem)))
+}
+
+/// Reads a JSON message, never more of it than a message may have.
+pub(super) async fn read_json<T: DeserializeOwned>(mut response: Response) -> Result<T, TransportError> {
+    let status = response.status().as_u16();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(TransportError::Network)? {
+        if bytes.len() + chunk.len() > CONTROL_BYTES_MAX {
+            return Err(not_understood(status, "the message is over its limit"));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&bytes).map_err(|error| not_understood(status, &error.to_string()))
+}
+
+pub(super) fn not_understood(status: u16, reason: &str) -> TransportError {
+    TransportError::NotUnderstood { status, reason: reason.to_owned() }
+}
