@@ -4,6 +4,8 @@ mod client;
 mod host;
 mod key;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod training;
 mod transport;
 

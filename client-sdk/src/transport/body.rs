@@ -50,14 +50,15 @@ fn stream_of(file: File, offset: u64, length: u64, on_sent: OnSent) -> reqwest::
     let pieces = stream::try_unfold((file, offset), move |(mut file, sent)| {
         let on_sent = Arc::clone(&on_sent);
         async move {
-            on_sent(sent);
             let wanted = length.saturating_sub(sent).min(PIECE_BYTES as u64) as usize;
             if wanted == 0 {
                 return Ok::<_, io::Error>(None);
             }
             let mut piece = BytesMut::zeroed(wanted);
             file.read_exact(&mut piece).await?;
-            Ok(Some((piece.freeze(), (file, sent + wanted as u64))))
+            let sent = sent + wanted as u64;
+            on_sent(sent);
+            Ok(Some((piece.freeze(), (file, sent))))
         }
     });
     reqwest::Body::wrap_stream(pieces)

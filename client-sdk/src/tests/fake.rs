@@ -1,0 +1,229 @@
+//! A coordinator of one round and one client that checks what it is sent, and fails as it is told to.
+
+use std::sync::{Mutex, MutexGuard};
+
+use bytes::Bytes;
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, ClientId, Codec, ErrorCode, LocalOptimizer, Loss, Plan, Problem, Protection,
+    RoundId, TaskId, TensorSchema, TensorSpec, Timestamp, TrainingPlan, UpdateDigest, ValueGrid, headers,
+    messages::*,
+    signing::{self, SignedParts},
+};
+use hyper::{Response, http::request::Parts};
+
+use super::{
+    listener::{Answers, Body, broken, whole},
+    tiny_model,
+};
+
+/// What goes wrong, each time once.
+#[derive(Default)]
+pub struct Trouble {
+    pub check_in_garbage: bool,
+    pub clock_skew: bool,
+    pub weights_broken: bool,
+    pub upload_half: bool,
+    pub client_forgotten: bool,
+    pub revoked: bool,
+}
+
+#[derive(Default)]
+pub struct Seen {
+    pub public_key: Option<String>,
+    pub enrolments: u32,
+    pub ranges: Vec<String>,
+    pub update: Vec<u8>,
+    pub is_accepted: bool,
+    pub upload_offsets: Vec<u64>,
+    pub reports: Vec<ReportRequest>,
+    pub aborts: Vec<AbortRequest>,
+}
+
+pub struct Fake {
+    pub plan: Plan,
+    pub trouble: Mutex<Trouble>,
+    pub seen: Mutex<Seen>,
+}
+
+pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+impl Fake {
+    pub fn new(epochs: u32, trouble: Trouble) -> Self {
+        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.01, momentum: 0.5, weight_decay: 0.0 };
+        let plan = Plan {
+            model: BlobDigest::of(&tiny_model::onnx()),
+            schema: TensorSchema { tensors: vec![TensorSpec { name: "W".into(), shape: vec![2, 2] }] },
+            training: TrainingPlan {
+                loss: Loss::SoftmaxCrossEntropy,
+                optimizer,
+                epochs,
+                steps_max: None,
+                batch_size: 2,
+                proximal_term: 0.0,
+            },
+            codec: Codec::None,
+            protection: Protection::Plain,
+            grid: ValueGrid::default(),
+        };
+        Self { plan, trouble: Mutex::new(trouble), seen: Mutex::default() }
+    }
+
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    /// Says whether this trouble is to be made now; it is made once.
+    fn takes(&self, which: impl FnOnce(&mut Trouble) -> &mut bool) -> bool {
+        std::mem::take(which(&mut self.trouble.lock().unwrap()))
+    }
+
+    fn blobs(&self) -> [Vec<u8>; 3] {
+        [serde_json::to_vec(&self.plan).unwrap(), tiny_model::onnx(), tiny_model::weight_bytes()]
+    }
+
+    fn check_in(&self) -> Response<Body> {
+        if self.takes(|trouble| &mut trouble.check_in_garbage) {
+            return whole(502, "text/html", "<html>no coordinator here</html>");
+        }
+        if self.takes(|trouble| &mut trouble.clock_skew) {
+            let server_time = Some(NOW);
+            return refuse(Problem {
+                server_time,
+                ..Problem::new(ErrorCode::ClockSkew, "your clock is wrong")
+            });
+        }
+        if self.takes(|trouble| &mut trouble.revoked) {
+            return refuse(Problem::new(ErrorCode::ClientRevoked, "the operator revoked it"));
+        }
+        if self.seen().is_accepted || !self.seen().aborts.is_empty() {
+            let wait = CheckInResponse::Wait {
+                retry_after_milliseconds_min: 500,
+                retry_after_milliseconds_max: 600,
+            };
+            return json(&wait);
+        }
+        let [plan, model, weights] =
+            self.blobs().map(|bytes| Artifact { digest: BlobDigest::of(&bytes), bytes: bytes.len() as u64 });
+        let assignment = Assignment {
+            assignment_id: AssignmentId::from_random_bytes([7; 16]),
+            task_id: TaskId::from_random_bytes([1; 16]),
+            round_id: RoundId::from_random_bytes([2; 16]),
+            round_number: 3,
+            base_version: 2,
+            plan,
+            model,
+            weights,
+            deadline: NOW,
+            deadline_in_milliseconds: 1 << 40,
+        };
+        json(&CheckInResponse::Assigned { assignment })
+    }
+
+    fn blob(&self, digest: &str, range: Option<&str>) -> Response<Body> {
+        let bytes =
+            self.blobs().into_iter().find(|bytes| BlobDigest::of(bytes).to_string() == digest).unwrap();
+        if let Some(range) = range {
+            self.seen().ranges.push(range.to_owned());
+            let start: usize = range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap();
+            return whole(206, "application/octet-stream", bytes[start..].to_vec());
+        }
+        if bytes == tiny_model::weight_bytes() && self.takes(|trouble| &mut trouble.weights_broken) {
+            return broken(bytes[..6].to_vec());
+        }
+        whole(200, "application/octet-stream", bytes)
+    }
+
+    fn upload(&self, offset: u64, length: u64, digest: UpdateDigest, body: &[u8]) -> Response<Body> {
+        self.seen().upload_offsets.push(offset);
+        assert_eq!(offset, self.seen().update.len() as u64);
+        assert_eq!(offset + body.len() as u64, length);
+        if self.takes(|trouble| &mut trouble.upload_half) {
+            self.seen().update.extend(&body[..body.len() / 2]);
+            return whole(504, "text/html", "the proxy was impatient");
+        }
+        self.seen().update.extend(body);
+        assert_eq!(UpdateDigest::of(&self.seen().update), digest);
+        self.seen().is_accepted = true;
+        self.upload_status()
+    }
+
+    fn upload_status(&self) -> Response<Body> {
+        let seen = self.seen();
+        let state = if seen.is_accepted { UploadState::Accepted } else { UploadState::Partial };
+        json(&UploadStatus { received_bytes: seen.update.len() as u64, state })
+    }
+
+    fn enrol(&self, head: &Parts, body: &[u8]) -> Response<Body> {
+        let request: EnrolRequest = serde_json::from_slice(body).unwrap();
+        verify(head, &request.public_key, UpdateDigest::of(body));
+        if request.token != "token" {
+            return refuse(Problem::new(ErrorCode::EnrolmentTokenInvalid, "no such token"));
+        }
+        let mut seen = self.seen();
+        seen.public_key = Some(request.public_key);
+        seen.enrolments += 1;
+        let client_id = ClientId::from_random_bytes([9; 16]);
+        json(&EnrolResponse { client_id, population: "digits".parse().unwrap(), server_time: NOW })
+    }
+}
+
+impl Answers for Fake {
+    fn answer(&self, head: &Parts, body: &[u8]) -> Response<Body> {
+        let path = head.uri.path();
+        let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        let number = |name: &str| header(name).unwrap().parse::<u64>().unwrap();
+        if path == "/v1/enrol" {
+            return self.enrol(head, body);
+        }
+        if self.takes(|trouble| &mut trouble.client_forgotten) {
+            return refuse(Problem::new(ErrorCode::ClientUnknown, "the database was restored"));
+        }
+        let announced: UpdateDigest = header(headers::CONTENT_DIGEST).unwrap().parse().unwrap();
+        let content = if head.method == "PUT" { announced } else { UpdateDigest::of(body) };
+        verify(head, &self.seen().public_key.clone().unwrap(), content);
+        let parts: Vec<&str> = path.trim_start_matches("/v1/").split('/').collect();
+        match (head.method.as_str(), parts.as_slice()) {
+            ("POST", ["check-in"]) => self.check_in(),
+            ("GET", ["blobs", digest]) => self.blob(digest, header("range")),
+            ("PUT", ["assignments", _, "update"]) => {
+                let (offset, length) = (number(headers::UPLOAD_OFFSET), number(headers::UPLOAD_LENGTH));
+                self.upload(offset, length, announced, body)
+            }
+            ("GET", ["assignments", _, "update"]) => self.upload_status(),
+            ("POST", ["assignments", _, "report"]) => {
+                self.seen().reports.push(serde_json::from_slice(body).unwrap());
+                whole(204, "application/json", Bytes::new())
+            }
+            ("POST", ["assignments", _, "abort"]) => {
+                self.seen().aborts.push(serde_json::from_slice(body).unwrap());
+                whole(204, "application/json", Bytes::new())
+            }
+            other => panic!("no such endpoint: {other:?}"),
+        }
+    }
+}
+
+fn verify(head: &Parts, public_key: &str, content: UpdateDigest) {
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+    let number = |name: &str| header(name).map(|text| text.parse::<u64>().unwrap());
+    assert_eq!(header(headers::CONTENT_DIGEST), Some(content.to_string().as_str()));
+    let parts = SignedParts {
+        method: head.method.as_str(),
+        path: head.uri.path_and_query().unwrap().as_str(),
+        client: header(headers::CLIENT).map(|text| text.parse().unwrap()),
+        protocol: number(headers::PROTOCOL).unwrap() as u16,
+        timestamp: Timestamp(number(headers::TIMESTAMP).unwrap()),
+        nonce: header(headers::NONCE).unwrap(),
+        content,
+        upload: number(headers::UPLOAD_OFFSET).zip(number(headers::UPLOAD_LENGTH)),
+    };
+    signing::verify(public_key, header(headers::SIGNATURE).unwrap(), &parts).unwrap();
+}
+
+fn json(message: &impl serde::Serialize) -> Response<Body> {
+    whole(200, "application/json", serde_json::to_vec(message).unwrap())
+}
+
+fn refuse(problem: Problem) -> Response<Body> {
+    whole(problem.status, "application/problem+json", serde_json::to_vec(&problem).unwrap())
+}

@@ -1,0 +1,7 @@
+//! The client against a small coordinator in the same process.
+
+mod fake;
+mod listener;
+mod story;
+mod tiny_model;
+mod tls;

@@ -1,0 +1,184 @@
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use folkmoot_engine::{Examples, Labels};
+use folkmoot_protocol::{
+    ErrorCode, Timestamp,
+    messages::AbortReason,
+    update::{HEADER_BYTES, UpdateHeader},
+};
+use tokio::sync::Notify;
+
+use super::{
+    fake::{Fake, Trouble},
+    listener::listen,
+};
+use crate::{Client, ClientBuilder, ClientError, ClientEvent, Host};
+
+/// A clock that goes on by a second whenever it is read: checkpoints come quickly.
+fn host() -> Host {
+    let now = AtomicU64::new(1_000_000);
+    Host::new(move || Timestamp(now.fetch_add(1000, Ordering::Relaxed)), [5; 32])
+}
+
+fn examples() -> Examples {
+    let features = (0..20).map(|number| (number % 7) as f32 / 7.0).collect();
+    Examples::new(features, vec![2], Labels::Classes((0..10).map(|number| number % 2).collect())).unwrap()
+}
+
+async fn builder(fake: &Arc<Fake>, directory: &Path) -> ClientBuilder {
+    let port = listen(Arc::clone(fake), None).await;
+    Client::builder(format!("http://127.0.0.1:{port}"))
+        .enrolment_token("token")
+        .state_directory(directory)
+        .examples(examples())
+        .wait_seconds(1)
+        .host(host())
+}
+
+fn never() -> impl Future<Output = ()> {
+    std::future::pending()
+}
+
+#[tokio::test]
+async fn a_round_is_finished_over_a_bad_line() {
+    let trouble = Trouble {
+        check_in_garbage: true,
+        clock_skew: true,
+        weights_broken: true,
+        upload_half: true,
+        ..Trouble::default()
+    };
+    let fake = Arc::new(Fake::new(3, trouble));
+    let directory = tempfile::tempdir().unwrap();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&events);
+    let builder = builder(&fake, directory.path()).await;
+    let mut client = builder.on_event(move |event| heard.lock().unwrap().push(event)).build().unwrap();
+    // A run can be spawned: it may move between threads.
+    let run = tokio::spawn(async move { client.run_rounds(1, never()).await });
+    assert_eq!(run.await.unwrap().unwrap().accepted_rounds, 1);
+
+    let seen = fake.seen();
+    assert_eq!(seen.ranges, ["bytes=6-"]);
+    assert_eq!(seen.upload_offsets, [0, (HEADER_BYTES as u64 + 16) / 2]);
+    assert_eq!(seen.reports.len(), 1);
+    let header = UpdateHeader::decode(seen.update.first_chunk().unwrap()).unwrap();
+    assert_eq!((header.weight, header.base_version, header.element_count), (10, 2, 4));
+    assert_eq!((header.metrics.example_count, header.metrics.step_count), (30, 15));
+    assert_eq!(header.schema_digest, fake.plan.schema.digest());
+    let events = events.lock().unwrap();
+    let has = |wanted: fn(&ClientEvent) -> bool| events.iter().any(wanted);
+    assert!(has(|event| matches!(event, ClientEvent::Enrolled { .. })));
+    assert!(has(|event| matches!(event, ClientEvent::BackingOff { detail, .. } if detail.contains("502"))));
+    assert!(has(|event| matches!(event, ClientEvent::Training { step: 15, steps_total: 15, .. })));
+    assert!(has(|event| matches!(event, ClientEvent::Uploading { sent: 128, total: 128, .. })));
+    assert!(has(|event| matches!(event, ClientEvent::Accepted { round_number: 3, .. })));
+}
+
+#[tokio::test]
+async fn a_killed_training_gives_the_same_update() {
+    let mut updates = Vec::new();
+    for is_killed in [false, true] {
+        let fake = Arc::new(Fake::new(100, Trouble::default()));
+        let directory = tempfile::tempdir().unwrap();
+        if is_killed {
+            kill_in_training(&fake, directory.path()).await;
+        }
+        let first_step = Arc::new(AtomicU64::new(u64::MAX));
+        let heard = Arc::clone(&first_step);
+        let builder = builder(&fake, directory.path()).await.on_event(move |event| {
+            if let ClientEvent::Training { step, .. } = event {
+                heard.fetch_min(step, Ordering::Relaxed);
+            }
+        });
+        // Another port is another coordinator; the enrolment is made again, the session goes on.
+        builder.build().unwrap().run_rounds(1, never()).await.unwrap();
+        assert_eq!(first_step.load(Ordering::Relaxed) > 0, is_killed);
+        updates.push(fake.seen().update.clone());
+    }
+    assert_eq!(updates[0], updates[1]);
+}
+
+async fn kill_in_training(fake: &Arc<Fake>, directory: &Path) {
+    let is_training = Arc::new(Notify::new());
+    let heard = Arc::clone(&is_training);
+    let builder = builder(fake, directory).await.on_event(move |event| {
+        if matches!(event, ClientEvent::Training { step: 50.., .. }) {
+            heard.notify_one();
+        }
+    });
+    let mut client = builder.build().unwrap();
+    tokio::select! {
+        biased;
+        () = is_training.notified() => {}
+        end = client.run(never()) => panic!("the run ended: {end:?}"),
+    }
+    drop(client);
+    // The thread that trains ends after the step under way.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!fake.seen().is_accepted);
+}
+
+#[tokio::test]
+async fn a_forgotten_client_enrols_once_more() {
+    let fake = Arc::new(Fake::new(1, Trouble { client_forgotten: true, ..Trouble::default() }));
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = builder(&fake, directory.path()).await.build().unwrap();
+    client.run_rounds(1, never()).await.unwrap();
+    assert_eq!(fake.seen().enrolments, 2);
+}
+
+#[tokio::test]
+async fn a_revoked_client_and_a_wrong_token_are_errors() {
+    let fake = Arc::new(Fake::new(1, Trouble { revoked: true, ..Trouble::default() }));
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = builder(&fake, directory.path()).await.build().unwrap();
+    let error = client.run(never()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, ClientError::Refused { code: Some(ErrorCode::ClientRevoked), .. }));
+    assert!(text.contains("the operator revoked it"), "{text}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let builder = builder(&fake, directory.path()).await.enrolment_token("guess");
+    let error = builder.build().unwrap().run(never()).await.unwrap_err();
+    assert!(error.to_string().contains("enrolment_token_invalid"), "{error}");
+}
+
+#[tokio::test]
+async fn a_plan_for_another_schema_is_given_up() {
+    let mut fake = Fake::new(1, Trouble::default());
+    fake.plan.schema.tensors[0].name = "V".into();
+    let fake = Arc::new(fake);
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = builder(&fake, directory.path()).await.build().unwrap();
+    let aborted = async {
+        while fake.seen().aborts.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    client.run(aborted).await.unwrap();
+    assert_eq!(fake.seen().aborts[0].reason, AbortReason::PlanUnsupported);
+}
+
+#[tokio::test]
+async fn stopping_in_training_tells_the_coordinator() {
+    let fake = Arc::new(Fake::new(1_000_000, Trouble::default()));
+    let directory = tempfile::tempdir().unwrap();
+    let is_training = Arc::new(Notify::new());
+    let heard = Arc::clone(&is_training);
+    let builder = builder(&fake, directory.path()).await.on_event(move |event| {
+        if matches!(event, ClientEvent::Training { step: 2.., .. }) {
+            heard.notify_one();
+        }
+    });
+    let mut client = builder.build().unwrap();
+    client.run(is_training.notified()).await.unwrap();
+    assert_eq!(fake.seen().aborts[0].reason, AbortReason::Stopped);
+}
