@@ -1,0 +1,103 @@
+//! The flags of `folkmoot demo`.
+
+use std::path::PathBuf;
+
+use super::{error::DemoError, report::SettingsReport};
+
+/// More clients would need more open files than one process usually may have.
+const CLIENTS_MAX: i64 = 200;
+const ROUNDS_MAX: i64 = 10_000;
+
+/// Train a digit classifier over real HTTPS on this machine: a coordinator and its clients in one process.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Rounds to train.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
+    pub rounds: u32,
+    /// Clients to enrol.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
+    pub clients: u32,
+    /// Clients that train in each round; half of them if it is not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub cohort: Option<u32>,
+    /// How evenly the digits are spread over the clients: the concentration of a Dirichlet distribution.
+    /// 100 is even; at 0.1 most clients know only a few digits.
+    #[arg(long, default_value_t = 1.0, value_parser = parse_alpha)]
+    pub alpha: f64,
+    /// Seed of the split into held-out examples and clients' parts.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Folder for model.onnx, report.json, accuracy.svg and the data of the run.
+    #[arg(long, value_name = "DIR", default_value = "demo-output")]
+    pub out: PathBuf,
+    /// Print one JSON object per line instead of bars.
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the coordinator and the clients open after the training, until ctrl-c.
+    #[arg(long)]
+    pub keep_open: bool,
+}
+
+impl Args {
+    /// Checks what no single flag can, and settles the defaults that depend on others.
+    ///
+    /// # Errors
+    /// [`DemoError::CohortTooLarge`] if a round needs more clients than there are.
+    pub fn settings(&self) -> Result<SettingsReport, DemoError> {
+        let cohort = self.cohort.unwrap_or(self.clients.div_ceil(2));
+        if cohort > self.clients {
+            return Err(DemoError::CohortTooLarge { cohort, clients: self.clients });
+        }
+        Ok(SettingsReport { clients: self.clients, cohort, alpha: self.alpha, seed: self.seed })
+    }
+}
+
+fn parse_alpha(text: &str) -> Result<f64, String> {
+    let alpha: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    if alpha.is_finite() && alpha > 0.0 { Ok(alpha) } else { Err("it must be above 0 and finite".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(flags: &str) -> Result<Args, String> {
+        let words = std::iter::once("demo").chain(flags.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.args).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_twenty_clients_ten_of_them_a_round() {
+        let args = parse("").unwrap();
+        assert_eq!((args.rounds, args.out.as_path()), (30, std::path::Path::new("demo-output")));
+        let expected = SettingsReport { clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
+        assert_eq!(args.settings().unwrap(), expected);
+        assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_reason() {
+        for (flags, word) in [
+            ("--clients 0", "1..=200"),
+            ("--rounds 0", "1..=10000"),
+            ("--cohort 0", "1.."),
+            ("--alpha 0", "above 0"),
+            ("--alpha=-1", "above 0"),
+            ("--alpha nan", "above 0"),
+            ("--alpha many", "a number"),
+        ] {
+            let error = parse(flags).unwrap_err();
+            assert!(error.contains(word), "{flags}: {error}");
+        }
+        let error = parse("--clients 4 --cohort 5").unwrap().settings().unwrap_err();
+        assert!(error.to_string().contains("lower --cohort"), "{error}");
+    }
+}

@@ -1,0 +1,69 @@
+//! The digits that the demo trains on, dealt out.
+
+use folkmoot_engine::{
+    Examples, Labels,
+    data::{CsvOptions, read_csv},
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::{
+    error::DemoError,
+    partition::{partition, shuffle},
+};
+
+/// The untrained classifier.
+pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx");
+const DIGITS: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
+/// One example of so many is held out: 20 %.
+const HELD_OUT_ONE_OF: usize = 5;
+
+/// The digits: a part for every client, and what none of them sees.
+pub struct Data {
+    /// Each client's own examples.
+    pub parts: Vec<Examples>,
+    /// The examples on which every model version is evaluated.
+    pub held_out: Examples,
+}
+
+/// Deals the digits out to `clients`; the same seed gives the same parts.
+///
+/// # Errors
+/// [`DemoError::TooManyClients`] if there are fewer examples than clients.
+pub fn deal(clients: usize, alpha: f64, seed: u64) -> Result<Data, DemoError> {
+    let all =
+        read_csv(DIGITS, &CsvOptions::default()).expect("the embedded file is well-formed, a test reads it");
+    let Labels::Classes(labels) = all.labels() else { unreachable!("the options ask for classes") };
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    shuffle(&mut order, &mut rng);
+    let (held_out, training) = order.split_at(all.len() / HELD_OUT_ONE_OF);
+    if clients > training.len() {
+        return Err(DemoError::TooManyClients { clients, examples: training.len() });
+    }
+    let parts = partition(training, labels, clients, alpha, &mut rng);
+    let subset = |indices: &[usize]| all.subset(indices).expect("the indices are those of the rows");
+    Ok(Data { parts: parts.iter().map(|part| subset(part)).collect(), held_out: subset(held_out) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_fifths_are_dealt_out() {
+        let data = deal(20, 1.0, 1).unwrap();
+        let dealt: usize = data.parts.iter().map(Examples::len).sum();
+        assert_eq!((data.parts.len(), dealt, data.held_out.len()), (20, 1438, 359));
+        assert_eq!(data.held_out, deal(20, 1.0, 1).unwrap().held_out);
+        assert_ne!(data.held_out, deal(20, 1.0, 2).unwrap().held_out);
+    }
+
+    #[test]
+    fn more_clients_than_examples_are_refused() {
+        assert!(matches!(
+            deal(5000, 1.0, 1),
+            Err(DemoError::TooManyClients { clients: 5000, examples: 1438 })
+        ));
+    }
+}

@@ -1,0 +1,75 @@
+//! The task that the demo trains.
+
+use folkmoot_coordinator::{
+    scheduling::{SchedulingChoice, Synchronous},
+    task::{StopConditions, TaskDescription},
+};
+use folkmoot_protocol::{LocalOptimizer, Loss, PopulationName, TrainingPlan};
+
+/// The population and the task's name.
+pub const NAME: &str = "digits";
+
+/// Passes over a client's examples in a round.
+const EPOCHS: u32 = 3;
+const BATCH_SIZE: u32 = 16;
+const LEARNING_RATE: f32 = 0.1;
+const MOMENTUM: f32 = 0.9;
+/// On one machine nobody is far away: whoever takes so long has failed.
+const DEADLINE_SECONDS: u64 = 30;
+
+/// Returns the population's name.
+pub fn population() -> PopulationName {
+    NAME.parse().expect("it begins with a letter and has no others")
+}
+
+/// Describes the task: federated averaging in synchronous rounds, without spares, since all clients are near.
+pub fn description(rounds: u32, cohort: u32) -> TaskDescription {
+    let synchronous = Synchronous {
+        report_goal: u64::from(cohort),
+        over_selection_factor: 1.0,
+        minimum_cohort: None,
+        selection_deadline_seconds: DEADLINE_SECONDS,
+        reporting_deadline_seconds: DEADLINE_SECONDS,
+    };
+    TaskDescription {
+        name: NAME.into(),
+        population: population(),
+        plan: training(),
+        eligibility: Default::default(),
+        selection: Default::default(),
+        scheduling: SchedulingChoice::Synchronous(synchronous),
+        codec: Default::default(),
+        protection: Default::default(),
+        grid: Default::default(),
+        aggregator: Default::default(),
+        finalizer: Default::default(),
+        stop: StopConditions { rounds: u64::from(rounds) },
+    }
+}
+
+fn training() -> TrainingPlan {
+    TrainingPlan {
+        loss: Loss::SoftmaxCrossEntropy,
+        optimizer: LocalOptimizer::Sgd {
+            learning_rate: LEARNING_RATE,
+            momentum: MOMENTUM,
+            weight_decay: 0.0,
+        },
+        epochs: EPOCHS,
+        steps_max: None,
+        batch_size: BATCH_SIZE,
+        proximal_term: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_task_is_one_that_the_coordinator_takes() {
+        for (rounds, cohort) in [(1, 1), (30, 10), (10_000, 200)] {
+            assert_eq!(description(rounds, cohort).validate(), []);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `folkmoot demo`, as a newcomer runs it: the binary, its output and its files.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn demo(folder: &Path, flags: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_folkmoot"));
+    command.arg("demo").arg("--out").arg(folder).args(flags);
+    command.output().expect("the binary was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json_lines(output: &Output) -> Vec<Value> {
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn a_small_demo_trains_and_leaves_its_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("out");
+    let flags = ["--rounds", "3", "--clients", "4", "--cohort", "2", "--json"];
+    let output = demo(&folder, &flags);
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+
+    let lines = json_lines(&output);
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events, ["started", "round", "round", "round", "finished"]);
+    assert!(lines[0]["url"].as_str().unwrap().starts_with("https://127.0.0.1:"), "{}", lines[0]);
+    for (index, round) in lines[1..4].iter().enumerate() {
+        assert_eq!(
+            (&round["round"], &round["cohort"], &round["reports"]),
+            (&(index + 1).into(), &2.into(), &2.into())
+        );
+        assert!(round["bytes_up"].as_u64() > Some(2 * 4 * 4810), "{round}");
+        assert!(round["bytes_down"].as_u64() > Some(2 * 4 * 4810), "{round}");
+    }
+
+    let report: Value = serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap();
+    assert_eq!((&report["rounds"], report["per_round"].as_array().unwrap().len()), (&3.into(), 3));
+    assert_eq!(report["accuracy"], lines[4]["accuracy"]);
+    let accuracy = report["accuracy"].as_f64().unwrap();
+    assert!(accuracy > report["initial_accuracy"].as_f64().unwrap() && accuracy > 0.3, "{accuracy}");
+    let svg = std::fs::read_to_string(folder.join("accuracy.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    let model = std::fs::read(folder.join("model.onnx")).unwrap();
+    let inference = folkmoot_engine::InferenceModel::from_onnx(&model).unwrap();
+    assert_eq!(inference.predict(&[0.0; 64], 1).unwrap().len(), 10);
+}
+
+#[test]
+fn a_second_run_does_not_trip_over_the_first_and_a_pipe_gets_plain_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    for run in ["run-1", "run-2"] {
+        let output = demo(directory.path(), &["--rounds", "1", "--clients", "2", "--cohort", "1"]);
+        let shown = text(&output.stdout);
+        assert!(output.status.success(), "{shown}\n{}", text(&output.stderr));
+        assert!(shown.contains(run) && shown.contains("round 1/1") && !shown.contains('\u{1b}'), "{shown}");
+        assert!(directory.path().join(run).is_dir());
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let folder = directory.path().join("out");
+    for (folder, flags, word) in [
+        (&folder, &["--clients", "0"][..], "clients"),
+        (&folder, &["--clients", "3", "--cohort", "4"], "--cohort"),
+        (&folder, &["--alpha", "0"], "alpha"),
+        (&file, &[], "--out"),
+    ] {
+        let output = demo(folder, flags);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(word), "{flags:?}: {said}");
+    }
+    assert!(!folder.exists());
+}
