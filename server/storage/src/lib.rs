@@ -1,1 +1,39 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod api_key;
+mod assignment;
+mod blob;
+mod blob_cache;
+mod check_in;
+mod client;
+//pub mod conformance;
+mod error;
+mod lease;
+mod model;
+mod model_version;
+mod population;
+mod round;
+mod round_log;
+mod sql;
+mod task;
+pub mod test_support;
+mod token;
+
+pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role};
+pub use assignment::{
+    AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
+    DropReason,
+};
+pub use blob::{BlobStore, BlobStoreError};
+pub use check_in::{CheckInRecord, CheckInRepository};
+pub use client::{ClientRecord, ClientRepository, EnrolOutcome};
+pub use error::StorageError;
+pub use lease::LeaseRepository;
+pub use model::{ModelRecord, ModelRepository};
+pub use model_version::{ModelVersionRecord, ModelVersionRepository};
+pub use population::{PopulationRecord, PopulationRepository};
+pub use round::{RoundRecord, RoundRepository};
+pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
+pub use sql::{Durability, SqlOptions, SqlStorage};
+pub use task::{TaskRecord, TaskRepository};
+pub use token::{TokenId, TokenRecord, TokenRepository};

@@ -1,0 +1,66 @@
+use std::future::Future;
+
+use folkmoot_protocol::{OrganisationId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::StorageError;
+
+/// The public part of an API key, safe to show and to log: 16 hexadecimal digits.
+pub type ApiKeyId = String;
+
+/// What an API key may do. A role may do all that the roles before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// See.
+    Viewer,
+    /// Run tasks.
+    Operator,
+    /// Hand out tokens and keys.
+    Admin,
+}
+
+/// An API key. Only the secret's hash is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKeyRecord {
+    /// The public part.
+    pub id: ApiKeyId,
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// A name for humans.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// SHA-256 of the secret, which has 256 random bits, so that no slow hash is needed.
+    pub secret_hash: [u8; 32],
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// API keys.
+pub trait ApiKeyRepository {
+    /// Stores a new key.
+    fn create_api_key(&self, key: &ApiKeyRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Finds a key by its public part, in any organisation, revoked or not.
+    fn api_key(&self, id: &str) -> impl Future<Output = Result<Option<ApiKeyRecord>, StorageError>> + Send;
+
+    /// Lists the organisation's keys, oldest first.
+    fn api_keys(
+        &self,
+        organisation_id: OrganisationId,
+    ) -> impl Future<Output = Result<Vec<ApiKeyRecord>, StorageError>> + Send;
+
+    /// Revokes a key; one that is revoked already stays as it is.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such key.
+    fn revoke_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+}

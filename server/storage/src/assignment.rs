@@ -1,0 +1,175 @@
+use std::future::Future;
+
+use folkmoot_coordinator::scheduling::ReportCounts;
+use folkmoot_protocol::{
+    AssignmentId, ClientId, ErrorCode, OrganisationId, RoundId, TaskId, Timestamp, UpdateDigest,
+    messages::{AbortReason, ReportRequest},
+    update::UpdateMetrics,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::StorageError;
+
+/// One client's part in one round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AssignmentRecord {
+    /// Its id.
+    pub id: AssignmentId,
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// The task.
+    pub task_id: TaskId,
+    /// The round.
+    pub round_id: RoundId,
+    /// The round's number.
+    pub round_number: u64,
+    /// The client.
+    pub client_id: ClientId,
+    /// The model version from which the client starts.
+    pub base_version: u64,
+    /// When it was given.
+    pub created_at: Timestamp,
+    /// When it expires.
+    pub deadline: Timestamp,
+    /// What has become of it.
+    pub status: AssignmentStatus,
+}
+
+/// What has become of an assignment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AssignmentStatus {
+    /// An update may still come.
+    Outstanding,
+    /// Its update counts.
+    Accepted {
+        /// The update's digest, by which a repetition is recognised.
+        digest: UpdateDigest,
+    },
+    /// It brings no update.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+/// Why an assignment brought no update.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DropReason {
+    /// The round closed first, or the deadline passed.
+    Expired,
+    /// The client gave it up.
+    Aborted {
+        /// Why.
+        reason: AbortReason,
+        /// More, for humans.
+        detail: String,
+    },
+    /// Its update was refused.
+    Refused {
+        /// Why.
+        code: ErrorCode,
+    },
+}
+
+/// An update that counts. Its bytes are in the round log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AcceptedUpdate {
+    /// The assignment that it answers.
+    pub assignment_id: AssignmentId,
+    /// The BLAKE3 of its bytes.
+    pub digest: UpdateDigest,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its weight.
+    pub weight: u64,
+    /// What the training measured.
+    pub metrics: UpdateMetrics,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+}
+
+/// What became of an attempt to accept an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcceptOutcome {
+    /// It counts from now on.
+    Accepted,
+    /// The same update was accepted before; it counts once.
+    AlreadyAccepted,
+    /// Another update was accepted for this assignment.
+    Conflict,
+    /// The round no longer reports, or the assignment was dropped.
+    Closed,
+}
+
+/// What became of an attempt to drop an assignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseOutcome {
+    /// It is dropped now.
+    Dropped,
+    /// It was dropped or accepted before, and stays so.
+    Unchanged,
+}
+
+/// Assignments and the updates that answer them.
+pub trait AssignmentRepository {
+    /// Finds an assignment.
+    fn assignment(
+        &self,
+        id: AssignmentId,
+    ) -> impl Future<Output = Result<Option<AssignmentRecord>, StorageError>> + Send;
+
+    /// Finds the client's outstanding assignment.
+    fn outstanding_assignment(
+        &self,
+        client_id: ClientId,
+    ) -> impl Future<Output = Result<Option<AssignmentRecord>, StorageError>> + Send;
+
+    /// Lists a round's assignments, by id.
+    fn assignments(
+        &self,
+        round_id: RoundId,
+    ) -> impl Future<Output = Result<Vec<AssignmentRecord>, StorageError>> + Send;
+
+    /// Accepts an update, in one transaction: it counts if and only if the assignment is outstanding and its
+    /// round reports, whatever else happens at the same time.
+    fn accept_update(
+        &self,
+        update: &AcceptedUpdate,
+    ) -> impl Future<Output = Result<AcceptOutcome, StorageError>> + Send;
+
+    /// Drops an assignment if it is outstanding.
+    fn drop_assignment(
+        &self,
+        id: AssignmentId,
+        reason: &DropReason,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<CloseOutcome, StorageError>> + Send;
+
+    /// Counts a round's assignments by what has become of them.
+    fn report_counts(
+        &self,
+        round_id: RoundId,
+    ) -> impl Future<Output = Result<ReportCounts, StorageError>> + Send;
+
+    /// Lists a round's accepted updates, by assignment id.
+    fn accepted_updates(
+        &self,
+        round_id: RoundId,
+    ) -> impl Future<Output = Result<Vec<AcceptedUpdate>, StorageError>> + Send;
+
+    /// Keeps what a client said of how the work went; the first report stays.
+    fn record_report(
+        &self,
+        id: AssignmentId,
+        report: &ReportRequest,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Returns what was reported for an assignment.
+    fn report(
+        &self,
+        id: AssignmentId,
+    ) -> impl Future<Output = Result<Option<ReportRequest>, StorageError>> + Send;
+}

@@ -1,0 +1,48 @@
+use std::future::Future;
+
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use crate::StorageError;
+
+/// A client that offers itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckInRecord {
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// Its population.
+    pub population: PopulationName,
+    /// The client, with what it says of itself.
+    pub candidate: Candidate,
+    /// The SDK's version.
+    pub sdk_version: String,
+    /// When it checked in.
+    pub at: Timestamp,
+    /// Until when the offer holds.
+    pub expires_at: Timestamp,
+}
+
+/// The pool of waiting clients: at most one row a client.
+pub trait CheckInRepository {
+    /// Records a check-in, in place of the client's last one. A client with an outstanding assignment is not
+    /// put into the pool; the answer is then `false`.
+    fn check_in(&self, check_in: &CheckInRecord) -> impl Future<Output = Result<bool, StorageError>> + Send;
+
+    /// Takes a client out of the pool.
+    fn withdraw_check_in(&self, client_id: ClientId)
+    -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Lists the population's waiting clients whose offer holds at `now`, by client id.
+    fn waiting(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Vec<Candidate>, StorageError>> + Send;
+
+    /// Deletes the offers that ended before `now`, and says how many.
+    fn delete_expired_check_ins(
+        &self,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<u64, StorageError>> + Send;
+}

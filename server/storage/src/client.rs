@@ -1,0 +1,73 @@
+use std::future::Future;
+
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use crate::StorageError;
+
+/// One enrolled install of the SDK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientRecord {
+    /// Its id.
+    pub id: ClientId,
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// Its population.
+    pub population: PopulationName,
+    /// Its Ed25519 public key, in base64, as it enrolled with it.
+    pub public_key: String,
+    /// When it enrolled.
+    pub enrolled_at: Timestamp,
+    /// When its key was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// What became of an enrolment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnrolOutcome {
+    /// The client is new, and one use of the token is spent.
+    Enrolled(ClientRecord),
+    /// The same key had enrolled in this population before: its record, no use spent.
+    Known(ClientRecord),
+    /// The token has expired.
+    TokenExpired,
+    /// The token was used as often as it may be.
+    TokenExhausted,
+    /// The token was revoked, or there is none of this id.
+    TokenInvalid,
+}
+
+/// Clients.
+pub trait ClientRepository {
+    /// Enrols a client by a token whose secret the caller has verified, in one transaction: two clients that
+    /// race for a token's last use do not both get it. A known key is recognised before the token's expiry and
+    /// uses are looked at (a lost answer must be repeatable), but not on a revoked or unknown token.
+    fn enrol(
+        &self,
+        token_id: &str,
+        public_key: &str,
+        id_if_new: ClientId,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<EnrolOutcome, StorageError>> + Send;
+
+    /// Finds a client, in any organisation: its id is all that a request shows.
+    fn client(&self, id: ClientId)
+    -> impl Future<Output = Result<Option<ClientRecord>, StorageError>> + Send;
+
+    /// Counts the population's clients whose key is not revoked.
+    fn client_count(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+    ) -> impl Future<Output = Result<u64, StorageError>> + Send;
+
+    /// Revokes a client's key; one that is revoked already stays as it is.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such client.
+    fn revoke_client(
+        &self,
+        organisation_id: OrganisationId,
+        id: ClientId,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+}

@@ -1,0 +1,110 @@
+//! Organisations, populations, API keys and tokens.
+
+use folkmoot_protocol::{OrganisationId, Timestamp};
+
+use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
+use crate::{
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, SqlStorage, StorageError, TokenRecord,
+    TokenRepository,
+};
+
+pub(super) async fn an_organisation_is_made_once(storage: &SqlStorage) -> Result<(), StorageError> {
+    let name = fresh_name();
+    let [first, second] = [(); 2].map(|()| OrganisationId::from_random_bytes(fresh()));
+    assert_eq!(storage.ensure_organisation(&name, first, NOW).await?, first);
+    assert_eq!(storage.ensure_organisation(&name, second, later(1)).await?, first);
+    Ok(())
+}
+
+pub(super) async fn a_population_is_made_once(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let first = storage.ensure_population(fixture.organisation_id, &fixture.population, later(9)).await?;
+    assert_eq!(first.created_at, NOW);
+    for name in ["a1", "a-1"] {
+        let name = name.parse().expect("it is a population's name");
+        storage.ensure_population(fixture.organisation_id, &name, NOW).await?;
+    }
+    let populations = storage.populations(fixture.organisation_id).await?;
+    let names: Vec<&str> = populations.iter().map(|population| population.name.as_str()).collect();
+    assert_eq!(names, ["a-1", "a1", "digits"], "in the order of the bytes");
+    assert_eq!(populations[2], first);
+    let other = Fixture::new(storage).await?;
+    assert_eq!(storage.populations(other.organisation_id).await?.len(), 1);
+    let nobody = OrganisationId::from_random_bytes(fresh());
+    let refused = storage.ensure_population(nobody, &fixture.population, NOW).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("organisation"))), "{refused:?}");
+    Ok(())
+}
+
+pub(super) async fn an_api_key_is_stored_and_revoked(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let key = |role, created_at| ApiKeyRecord {
+        id: fresh_name(),
+        organisation_id: fixture.organisation_id,
+        name: "for Zoë's \"CI\"".into(),
+        role,
+        secret_hash: std::array::from_fn(|index| index as u8),
+        created_at,
+        revoked_at: None,
+    };
+    let [old, new] = [key(Role::Viewer, NOW), key(Role::Admin, later(1))];
+    storage.create_api_key(&new).await?;
+    storage.create_api_key(&old).await?;
+    let taken = storage.create_api_key(&old).await;
+    assert!(matches!(taken, Err(StorageError::NameTaken("API key"))), "{taken:?}");
+    assert_eq!(storage.api_key(&old.id).await?, Some(old.clone()));
+    assert_eq!(storage.api_key(&fresh_name()).await?, None);
+    assert_eq!(storage.api_keys(fixture.organisation_id).await?, [old.clone(), new]);
+    assert_eq!(storage.api_keys(other.organisation_id).await?, []);
+    let foreign = storage.revoke_api_key(other.organisation_id, &old.id, later(2)).await;
+    assert!(matches!(foreign, Err(StorageError::NotFound("API key"))), "{foreign:?}");
+    storage.revoke_api_key(fixture.organisation_id, &old.id, later(3)).await?;
+    storage.revoke_api_key(fixture.organisation_id, &old.id, later(4)).await?;
+    let revoked = storage.api_key(&old.id).await?;
+    assert_eq!(revoked, Some(ApiKeyRecord { revoked_at: Some(later(3)), ..old }));
+    Ok(())
+}
+
+pub(super) async fn a_token_is_stored_and_revoked(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let token = TokenRecord {
+        uses_max: Some(3),
+        uses: 1,
+        expires_at: Some(later(9)),
+        created_at: later(1),
+        ..fixture.token_record()
+    };
+    storage.create_token(&token).await?;
+    let taken = storage.create_token(&token).await;
+    assert!(matches!(taken, Err(StorageError::NameTaken("token"))), "{taken:?}");
+    assert_eq!(storage.token(&token.id).await?, Some(token.clone()));
+    assert_eq!(storage.token(&fresh_name()).await?, None);
+    let ids: Vec<String> = storage.tokens(fixture.organisation_id).await?.into_iter().map(|token| token.id).collect();
+    assert_eq!(ids, [fixture.token_id.clone(), token.id.clone()]);
+    let foreign = storage.revoke_token(other.organisation_id, &token.id, later(2)).await;
+    assert!(matches!(foreign, Err(StorageError::NotFound("token"))), "{foreign:?}");
+    storage.revoke_token(fixture.organisation_id, &token.id, later(3)).await?;
+    storage.revoke_token(fixture.organisation_id, &token.id, later(4)).await?;
+    let revoked = storage.token(&token.id).await?;
+    assert_eq!(revoked, Some(TokenRecord { revoked_at: Some(later(3)), ..token.clone() }));
+    let stray = TokenRecord { population: "nobody".parse().expect("a name"), id: fresh_name(), ..token };
+    let refused = storage.create_token(&stray).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("population"))), "{refused:?}");
+    Ok(())
+}
+
+pub(super) async fn a_number_that_sql_cannot_hold_is_refused(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let largest = TokenRecord {
+        uses_max: Some(i64::MAX as u64),
+        expires_at: Some(Timestamp(i64::MAX as u64)),
+        ..fixture.token_record()
+    };
+    storage.create_token(&largest).await?;
+    assert_eq!(storage.token(&largest.id).await?, Some(largest));
+    let too_large = TokenRecord { uses_max: Some(i64::MAX as u64 + 1), ..fixture.token_record() };
+    let refused = storage.create_token(&too_large).await;
+    assert!(matches!(refused, Err(StorageError::Database(sqlx::Error::Encode(_)))), "{refused:?}");
+    assert_eq!(storage.token(&too_large.id).await?, None);
+    Ok(())
+}

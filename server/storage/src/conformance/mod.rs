@@ -1,0 +1,93 @@
+//! Behaviours that every backend has: one suite, which each of them runs.
+//!
+//! A case is a function over a storage. It makes an organisation of its own, so the cases may run in any order,
+//! on a database that holds other things, and more than once.
+
+mod access;
+mod assignments;
+mod check_ins;
+mod enrolments;
+mod fixture;
+mod leases;
+mod model_versions;
+mod races;
+mod races_of_rounds;
+mod rounds;
+mod tasks;
+
+use std::{future::Future, pin::Pin};
+
+use crate::{SqlStorage, StorageError};
+
+/// One behaviour. It panics where it is not kept; an `Err` is one that was not expected.
+pub type Case = for<'s> fn(&'s SqlStorage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
+
+macro_rules! cases {
+    ($($module:ident::$case:ident,)*) => {
+        /// Every behaviour, with its name.
+        pub const CASES: &[(&str, Case)] = &[
+            $((concat!(stringify!($module), "::", stringify!($case)), |storage| Box::pin($module::$case(storage))),)*
+        ];
+    };
+}
+
+cases! {
+    access::an_organisation_is_made_once,
+    access::a_population_is_made_once,
+    access::an_api_key_is_stored_and_revoked,
+    access::a_token_is_stored_and_revoked,
+    access::a_number_that_sql_cannot_hold_is_refused,
+    enrolments::a_client_enrols_once_by_its_key,
+    enrolments::a_token_that_is_spent_expired_or_revoked_enrols_nobody,
+    enrolments::a_client_is_revoked_by_its_organisation_only,
+    check_ins::the_last_check_in_counts,
+    check_ins::an_offer_ends,
+    check_ins::a_client_with_an_assignment_does_not_wait,
+    check_ins::a_revoked_client_does_not_wait,
+    tasks::a_model_is_stored_once,
+    tasks::a_task_comes_back_as_it_was,
+    tasks::tasks_are_listed_in_pages,
+    tasks::a_task_changes_its_state_by_revision,
+    tasks::drivers_see_active_tasks_and_open_rounds,
+    model_versions::metrics_survive_bit_for_bit,
+    model_versions::versions_are_listed_in_pages,
+    rounds::a_task_has_one_open_round,
+    rounds::rounds_are_listed_in_pages,
+    rounds::a_round_runs_to_its_commit,
+    rounds::a_round_is_abandoned,
+    rounds::a_stale_revision_changes_nothing,
+    rounds::a_cohort_that_is_not_free_stores_nothing,
+    rounds::a_count_that_is_out_of_date_does_not_close,
+    rounds::a_version_is_released_once,
+    rounds::a_task_that_was_cancelled_stays_cancelled,
+    rounds::a_large_cohort_is_stored_as_a_whole,
+    assignments::an_update_counts_once,
+    assignments::a_closed_round_accepts_nothing,
+    assignments::a_dropped_assignment_stays_dropped,
+    assignments::every_status_comes_back_as_it_was,
+    assignments::the_first_report_stays,
+    leases::a_lease_has_one_holder,
+    races::the_last_use_of_a_token_is_spent_once,
+    races::one_key_enrols_once,
+    races::one_process_gets_the_lease,
+    races::one_of_two_updates_counts,
+    races::a_check_in_and_a_selection_leave_no_client_in_both,
+    races_of_rounds::one_round_is_opened,
+    races_of_rounds::a_client_is_assigned_once,
+    races_of_rounds::overlapping_cohorts_are_stored_whole_or_not,
+    races_of_rounds::what_is_accepted_is_what_is_closed,
+    races_of_rounds::one_driver_closes,
+}
+
+/// Runs every case, one after the other.
+///
+/// # Panics
+/// At the first behaviour that is not kept; its name is the last that was printed.
+pub async fn run(storage: &SqlStorage) {
+    for (name, case) in CASES {
+        eprintln!("case {name}");
+        if let Err(error) = case(storage).await {
+            panic!("{name}: {error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Models and tasks.
+
+use folkmoot_coordinator::task::{StopReason, TaskState};
+use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId};
+
+use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
+use crate::{
+    ModelRecord, ModelRepository, ModelVersionRepository, RoundRepository, SqlStorage, StorageError, TaskRecord,
+    TaskRepository,
+};
+use folkmoot_coordinator::round::{AbandonReason, Phase};
+
+pub(super) async fn a_model_is_stored_once(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let model = ModelRecord {
+        organisation_id: fixture.organisation_id,
+        model: BlobDigest::of(b"onnx"),
+        model_bytes: 4,
+        weights: BlobDigest::of(b"weights"),
+        schema: schema(),
+        created_at: NOW,
+    };
+    storage.create_model(&model).await?;
+    storage.create_model(&ModelRecord { created_at: later(1), ..model.clone() }).await?;
+    assert_eq!(storage.model(fixture.organisation_id, model.model).await?, Some(model.clone()));
+    assert_eq!(storage.model(other.organisation_id, model.model).await?, None);
+    assert_eq!(storage.model(fixture.organisation_id, model.weights).await?, None);
+    let stray = ModelRecord { organisation_id: OrganisationId::from_random_bytes(fresh()), ..model };
+    let refused = storage.create_model(&stray).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("organisation"))), "{refused:?}");
+    Ok(())
+}
+
+pub(super) async fn a_task_comes_back_as_it_was(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let task = fixture.task().await?;
+    assert_eq!(storage.task(fixture.organisation_id, task.id).await?, Some(task.clone()));
+    assert_eq!(storage.task_of_any_organisation(task.id).await?, Some(task.clone()));
+    assert_eq!(storage.task(other.organisation_id, task.id).await?, None);
+    assert_eq!(storage.task_of_any_organisation(TaskId::from_random_bytes(fresh())).await?, None);
+    assert_eq!(storage.latest_model_version(task.id).await?, Some(version_of(task.id, 0)));
+    let taken = storage.create_task(&task, &version_of(task.id, 0)).await;
+    assert!(matches!(taken, Err(StorageError::NameTaken("task"))), "{taken:?}");
+    Ok(())
+}
+
+pub(super) async fn tasks_are_listed_in_pages(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let mut tasks = Vec::new();
+    for seconds in [5, 1, 3, 3] {
+        let task = TaskRecord { created_at: later(seconds), ..fixture.task_record() };
+        storage.create_task(&task, &version_of(task.id, 0)).await?;
+        tasks.push(task);
+    }
+    tasks.sort_by_key(|task| std::cmp::Reverse((task.created_at, task.id)));
+    let first = storage.tasks(fixture.organisation_id, 2, None).await?;
+    assert_eq!(first, tasks[..2]);
+    let second = storage.tasks(fixture.organisation_id, 9, Some(first[1].id)).await?;
+    assert_eq!(second, tasks[2..]);
+    assert_eq!(storage.tasks(fixture.organisation_id, 9, Some(tasks[3].id)).await?, []);
+    assert_eq!(storage.tasks(other.organisation_id, 9, None).await?, []);
+    assert_eq!(storage.tasks(other.organisation_id, 9, Some(tasks[0].id)).await?, []);
+    Ok(())
+}
+
+pub(super) async fn a_task_changes_its_state_by_revision(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    let completed = TaskState::Completed { reason: StopReason::Rounds };
+    for (revision, state) in [TaskState::Active, TaskState::Paused, completed].into_iter().enumerate() {
+        storage.set_task_state(task.id, state, revision as u64).await?;
+        let expected = TaskRecord { state, revision: revision as u64 + 1, ..task.clone() };
+        assert_eq!(storage.task_of_any_organisation(task.id).await?, Some(expected));
+    }
+    let stale = storage.set_task_state(task.id, TaskState::Active, 2).await;
+    assert!(matches!(stale, Err(StorageError::RevisionConflict("task"))), "{stale:?}");
+    Ok(())
+}
+
+pub(super) async fn drivers_see_active_tasks_and_open_rounds(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let [draft, active, cancelled] = [fixture.task().await?, fixture.task().await?, fixture.task().await?];
+    storage.set_task_state(active.id, TaskState::Active, 0).await?;
+    storage.set_task_state(cancelled.id, TaskState::Cancelled, 0).await?;
+    let open = fixture.open_round(cancelled.id, 1).await?;
+    fixture.open_round(active.id, 1).await?;
+    let driven = async || -> Result<[usize; 3], StorageError> {
+        let all = storage.tasks_to_drive().await?;
+        assert!(all.is_sorted());
+        Ok([&draft, &active, &cancelled].map(|task| all.iter().filter(|id| **id == task.id).count()))
+    };
+    assert_eq!(driven().await?, [0, 1, 1]);
+    let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TaskCancelled };
+    storage.abandon_round(&with_phase(open, phase), NOW).await?;
+    assert_eq!(driven().await?, [0, 1, 0]);
+    Ok(())
+}

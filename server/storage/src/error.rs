@@ -1,0 +1,27 @@
+/// Why the storage could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// There is no such row, or it belongs to another organisation.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// Something of this name exists already.
+    #[error("a {0} of this name exists already")]
+    NameTaken(&'static str),
+    /// Somebody else changed the row meanwhile: read it again.
+    #[error("the {0} was changed meanwhile")]
+    RevisionConflict(&'static str),
+    /// A row that was read is not what was written: an invariant of ours is broken.
+    #[error("the stored {what} cannot be read: {detail}")]
+    Corrupt {
+        /// Which row.
+        what: &'static str,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The database refused or could not be reached.
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The schema could not be brought up to date.
+    #[error("the database could not be migrated: {0}")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+}

@@ -1,0 +1,72 @@
+use folkmoot_protocol::{OrganisationId, Timestamp};
+use sqlx::any::AnyRow;
+
+use super::{
+    SqlStorage,
+    column::{Columns, json, missing, moment, optional_integer},
+    transaction::in_transaction,
+};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+
+impl ApiKeyRepository for SqlStorage {
+    async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError> {
+        const INSERT: &str = "INSERT INTO api_keys \
+             (id, organisation_id, name, role, secret_hash, created_at, revoked_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
+        in_transaction!(self, |connection| {
+            let inserted = sqlx::query(INSERT)
+                .bind(&key.id)
+                .bind(key.organisation_id.to_string())
+                .bind(&key.name)
+                .bind(json(&key.role)?)
+                .bind(key.secret_hash.to_vec())
+                .bind(moment(key.created_at)?)
+                .bind(optional_integer(key.revoked_at.map(|at| at.0))?)
+                .execute(connection)
+                .await
+                .map_err(missing("organisation"))?;
+            if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::NameTaken("API key")) }
+        })
+    }
+
+    async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM api_keys WHERE id = $1").bind(id);
+        query.fetch_optional(&self.reader).await?.as_ref().map(api_key_of).transpose()
+    }
+
+    async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM api_keys WHERE organisation_id = $1 ORDER BY created_at, id";
+        let rows = sqlx::query(SELECT).bind(organisation_id.to_string()).fetch_all(&self.reader).await?;
+        rows.iter().map(api_key_of).collect()
+    }
+
+    async fn revoke_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        const UPDATE: &str = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) \
+             WHERE organisation_id = $2 AND id = $3";
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
+            match query.execute(connection).await?.rows_affected() {
+                0 => Err(StorageError::NotFound("API key")),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+fn api_key_of(row: &AnyRow) -> Result<ApiKeyRecord, StorageError> {
+    let columns = Columns::new(row, "API key");
+    Ok(ApiKeyRecord {
+        id: columns.text("id")?,
+        organisation_id: columns.parsed("organisation_id")?,
+        name: columns.text("name")?,
+        role: columns.json("role")?,
+        secret_hash: columns.hash("secret_hash")?,
+        created_at: columns.moment("created_at")?,
+        revoked_at: columns.optional_moment("revoked_at")?,
+    })
+}

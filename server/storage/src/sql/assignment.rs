@@ -1,0 +1,100 @@
+use folkmoot_coordinator::scheduling::ReportCounts;
+use folkmoot_protocol::{AssignmentId, ClientId, RoundId, Timestamp, messages::ReportRequest};
+
+use super::{
+    SqlStorage,
+    assignment_close::{accept, close_assignment},
+    assignment_rows::{assignment_of, select_accepted_updates},
+    column::{Columns, json, moment},
+    transaction::in_transaction,
+};
+use crate::{
+    AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
+    DropReason, StorageError,
+};
+
+impl AssignmentRepository for SqlStorage {
+    async fn assignment(&self, id: AssignmentId) -> Result<Option<AssignmentRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM assignments WHERE id = $1").bind(id.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(assignment_of).transpose()
+    }
+
+    async fn outstanding_assignment(
+        &self,
+        client_id: ClientId,
+    ) -> Result<Option<AssignmentRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
+        let query = sqlx::query(SELECT).bind(client_id.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(assignment_of).transpose()
+    }
+
+    async fn assignments(&self, round_id: RoundId) -> Result<Vec<AssignmentRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM assignments WHERE round_id = $1 ORDER BY id");
+        let rows = query.bind(round_id.to_string()).fetch_all(&self.reader).await?;
+        rows.iter().map(assignment_of).collect()
+    }
+
+    async fn accept_update(&self, update: &AcceptedUpdate) -> Result<AcceptOutcome, StorageError> {
+        in_transaction!(self, |connection| accept(connection, self.dialect, update).await)
+    }
+
+    async fn drop_assignment(
+        &self,
+        id: AssignmentId,
+        reason: &DropReason,
+        now: Timestamp,
+    ) -> Result<CloseOutcome, StorageError> {
+        let status = AssignmentStatus::Dropped { reason: reason.clone() };
+        in_transaction!(self, |connection| {
+            let is_closed = close_assignment(connection, id, &status, now).await?;
+            Ok(if is_closed { CloseOutcome::Dropped } else { CloseOutcome::Unchanged })
+        })
+    }
+
+    async fn report_counts(&self, round_id: RoundId) -> Result<ReportCounts, StorageError> {
+        const SELECT: &str = "SELECT COUNT(CASE WHEN status_name = 'accepted' THEN 1 END) AS accepted, \
+             COUNT(CASE WHEN status_name = 'outstanding' THEN 1 END) AS outstanding, \
+             COUNT(CASE WHEN status_name = 'dropped' THEN 1 END) AS dropped \
+             FROM assignments WHERE round_id = $1";
+        let row = sqlx::query(SELECT).bind(round_id.to_string()).fetch_one(&self.reader).await?;
+        let columns = Columns::new(&row, "assignment");
+        Ok(ReportCounts {
+            accepted: columns.count("accepted")?,
+            outstanding: columns.count("outstanding")?,
+            dropped: columns.count("dropped")?,
+        })
+    }
+
+    async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError> {
+        select_accepted_updates(&self.reader, round_id).await
+    }
+
+    async fn record_report(
+        &self,
+        id: AssignmentId,
+        report: &ReportRequest,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        const INSERT: &str = "INSERT INTO reports (assignment_id, organisation_id, report, reported_at) \
+             VALUES ($1, $2, $3, $4) ON CONFLICT (assignment_id) DO NOTHING";
+        in_transaction!(self, |connection| {
+            let query =
+                sqlx::query("SELECT organisation_id FROM assignments WHERE id = $1").bind(id.to_string());
+            let row = query.fetch_optional(&mut *connection).await?;
+            let row = row.ok_or(StorageError::NotFound("assignment"))?;
+            let query = sqlx::query(INSERT)
+                .bind(id.to_string())
+                .bind(Columns::new(&row, "assignment").text("organisation_id")?)
+                .bind(json(report)?)
+                .bind(moment(now)?);
+            query.execute(connection).await?;
+            Ok(())
+        })
+    }
+
+    async fn report(&self, id: AssignmentId) -> Result<Option<ReportRequest>, StorageError> {
+        let query = sqlx::query("SELECT report FROM reports WHERE assignment_id = $1").bind(id.to_string());
+        let row = query.fetch_optional(&self.reader).await?;
+        row.map(|row| Columns::new(&row, "report").json("report")).transpose()
+    }
+}

@@ -1,0 +1,116 @@
+//! Assignments and accepted updates as rows.
+
+use folkmoot_protocol::{OrganisationId, RoundId};
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Executor, any::AnyRow};
+
+use super::{
+    column::{Columns, integer, json, missing, moment},
+    many::{ROWS_MAX, placeholder_rows},
+    metrics::{bind_metrics, metrics_of},
+};
+use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError};
+
+/// Stores new assignments.
+///
+/// # Errors
+/// [`StorageError::RevisionConflict`] if one of the clients has another outstanding one.
+pub(super) async fn insert_assignments(
+    connection: &mut AnyConnection,
+    assignments: &[AssignmentRecord],
+) -> Result<(), StorageError> {
+    for chunk in assignments.chunks(ROWS_MAX) {
+        let sql = format!(
+            "INSERT INTO assignments (id, organisation_id, task_id, round_id, round_number, client_id, \
+             base_version, created_at, deadline, status, status_name) VALUES {} ON CONFLICT DO NOTHING",
+            placeholder_rows(chunk.len(), 11)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for assignment in chunk {
+            query = query
+                .bind(assignment.id.to_string())
+                .bind(assignment.organisation_id.to_string())
+                .bind(assignment.task_id.to_string())
+                .bind(assignment.round_id.to_string())
+                .bind(integer(assignment.round_number)?)
+                .bind(assignment.client_id.to_string())
+                .bind(integer(assignment.base_version)?)
+                .bind(moment(assignment.created_at)?)
+                .bind(moment(assignment.deadline)?)
+                .bind(json(&assignment.status)?)
+                .bind(status_name(&assignment.status));
+        }
+        let inserted = query.execute(&mut *connection).await.map_err(missing("client"))?;
+        if inserted.rows_affected() != chunk.len() as u64 {
+            return Err(StorageError::RevisionConflict("cohort"));
+        }
+    }
+    Ok(())
+}
+
+/// Stores an update that counts.
+pub(super) async fn insert_accepted_update(
+    connection: &mut AnyConnection,
+    round_id: RoundId,
+    organisation_id: OrganisationId,
+    update: &AcceptedUpdate,
+) -> Result<(), StorageError> {
+    const INSERT: &str = "INSERT INTO client_updates (assignment_id, organisation_id, round_id, digest, \
+         update_bytes, weight, accepted_at, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let query = sqlx::query(INSERT)
+        .bind(update.assignment_id.to_string())
+        .bind(organisation_id.to_string())
+        .bind(round_id.to_string())
+        .bind(update.digest.to_string())
+        .bind(integer(update.bytes)?)
+        .bind(integer(update.weight)?)
+        .bind(moment(update.accepted_at)?);
+    bind_metrics(query, &update.metrics)?.execute(connection).await?;
+    Ok(())
+}
+
+/// Lists a round's accepted updates, by assignment id.
+pub(super) async fn select_accepted_updates(
+    executor: impl Executor<'_, Database = Any>,
+    round_id: RoundId,
+) -> Result<Vec<AcceptedUpdate>, StorageError> {
+    let query = sqlx::query("SELECT * FROM client_updates WHERE round_id = $1 ORDER BY assignment_id");
+    let rows = query.bind(round_id.to_string()).fetch_all(executor).await?;
+    rows.iter().map(accepted_update_of).collect()
+}
+
+pub(super) fn status_name(status: &AssignmentStatus) -> &'static str {
+    match status {
+        AssignmentStatus::Outstanding => "outstanding",
+        AssignmentStatus::Accepted { .. } => "accepted",
+        AssignmentStatus::Dropped { .. } => "dropped",
+    }
+}
+
+pub(super) fn assignment_of(row: &AnyRow) -> Result<AssignmentRecord, StorageError> {
+    let columns = Columns::new(row, "assignment");
+    Ok(AssignmentRecord {
+        id: columns.parsed("id")?,
+        organisation_id: columns.parsed("organisation_id")?,
+        task_id: columns.parsed("task_id")?,
+        round_id: columns.parsed("round_id")?,
+        round_number: columns.count("round_number")?,
+        client_id: columns.parsed("client_id")?,
+        base_version: columns.count("base_version")?,
+        created_at: columns.moment("created_at")?,
+        deadline: columns.moment("deadline")?,
+        status: columns.json("status")?,
+    })
+}
+
+fn accepted_update_of(row: &AnyRow) -> Result<AcceptedUpdate, StorageError> {
+    let columns = Columns::new(row, "client update");
+    Ok(AcceptedUpdate {
+        assignment_id: columns.parsed("assignment_id")?,
+        digest: columns.parsed("digest")?,
+        bytes: columns.count("update_bytes")?,
+        weight: columns.count("weight")?,
+        metrics: metrics_of(&columns)?,
+        accepted_at: columns.moment("accepted_at")?,
+    })
+}

@@ -1,0 +1,110 @@
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
+
+use super::{
+    SqlStorage,
+    column::{Columns, integer, json, missing, moment},
+    many::{ROWS_MAX, placeholders},
+    transaction::in_transaction,
+};
+use crate::{AssignmentRecord, CheckInRecord, CheckInRepository, StorageError};
+
+impl CheckInRepository for SqlStorage {
+    async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+        const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
+             attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+             ON CONFLICT (client_id) DO UPDATE SET organisation_id = excluded.organisation_id, \
+             population = excluded.population, example_count = excluded.example_count, \
+             attributes = excluded.attributes, sdk_version = excluded.sdk_version, \
+             checked_in_at = excluded.checked_in_at, expires_at = excluded.expires_at";
+        const OUTSTANDING: &str =
+            "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
+        let client_id = check_in.candidate.client_id.to_string();
+        in_transaction!(self, |connection| {
+            sqlx::query(UPSERT)
+                .bind(&client_id)
+                .bind(check_in.organisation_id.to_string())
+                .bind(check_in.population.as_str())
+                .bind(integer(check_in.candidate.example_count)?)
+                .bind(json(&check_in.candidate.attributes)?)
+                .bind(&check_in.sdk_version)
+                .bind(moment(check_in.at)?)
+                .bind(moment(check_in.expires_at)?)
+                .execute(&mut *connection)
+                .await
+                .map_err(missing("client"))?;
+            // Only now: a selection that took the client's last offer has ended by the time the row is there,
+            // and its assignment can be seen.
+            let outstanding =
+                sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
+            if outstanding.is_some() {
+                let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);
+                query.execute(connection).await?;
+            }
+            Ok(outstanding.is_none())
+        })
+    }
+
+    async fn withdraw_check_in(&self, client_id: ClientId) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| {
+            let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(client_id.to_string());
+            query.execute(connection).await?;
+            Ok(())
+        })
+    }
+
+    async fn waiting(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        now: Timestamp,
+    ) -> Result<Vec<Candidate>, StorageError> {
+        const SELECT: &str = "SELECT client_id, example_count, attributes FROM check_ins \
+             WHERE organisation_id = $1 AND population = $2 AND expires_at >= $3 ORDER BY client_id";
+        let rows = sqlx::query(SELECT)
+            .bind(organisation_id.to_string())
+            .bind(population.as_str())
+            .bind(moment(now)?)
+            .fetch_all(&self.reader)
+            .await?;
+        rows.iter().map(candidate_of).collect()
+    }
+
+    async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError> {
+        in_transaction!(self, |connection| {
+            let query = sqlx::query("DELETE FROM check_ins WHERE expires_at < $1").bind(moment(now)?);
+            Ok(query.execute(connection).await?.rows_affected())
+        })
+    }
+}
+
+/// Takes the clients of these assignments out of the pool.
+///
+/// # Errors
+/// [`StorageError::RevisionConflict`] if one of them is not in it.
+pub(super) async fn take_check_ins(
+    connection: &mut AnyConnection,
+    assignments: &[AssignmentRecord],
+) -> Result<(), StorageError> {
+    for chunk in assignments.chunks(ROWS_MAX) {
+        let sql = format!("DELETE FROM check_ins WHERE client_id IN ({})", placeholders(1, chunk.len()));
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for assignment in chunk {
+            query = query.bind(assignment.client_id.to_string());
+        }
+        if query.execute(&mut *connection).await?.rows_affected() != chunk.len() as u64 {
+            return Err(StorageError::RevisionConflict("cohort"));
+        }
+    }
+    Ok(())
+}
+
+fn candidate_of(row: &AnyRow) -> Result<Candidate, StorageError> {
+    let columns = Columns::new(row, "check-in");
+    Ok(Candidate {
+        client_id: columns.parsed("client_id")?,
+        example_count: columns.count("example_count")?,
+        attributes: columns.json("attributes")?,
+    })
+}

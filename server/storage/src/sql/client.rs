@@ -1,0 +1,73 @@
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use sqlx::any::AnyRow;
+
+use super::{
+    SqlStorage,
+    column::{Columns, moment},
+    enrol::enrol,
+    transaction::in_transaction,
+};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
+
+impl ClientRepository for SqlStorage {
+    async fn enrol(
+        &self,
+        token_id: &str,
+        public_key: &str,
+        id_if_new: ClientId,
+        now: Timestamp,
+    ) -> Result<EnrolOutcome, StorageError> {
+        in_transaction!(self, |connection| {
+            enrol(connection, self.dialect, token_id, public_key, id_if_new, now).await
+        })
+    }
+
+    async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM clients WHERE id = $1").bind(id.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(client_of).transpose()
+    }
+
+    async fn client_count(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+    ) -> Result<u64, StorageError> {
+        const SELECT: &str = "SELECT COUNT(*) AS client_count FROM clients \
+             WHERE organisation_id = $1 AND population = $2 AND revoked_at IS NULL";
+        let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(population.as_str());
+        Columns::new(&query.fetch_one(&self.reader).await?, "client").count("client_count")
+    }
+
+    async fn revoke_client(
+        &self,
+        organisation_id: OrganisationId,
+        id: ClientId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        const UPDATE: &str = "UPDATE clients SET revoked_at = COALESCE(revoked_at, $1) \
+             WHERE organisation_id = $2 AND id = $3";
+        in_transaction!(self, |connection| {
+            let query =
+                sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id.to_string());
+            if query.execute(&mut *connection).await?.rows_affected() == 0 {
+                return Err(StorageError::NotFound("client"));
+            }
+            // It is not to be drawn any more.
+            let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(id.to_string());
+            query.execute(connection).await?;
+            Ok(())
+        })
+    }
+}
+
+pub(super) fn client_of(row: &AnyRow) -> Result<ClientRecord, StorageError> {
+    let columns = Columns::new(row, "client");
+    Ok(ClientRecord {
+        id: columns.parsed("id")?,
+        organisation_id: columns.parsed("organisation_id")?,
+        population: columns.parsed("population")?,
+        public_key: columns.text("public_key")?,
+        enrolled_at: columns.moment("enrolled_at")?,
+        revoked_at: columns.optional_moment("revoked_at")?,
+    })
+}

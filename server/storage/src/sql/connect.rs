@@ -1,0 +1,139 @@
+use std::time::Duration;
+
+use sqlx::{
+    AnyPool, Executor,
+    any::{AnyPoolOptions, install_default_drivers},
+    migrate::Migrator,
+};
+
+use super::{Dialect, SqlStorage};
+use crate::StorageError;
+
+static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// How long a statement waits for another process's lock on the SQLite file.
+const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
+
+/// What must have happened to a transaction before it is acknowledged. Only SQLite listens; PostgreSQL's
+/// operator sets `synchronous_commit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk: it survives a power failure.
+    #[default]
+    Full,
+    /// The operating system has it: it survives a crash of the process, and a power failure may take the
+    /// last transactions away, never half of one. Several times as fast on slow disks.
+    Normal,
+}
+
+/// How to connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlOptions {
+    /// Connections, at most. For SQLite these are readers, beside one writer.
+    pub connections_max: u32,
+    /// Seconds that a caller waits for a free connection before it gets an error.
+    pub acquire_seconds_max: u64,
+    /// When a transaction counts as kept.
+    pub durability: Durability,
+}
+
+impl Default for SqlOptions {
+    fn default() -> Self {
+        Self { connections_max: 8, acquire_seconds_max: 30, durability: Durability::Full }
+    }
+}
+
+impl SqlStorage {
+    /// Connects to `sqlite://<path>?mode=rwc`, `sqlite::memory:` or `postgres://…`, and brings the schema up
+    /// to date.
+    ///
+    /// A database in memory has one connection and ends with the last handle. Several processes may connect
+    /// to one PostgreSQL at the same time: the first migrates, the others wait.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database cannot be reached or the URL is not understood,
+    /// [`StorageError::Migrate`] if the schema is newer than this build, or was changed by hand.
+    pub async fn connect(url: &str, options: SqlOptions) -> Result<SqlStorage, StorageError> {
+        install_default_drivers();
+        let dialect = Dialect::of_url(url)?;
+        let storage = match dialect {
+            Dialect::Postgres => {
+                let pool = pool_options(&options, options.connections_max).connect(url).await?;
+                SqlStorage { dialect, writer: pool.clone(), reader: pool }
+            }
+            Dialect::Sqlite if is_in_memory(url) => {
+                let pool = sqlite_pool(url, &options, 1, "").await?;
+                SqlStorage { dialect, writer: pool.clone(), reader: pool }
+            }
+            Dialect::Sqlite => {
+                let writer = sqlite_pool(url, &options, 1, "PRAGMA journal_mode = WAL;").await?;
+                let reader =
+                    sqlite_pool(url, &options, options.connections_max, "PRAGMA query_only = ON;").await?;
+                SqlStorage { dialect, writer, reader }
+            }
+        };
+        storage.migrate().await?;
+        Ok(storage)
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if there is none.
+    pub async fn ping(&self) -> Result<(), StorageError> {
+        sqlx::query("SELECT 1").execute(&self.reader).await?;
+        Ok(())
+    }
+
+    /// Closes the connections, once those in use are given back.
+    pub async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+
+    async fn migrate(&self) -> Result<(), StorageError> {
+        let migrations = match self.dialect {
+            Dialect::Sqlite => &SQLITE_MIGRATIONS,
+            Dialect::Postgres => &POSTGRES_MIGRATIONS,
+        };
+        migrations.run(&self.writer).await?;
+        Ok(())
+    }
+}
+
+fn is_in_memory(url: &str) -> bool {
+    url.contains(":memory:") || url.contains("mode=memory")
+}
+
+fn pool_options(options: &SqlOptions, connections_max: u32) -> AnyPoolOptions {
+    AnyPoolOptions::new()
+        .max_connections(connections_max.max(1))
+        .acquire_timeout(Duration::from_secs(options.acquire_seconds_max))
+}
+
+/// Opens a pool whose connections never end, since a database in memory would end with them.
+async fn sqlite_pool(
+    url: &str,
+    options: &SqlOptions,
+    connections_max: u32,
+    pragmas: &'static str,
+) -> Result<AnyPool, StorageError> {
+    let synchronous = match options.durability {
+        Durability::Full => "FULL",
+        Durability::Normal => "NORMAL",
+    };
+    let pragmas = format!(
+        "PRAGMA busy_timeout = {SQLITE_BUSY_MILLISECONDS}; {pragmas} PRAGMA synchronous = {synchronous}; \
+         PRAGMA foreign_keys = ON;"
+    );
+    let pool = pool_options(options, connections_max)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .after_connect(move |connection, _| {
+            let pragmas = sqlx::AssertSqlSafe(pragmas.clone());
+            Box::pin(async move { connection.execute(sqlx::raw_sql(pragmas)).await.map(|_| ()) })
+        });
+    Ok(pool.connect(url).await?)
+}

@@ -1,0 +1,75 @@
+//! The one transaction that makes a client.
+
+use folkmoot_protocol::{ClientId, Timestamp};
+use sqlx::AnyConnection;
+
+use super::{Dialect, client::client_of, column::moment, dialect::Lock, token::token_of};
+use crate::{ClientRecord, EnrolOutcome, StorageError, TokenRecord};
+
+/// Enrols a client. The token's row stays locked, so that its uses are counted one after the other.
+pub(super) async fn enrol(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    token_id: &str,
+    public_key: &str,
+    id_if_new: ClientId,
+    now: Timestamp,
+) -> Result<EnrolOutcome, StorageError> {
+    let select = dialect.locked("SELECT * FROM tokens WHERE id = $1", Lock::Update, "tokens");
+    let row = sqlx::query(select).bind(token_id).fetch_optional(&mut *connection).await?;
+    let Some(token) = row.as_ref().map(token_of).transpose()?.filter(|token| token.revoked_at.is_none())
+    else {
+        return Ok(EnrolOutcome::TokenInvalid);
+    };
+    if let Some(client) = client_by_key(connection, &token, public_key).await? {
+        return Ok(EnrolOutcome::Known(client));
+    }
+    if token.expires_at.is_some_and(|end| end <= now) {
+        return Ok(EnrolOutcome::TokenExpired);
+    }
+    if token.uses_max.is_some_and(|uses_max| token.uses >= uses_max) {
+        return Ok(EnrolOutcome::TokenExhausted);
+    }
+    if !insert_client(connection, &token, public_key, id_if_new, now).await? {
+        // The key enrolled by another token since it was looked for; if it did not, the id is taken.
+        let client = client_by_key(connection, &token, public_key).await?;
+        return client.map(EnrolOutcome::Known).ok_or(StorageError::NameTaken("client"));
+    }
+    let update = sqlx::query("UPDATE tokens SET uses = uses + 1 WHERE id = $1").bind(token_id);
+    update.execute(&mut *connection).await?;
+    let client = client_by_key(connection, &token, public_key).await?;
+    client.map(EnrolOutcome::Enrolled).ok_or(StorageError::NotFound("client"))
+}
+
+async fn client_by_key(
+    connection: &mut AnyConnection,
+    token: &TokenRecord,
+    public_key: &str,
+) -> Result<Option<ClientRecord>, StorageError> {
+    const SELECT: &str =
+        "SELECT * FROM clients WHERE organisation_id = $1 AND population = $2 AND public_key = $3";
+    let query = sqlx::query(SELECT)
+        .bind(token.organisation_id.to_string())
+        .bind(token.population.as_str())
+        .bind(public_key);
+    query.fetch_optional(connection).await?.as_ref().map(client_of).transpose()
+}
+
+/// Stores the client; `false` if its key or its id is there already.
+async fn insert_client(
+    connection: &mut AnyConnection,
+    token: &TokenRecord,
+    public_key: &str,
+    id: ClientId,
+    now: Timestamp,
+) -> Result<bool, StorageError> {
+    const INSERT: &str = "INSERT INTO clients (id, organisation_id, population, public_key, enrolled_at) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+    let query = sqlx::query(INSERT)
+        .bind(id.to_string())
+        .bind(token.organisation_id.to_string())
+        .bind(token.population.as_str())
+        .bind(public_key)
+        .bind(moment(now)?);
+    Ok(query.execute(connection).await?.rows_affected() == 1)
+}

@@ -1,0 +1,37 @@
+//! Statements over many rows at once.
+
+use std::fmt::Write as _;
+
+/// Rows that one statement takes, so that its placeholders stay below SQLite's limit of 32,766.
+pub(super) const ROWS_MAX: usize = 500;
+
+/// Writes the placeholders of several rows: `($1, $2), ($3, $4)`.
+pub(super) fn placeholder_rows(rows: usize, columns: usize) -> String {
+    let mut text = String::new();
+    for row in 0..rows {
+        let separator = if row == 0 { "" } else { ", " };
+        let _ = write!(text, "{separator}({})", placeholders(row * columns + 1, columns));
+    }
+    text
+}
+
+/// Writes `count` placeholders, numbered from `first`: `$3, $4`.
+pub(super) fn placeholders(first: usize, count: usize) -> String {
+    let mut text = String::new();
+    for number in first..first + count {
+        let separator = if number == first { "" } else { ", " };
+        let _ = write!(text, "{separator}${number}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_numbered_through() {
+        assert_eq!(placeholder_rows(2, 3), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(placeholders(3, 1), "$3");
+    }
+}

@@ -1,0 +1,42 @@
+//! One implementation of every repository, for SQLite and PostgreSQL.
+//!
+//! The statements are the same on both: numbered placeholders, `ON CONFLICT`, text, integers and bytes only.
+//! What differs (how a transaction begins, how a row is locked) is in `dialect.rs`.
+
+mod api_key;
+mod assignment;
+mod assignment_close;
+mod assignment_rows;
+mod check_in;
+mod client;
+mod column;
+mod connect;
+mod dialect;
+mod enrol;
+mod lease;
+mod many;
+mod metrics;
+mod model;
+mod model_version;
+mod population;
+mod round;
+mod round_rows;
+mod task;
+mod token;
+mod transaction;
+
+pub use connect::{Durability, SqlOptions};
+use dialect::Dialect;
+use sqlx::AnyPool;
+
+/// The repositories in a database: SQLite in a file or in memory, or PostgreSQL.
+///
+/// A clone is another handle to the same database.
+#[derive(Clone, Debug)]
+pub struct SqlStorage {
+    dialect: Dialect,
+    /// Takes every transaction that writes. SQLite has one writer at a time, so there it is one connection.
+    writer: AnyPool,
+    /// Takes single statements that only read.
+    reader: AnyPool,
+}

@@ -1,0 +1,53 @@
+use folkmoot_protocol::{BlobDigest, OrganisationId};
+use sqlx::any::AnyRow;
+
+use super::{
+    SqlStorage,
+    column::{Columns, integer, json, missing, moment},
+    transaction::in_transaction,
+};
+use crate::{ModelRecord, ModelRepository, StorageError};
+
+impl ModelRepository for SqlStorage {
+    async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError> {
+        const INSERT: &str = "INSERT INTO models \
+             (organisation_id, model, model_bytes, weights, tensor_schema, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (organisation_id, model) DO NOTHING";
+        in_transaction!(self, |connection| {
+            sqlx::query(INSERT)
+                .bind(model.organisation_id.to_string())
+                .bind(model.model.to_string())
+                .bind(integer(model.model_bytes)?)
+                .bind(model.weights.to_string())
+                .bind(json(&model.schema)?)
+                .bind(moment(model.created_at)?)
+                .execute(connection)
+                .await
+                .map_err(missing("organisation"))?;
+            Ok(())
+        })
+    }
+
+    async fn model(
+        &self,
+        organisation_id: OrganisationId,
+        model: BlobDigest,
+    ) -> Result<Option<ModelRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM models WHERE organisation_id = $1 AND model = $2")
+            .bind(organisation_id.to_string())
+            .bind(model.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(model_of).transpose()
+    }
+}
+
+fn model_of(row: &AnyRow) -> Result<ModelRecord, StorageError> {
+    let columns = Columns::new(row, "model");
+    Ok(ModelRecord {
+        organisation_id: columns.parsed("organisation_id")?,
+        model: columns.parsed("model")?,
+        model_bytes: columns.count("model_bytes")?,
+        weights: columns.parsed("weights")?,
+        schema: columns.json("tensor_schema")?,
+        created_at: columns.moment("created_at")?,
+    })
+}

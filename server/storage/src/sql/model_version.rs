@@ -1,0 +1,80 @@
+use folkmoot_protocol::{OrganisationId, TaskId};
+use sqlx::{AnyConnection, any::AnyRow};
+
+use super::{
+    SqlStorage,
+    column::{Columns, integer, missing, moment},
+    metrics::{bind_metrics, metrics_of},
+};
+use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
+
+impl ModelVersionRepository for SqlStorage {
+    async fn model_version(
+        &self,
+        task_id: TaskId,
+        number: u64,
+    ) -> Result<Option<ModelVersionRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM model_versions WHERE task_id = $1 AND number = $2")
+            .bind(task_id.to_string())
+            .bind(integer(number)?);
+        query.fetch_optional(&self.reader).await?.as_ref().map(model_version_of).transpose()
+    }
+
+    async fn latest_model_version(
+        &self,
+        task_id: TaskId,
+    ) -> Result<Option<ModelVersionRecord>, StorageError> {
+        Ok(self.model_versions(task_id, 1, None).await?.pop())
+    }
+
+    async fn model_versions(
+        &self,
+        task_id: TaskId,
+        limit: u32,
+        before: Option<u64>,
+    ) -> Result<Vec<ModelVersionRecord>, StorageError> {
+        const SELECT: &str =
+            "SELECT * FROM model_versions WHERE task_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3";
+        let rows = sqlx::query(SELECT)
+            .bind(task_id.to_string())
+            .bind(integer(before.unwrap_or(u64::MAX).min(i64::MAX as u64))?)
+            .bind(i64::from(limit))
+            .fetch_all(&self.reader)
+            .await?;
+        rows.iter().map(model_version_of).collect()
+    }
+}
+
+/// Stores a version; `false` if the task has one of this number.
+pub(super) async fn insert_model_version(
+    connection: &mut AnyConnection,
+    organisation_id: OrganisationId,
+    version: &ModelVersionRecord,
+) -> Result<bool, StorageError> {
+    const INSERT: &str = "INSERT INTO model_versions (task_id, number, organisation_id, round_id, weights, \
+         weights_bytes, created_at, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (task_id, number) DO NOTHING";
+    let query = sqlx::query(INSERT)
+        .bind(version.task_id.to_string())
+        .bind(integer(version.number)?)
+        .bind(organisation_id.to_string())
+        .bind(version.round_id.map(|id| id.to_string()))
+        .bind(version.weights.to_string())
+        .bind(integer(version.weights_bytes)?)
+        .bind(moment(version.created_at)?);
+    let inserted = bind_metrics(query, &version.metrics)?.execute(connection).await;
+    Ok(inserted.map_err(missing("task"))?.rows_affected() == 1)
+}
+
+fn model_version_of(row: &AnyRow) -> Result<ModelVersionRecord, StorageError> {
+    let columns = Columns::new(row, "model version");
+    Ok(ModelVersionRecord {
+        task_id: columns.parsed("task_id")?,
+        number: columns.count("number")?,
+        round_id: columns.optional_parsed("round_id")?,
+        weights: columns.parsed("weights")?,
+        weights_bytes: columns.count("weights_bytes")?,
+        metrics: metrics_of(&columns)?,
+        created_at: columns.moment("created_at")?,
+    })
+}

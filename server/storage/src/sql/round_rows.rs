@@ -1,0 +1,70 @@
+//! Rounds as rows.
+
+use folkmoot_coordinator::round::Round;
+use sqlx::{AnyConnection, any::AnyRow};
+
+use super::column::{Columns, integer, json, missing, moment};
+use crate::{RoundRecord, StorageError};
+
+/// Stores a new round.
+pub(super) async fn insert_round(
+    connection: &mut AnyConnection,
+    record: &RoundRecord,
+) -> Result<(), StorageError> {
+    // Without a target the clause holds for both rules: one round of a number, one open round.
+    const INSERT: &str = "INSERT INTO rounds (id, organisation_id, task_id, number, base_version, phase, \
+         phase_name, is_open, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         ON CONFLICT DO NOTHING";
+    let round = &record.round;
+    let inserted = sqlx::query(INSERT)
+        .bind(round.id.to_string())
+        .bind(record.organisation_id.to_string())
+        .bind(round.task_id.to_string())
+        .bind(integer(round.number)?)
+        .bind(integer(round.base_version)?)
+        .bind(json(&round.phase)?)
+        .bind(round.phase.name())
+        .bind(i64::from(!round.phase.is_final()))
+        .bind(moment(record.created_at)?)
+        .bind(integer(record.revision)?)
+        .execute(connection)
+        .await
+        .map_err(missing("task"))?;
+    if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::RevisionConflict("round")) }
+}
+
+/// Stores a round's next phase, if nobody was faster. The row stays locked until the transaction ends.
+pub(super) async fn update_round(
+    connection: &mut AnyConnection,
+    record: &RoundRecord,
+) -> Result<(), StorageError> {
+    const UPDATE: &str = "UPDATE rounds SET phase = $1, phase_name = $2, is_open = $3, revision = revision + 1 \
+         WHERE id = $4 AND organisation_id = $5 AND revision = $6";
+    let phase = &record.round.phase;
+    let updated = sqlx::query(UPDATE)
+        .bind(json(phase)?)
+        .bind(phase.name())
+        .bind(i64::from(!phase.is_final()))
+        .bind(record.round.id.to_string())
+        .bind(record.organisation_id.to_string())
+        .bind(integer(record.revision)?)
+        .execute(connection)
+        .await?;
+    if updated.rows_affected() == 1 { Ok(()) } else { Err(StorageError::RevisionConflict("round")) }
+}
+
+pub(super) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {
+    let columns = Columns::new(row, "round");
+    Ok(RoundRecord {
+        organisation_id: columns.parsed("organisation_id")?,
+        round: Round {
+            id: columns.parsed("id")?,
+            task_id: columns.parsed("task_id")?,
+            number: columns.count("number")?,
+            base_version: columns.count("base_version")?,
+            phase: columns.json("phase")?,
+        },
+        created_at: columns.moment("created_at")?,
+        revision: columns.count("revision")?,
+    })
+}

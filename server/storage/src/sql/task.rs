@@ -1,0 +1,136 @@
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{OrganisationId, TaskId};
+use sqlx::{AnyConnection, any::AnyRow};
+
+use super::{
+    SqlStorage,
+    column::{Columns, integer, json, missing, moment},
+    model_version::insert_model_version,
+    transaction::in_transaction,
+};
+use crate::{ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
+
+impl TaskRepository for SqlStorage {
+    async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| {
+            if !insert_task(connection, task).await? {
+                return Err(StorageError::NameTaken("task"));
+            }
+            insert_model_version(connection, task.organisation_id, version).await?;
+            Ok(())
+        })
+    }
+
+    async fn task(
+        &self,
+        organisation_id: OrganisationId,
+        id: TaskId,
+    ) -> Result<Option<TaskRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM tasks WHERE organisation_id = $1 AND id = $2")
+            .bind(organisation_id.to_string())
+            .bind(id.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(task_of).transpose()
+    }
+
+    async fn task_of_any_organisation(&self, id: TaskId) -> Result<Option<TaskRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM tasks WHERE id = $1").bind(id.to_string());
+        query.fetch_optional(&self.reader).await?.as_ref().map(task_of).transpose()
+    }
+
+    async fn tasks(
+        &self,
+        organisation_id: OrganisationId,
+        limit: u32,
+        before: Option<TaskId>,
+    ) -> Result<Vec<TaskRecord>, StorageError> {
+        const FIRST: &str =
+            "SELECT * FROM tasks WHERE organisation_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2";
+        const NEXT: &str = "SELECT * FROM tasks WHERE organisation_id = $1 AND (created_at, id) < \
+             (SELECT created_at, id FROM tasks WHERE organisation_id = $1 AND id = $3) \
+             ORDER BY created_at DESC, id DESC LIMIT $2";
+        let sql = if before.is_some() { NEXT } else { FIRST };
+        let mut query = sqlx::query(sql).bind(organisation_id.to_string()).bind(i64::from(limit));
+        if let Some(before) = before {
+            query = query.bind(before.to_string());
+        }
+        query.fetch_all(&self.reader).await?.iter().map(task_of).collect()
+    }
+
+    async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {
+        const UPDATE: &str = "UPDATE tasks SET state = $1, state_name = $2, revision = revision + 1 \
+             WHERE id = $3 AND revision = $4";
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(UPDATE)
+                .bind(json(&state)?)
+                .bind(state.name())
+                .bind(id.to_string())
+                .bind(integer(revision)?);
+            match query.execute(connection).await?.rows_affected() {
+                0 => Err(StorageError::RevisionConflict("task")),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError> {
+        const SELECT: &str = "SELECT id FROM tasks WHERE state_name = 'active' \
+             UNION SELECT task_id AS id FROM rounds WHERE is_open = 1 ORDER BY id";
+        let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
+        rows.iter().map(|row| Columns::new(row, "task").parsed("id")).collect()
+    }
+}
+
+/// Stores the task's next state, whatever its revision is, unless the task is over: an operator's word
+/// that came first stays.
+pub(super) async fn end_task(
+    connection: &mut AnyConnection,
+    id: TaskId,
+    state: TaskState,
+) -> Result<(), StorageError> {
+    const UPDATE: &str = "UPDATE tasks SET state = $1, state_name = $2, revision = revision + 1 \
+         WHERE id = $3 AND state_name NOT IN ('completed', 'cancelled')";
+    let query = sqlx::query(UPDATE).bind(json(&state)?).bind(state.name()).bind(id.to_string());
+    query.execute(connection).await?;
+    Ok(())
+}
+
+/// Stores the task; `false` if its id is there already.
+async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Result<bool, StorageError> {
+    const INSERT: &str = "INSERT INTO tasks (id, organisation_id, description, state, state_name, model, \
+         model_bytes, tensor_schema, plan, plan_bytes, created_at, revision) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING";
+    let inserted = sqlx::query(INSERT)
+        .bind(task.id.to_string())
+        .bind(task.organisation_id.to_string())
+        .bind(json(&task.description)?)
+        .bind(json(&task.state)?)
+        .bind(task.state.name())
+        .bind(task.model.to_string())
+        .bind(integer(task.model_bytes)?)
+        .bind(json(&task.schema)?)
+        .bind(task.plan.to_string())
+        .bind(integer(task.plan_bytes)?)
+        .bind(moment(task.created_at)?)
+        .bind(integer(task.revision)?)
+        .execute(connection)
+        .await
+        .map_err(missing("organisation"))?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {
+    let columns = Columns::new(row, "task");
+    Ok(TaskRecord {
+        id: columns.parsed("id")?,
+        organisation_id: columns.parsed("organisation_id")?,
+        description: columns.json("description")?,
+        state: columns.json("state")?,
+        model: columns.parsed("model")?,
+        model_bytes: columns.count("model_bytes")?,
+        schema: columns.json("tensor_schema")?,
+        plan: columns.parsed("plan")?,
+        plan_bytes: columns.count("plan_bytes")?,
+        created_at: columns.moment("created_at")?,
+        revision: columns.count("revision")?,
+    })
+}

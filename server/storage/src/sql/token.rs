@@ -1,0 +1,76 @@
+use folkmoot_protocol::{OrganisationId, Timestamp};
+use sqlx::any::AnyRow;
+
+use super::{
+    SqlStorage,
+    column::{Columns, integer, missing, moment, optional_integer},
+    transaction::in_transaction,
+};
+use crate::{StorageError, TokenRecord, TokenRepository};
+
+impl TokenRepository for SqlStorage {
+    async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
+        const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \
+             expires_at, revoked_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             ON CONFLICT (id) DO NOTHING";
+        in_transaction!(self, |connection| {
+            let inserted = sqlx::query(INSERT)
+                .bind(&token.id)
+                .bind(token.organisation_id.to_string())
+                .bind(token.population.as_str())
+                .bind(token.secret_hash.to_vec())
+                .bind(optional_integer(token.uses_max)?)
+                .bind(integer(token.uses)?)
+                .bind(optional_integer(token.expires_at.map(|at| at.0))?)
+                .bind(optional_integer(token.revoked_at.map(|at| at.0))?)
+                .bind(moment(token.created_at)?)
+                .execute(connection)
+                .await
+                .map_err(missing("population"))?;
+            if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::NameTaken("token")) }
+        })
+    }
+
+    async fn token(&self, id: &str) -> Result<Option<TokenRecord>, StorageError> {
+        let query = sqlx::query("SELECT * FROM tokens WHERE id = $1").bind(id);
+        query.fetch_optional(&self.reader).await?.as_ref().map(token_of).transpose()
+    }
+
+    async fn tokens(&self, organisation_id: OrganisationId) -> Result<Vec<TokenRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM tokens WHERE organisation_id = $1 ORDER BY created_at, id";
+        let rows = sqlx::query(SELECT).bind(organisation_id.to_string()).fetch_all(&self.reader).await?;
+        rows.iter().map(token_of).collect()
+    }
+
+    async fn revoke_token(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        const UPDATE: &str = "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $1) \
+             WHERE organisation_id = $2 AND id = $3";
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
+            match query.execute(connection).await?.rows_affected() {
+                0 => Err(StorageError::NotFound("token")),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+pub(super) fn token_of(row: &AnyRow) -> Result<TokenRecord, StorageError> {
+    let columns = Columns::new(row, "token");
+    Ok(TokenRecord {
+        id: columns.text("id")?,
+        organisation_id: columns.parsed("organisation_id")?,
+        population: columns.parsed("population")?,
+        secret_hash: columns.hash("secret_hash")?,
+        uses_max: columns.optional_count("uses_max")?,
+        uses: columns.count("uses")?,
+        expires_at: columns.optional_moment("expires_at")?,
+        revoked_at: columns.optional_moment("revoked_at")?,
+        created_at: columns.moment("created_at")?,
+    })
+}

@@ -1,0 +1,80 @@
+use std::future::Future;
+
+use folkmoot_coordinator::task::{TaskDescription, TaskState};
+use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, Timestamp};
+
+use crate::{ModelVersionRecord, StorageError};
+
+/// A task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRecord {
+    /// Its id.
+    pub id: TaskId,
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// What it is.
+    pub description: TaskDescription,
+    /// Where it stands.
+    pub state: TaskState,
+    /// The ONNX model.
+    pub model: BlobDigest,
+    /// The ONNX model's bytes.
+    pub model_bytes: u64,
+    /// The model's trainable tensors.
+    pub schema: TensorSchema,
+    /// The plan's blob: JSON of `folkmoot_protocol::Plan`.
+    pub plan: BlobDigest,
+    /// The plan's bytes.
+    pub plan_bytes: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Counts the changes of `state`, from 0.
+    pub revision: u64,
+}
+
+/// Tasks.
+pub trait TaskRepository {
+    /// Stores a new task and its model version 0, in one transaction.
+    fn create_task(
+        &self,
+        task: &TaskRecord,
+        version: &ModelVersionRecord,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Finds an organisation's task.
+    fn task(
+        &self,
+        organisation_id: OrganisationId,
+        id: TaskId,
+    ) -> impl Future<Output = Result<Option<TaskRecord>, StorageError>> + Send;
+
+    /// Finds a task in any organisation, for drivers and for clients that have an assignment of it.
+    fn task_of_any_organisation(
+        &self,
+        id: TaskId,
+    ) -> impl Future<Output = Result<Option<TaskRecord>, StorageError>> + Send;
+
+    /// Lists the organisation's tasks, newest first, at most `limit`, from before `before` when given
+    /// (the last id of the page before).
+    fn tasks(
+        &self,
+        organisation_id: OrganisationId,
+        limit: u32,
+        before: Option<TaskId>,
+    ) -> impl Future<Output = Result<Vec<TaskRecord>, StorageError>> + Send;
+
+    /// Stores the next state of a task.
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if its revision is no longer `revision`.
+    fn set_task_state(
+        &self,
+        id: TaskId,
+        state: TaskState,
+        revision: u64,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Lists what drivers must look at: every task of any organisation that is active, or that has an open
+    /// round (a round of a paused or cancelled task must be brought to its end), by id.
+    fn tasks_to_drive(&self) -> impl Future<Output = Result<Vec<TaskId>, StorageError>> + Send;
+}

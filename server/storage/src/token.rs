@@ -1,0 +1,57 @@
+use std::future::Future;
+
+use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
+
+use crate::StorageError;
+
+/// The public part of an enrolment token, safe to show and to log: 16 hexadecimal digits.
+pub type TokenId = String;
+
+/// A right to enrol clients for a population. Only the secret's hash is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// The public part.
+    pub id: TokenId,
+    /// Its organisation.
+    pub organisation_id: OrganisationId,
+    /// The population for which it enrols.
+    pub population: PopulationName,
+    /// SHA-256 of the secret, which has 256 random bits, so that no slow hash is needed.
+    pub secret_hash: [u8; 32],
+    /// How many clients it may enrol; `None` for any number.
+    pub uses_max: Option<u64>,
+    /// How many it has enrolled.
+    pub uses: u64,
+    /// When it ends; `None` for never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Enrolment tokens.
+pub trait TokenRepository {
+    /// Stores a new token.
+    fn create_token(&self, token: &TokenRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Finds a token by its public part, in any organisation: an enrolling client knows no other name.
+    fn token(&self, id: &str) -> impl Future<Output = Result<Option<TokenRecord>, StorageError>> + Send;
+
+    /// Lists the organisation's tokens, oldest first.
+    fn tokens(
+        &self,
+        organisation_id: OrganisationId,
+    ) -> impl Future<Output = Result<Vec<TokenRecord>, StorageError>> + Send;
+
+    /// Revokes a token; one that is revoked already stays as it is.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such token.
+    fn revoke_token(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+}
