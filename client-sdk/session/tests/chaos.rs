@@ -162,7 +162,8 @@ impl Host {
     }
 
     fn wake(&mut self) {
-        if let Some(alarm) = self.alarm {
+        // It rings once.
+        if let Some(alarm) = self.alarm.take() {
             self.now = self.now.max(alarm);
         }
         self.step(Event::Wake, false);

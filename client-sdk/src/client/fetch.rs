@@ -35,7 +35,8 @@ async fn fetch_missing(
     let Some(mut partial) = begun.await.map_err(std::io::Error::other)?? else { return Ok(0) };
     let offset = partial.bytes();
     let result = transport.fetch_blob_from(artifact, offset, |piece| partial.append(piece)).await;
-    if matches!(result, Err(TransportError::NotUnderstood { .. })) {
+    // An answer of another length or range: what is there would never become whole.
+    if matches!(result, Err(TransportError::NotUnderstood { status: 200..300, .. })) {
         partial.discard()?;
         return result;
     }

@@ -13,7 +13,7 @@ use super::{ClientError, ClientEvent, fetch::fetch, runner::Runner, tasks::Outco
 use crate::{
     TransportError, UpdateSource,
     storage::write_private,
-    training::{TrainingJob, WorkError, prepare, train},
+    training::{LocalTraining, WorkError, prepare, train},
 };
 
 impl Runner<'_> {
@@ -84,7 +84,7 @@ impl Runner<'_> {
     fn train(&mut self, request_id: RequestId, assignment: Assignment) {
         let stop = Arc::new(AtomicBool::new(false));
         let assignment_id = assignment.assignment_id;
-        let job = TrainingJob {
+        let training = LocalTraining {
             assignment,
             examples: self.client.examples.clone(),
             blobs: self.client.blobs.clone(),
@@ -104,7 +104,7 @@ impl Runner<'_> {
                 Some(slots) => slots.acquire_owned().await.ok(),
                 None => None,
             };
-            match spawn_blocking(move || train(&job, on_progress)).await {
+            match spawn_blocking(move || train(&training, on_progress)).await {
                 Ok(Ok(Some(work))) => {
                     *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
                     (Answer::Trained, None)

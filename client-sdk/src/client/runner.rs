@@ -96,6 +96,10 @@ impl<'a> Runner<'a> {
     }
 
     async fn step(&mut self, event: Event) -> Result<(), ClientError> {
+        if matches!(event, Event::Wake) {
+            // It rings once: a state that needs it sets it again.
+            self.alarm = None;
+        }
         let before = self.session.state().clone();
         // The goal is reached when the report of the last round has been sent.
         let is_last = self.rounds.is_some_and(|rounds| self.accepted_rounds >= rounds);

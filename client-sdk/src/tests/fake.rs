@@ -1,6 +1,9 @@
 //! A coordinator of one round and one client that checks what it is sent, and fails as it is told to.
 
-use std::sync::{Mutex, MutexGuard};
+use std::{
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use folkmoot_protocol::{
@@ -25,6 +28,9 @@ pub struct Trouble {
     pub upload_half: bool,
     pub client_forgotten: bool,
     pub revoked: bool,
+    /// The first check-in is told to wait, the second is held.
+    pub waits: bool,
+    pub holds: bool,
 }
 
 #[derive(Default)]
@@ -95,12 +101,14 @@ impl Fake {
         if self.takes(|trouble| &mut trouble.revoked) {
             return refuse(Problem::new(ErrorCode::ClientRevoked, "the operator revoked it"));
         }
+        if self.takes(|trouble| &mut trouble.waits) {
+            return wait(100);
+        }
+        if self.takes(|trouble| &mut trouble.holds) {
+            std::thread::sleep(Duration::from_millis(700));
+        }
         if self.seen().is_accepted || !self.seen().aborts.is_empty() {
-            let wait = CheckInResponse::Wait {
-                retry_after_milliseconds_min: 500,
-                retry_after_milliseconds_max: 600,
-            };
-            return json(&wait);
+            return wait(500);
         }
         let [plan, model, weights] =
             self.blobs().map(|bytes| Artifact { digest: BlobDigest::of(&bytes), bytes: bytes.len() as u64 });
@@ -218,6 +226,13 @@ fn verify(head: &Parts, public_key: &str, content: UpdateDigest) {
         upload: number(headers::UPLOAD_OFFSET).zip(number(headers::UPLOAD_LENGTH)),
     };
     signing::verify(public_key, header(headers::SIGNATURE).unwrap(), &parts).unwrap();
+}
+
+fn wait(milliseconds: u64) -> Response<Body> {
+    json(&CheckInResponse::Wait {
+        retry_after_milliseconds_min: milliseconds,
+        retry_after_milliseconds_max: milliseconds,
+    })
 }
 
 fn json(message: &impl serde::Serialize) -> Response<Body> {

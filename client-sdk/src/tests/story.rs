@@ -182,3 +182,16 @@ async fn stopping_in_training_tells_the_coordinator() {
     client.run(is_training.notified()).await.unwrap();
     assert_eq!(fake.seen().aborts[0].reason, AbortReason::Stopped);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_check_in_costs_nothing() {
+    let fake = Arc::new(Fake::new(1, Trouble { waits: true, holds: true, ..Trouble::default() }));
+    let directory = tempfile::tempdir().unwrap();
+    let reads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&reads);
+    let host = Host::new(move || Timestamp(1_000_000 + counted.fetch_add(1, Ordering::Relaxed)), [5; 32]);
+    let mut client = builder(&fake, directory.path()).await.host(host).build().unwrap();
+    client.run_rounds(1, never()).await.unwrap();
+    // An alarm that rings again and again would read the clock at least every millisecond.
+    assert!(reads.load(Ordering::Relaxed) < 400, "the clock was read {reads:?} times");
+}

@@ -9,7 +9,7 @@ use folkmoot_protocol::messages::AbortReason;
 
 pub(crate) use inputs::Inputs;
 pub(crate) use prepare::prepare;
-pub(crate) use train::{TrainedWork, TrainingJob, train};
+pub(crate) use train::{LocalTraining, TrainedWork, train};
 
 /// Work that cannot be done: what the coordinator is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 const PROGRESS_MILLISECONDS: u64 = 100;
 
 /// Everything that a training needs; it runs on a thread of its own.
-pub(crate) struct TrainingJob {
+pub(crate) struct LocalTraining {
     pub assignment: Assignment,
     pub examples: Examples,
     pub blobs: BlobCache,
@@ -46,63 +46,65 @@ pub(crate) struct TrainedWork {
 /// # Errors
 /// [`WorkError`] if the blobs, the plan or the examples do not allow it, or the loss is not finite any more.
 pub(crate) fn train(
-    job: &TrainingJob,
+    training: &LocalTraining,
     on_progress: impl Fn(Progress),
 ) -> Result<Option<TrainedWork>, WorkError> {
-    let inputs = Inputs::load(&job.assignment, &job.blobs, job.host.now())?;
-    let mut trainer = trainer(job, &inputs)?;
-    let mut stored_at = job.host.now();
+    let inputs = Inputs::load(&training.assignment, &training.blobs, training.host.now())?;
+    let mut trainer = trainer(training, &inputs)?;
+    let mut stored_at = training.host.now();
     let mut told_at = stored_at;
     on_progress(trainer.progress());
     while !trainer.progress().finished {
-        if job.stop.load(Ordering::Relaxed) {
+        if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let progress = trainer.step().map_err(failed)?;
-        let now = job.host.now();
+        let now = training.host.now();
         if progress.finished || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             on_progress(progress);
             told_at = now;
         }
         if now.milliseconds_since(stored_at) >= CHECKPOINT_MILLISECONDS {
-            store_checkpoint(job, &trainer);
+            store_checkpoint(training, &trainer);
             stored_at = now;
         }
     }
     Ok(Some(TrainedWork {
-        assignment: job.assignment.clone(),
+        assignment: training.assignment.clone(),
         plan: inputs.plan,
         outcome: trainer.finish(),
-        held_example_count: job.examples.len() as u64,
+        held_example_count: training.examples.len() as u64,
     }))
 }
 
 /// Makes the trainer. The seed is the assignment's, so a training that is begun again gives the same update.
-fn trainer(job: &TrainingJob, inputs: &Inputs) -> Result<Trainer, WorkError> {
+fn trainer(training: &LocalTraining, inputs: &Inputs) -> Result<Trainer, WorkError> {
     let plan = engine_plan(&inputs.plan.training);
-    let id = job.assignment.assignment_id;
+    let id = training.assignment.assignment_id;
     let (model, weights) = (&inputs.model, &inputs.starting_weights);
-    let checkpoint = job.work.load_checkpoint(id).unwrap_or_else(|error| {
+    let checkpoint = training.work.load_checkpoint(id).unwrap_or_else(|error| {
         tracing::warn!(%error, "the checkpoint cannot be read; training begins again");
         None
     });
     if let Some(bytes) = checkpoint {
-        match Trainer::resume(model, weights, plan.clone(), &job.examples, &bytes) {
+        match Trainer::resume(model, weights, plan.clone(), &training.examples, &bytes) {
             Ok(trainer) => return Ok(trainer),
             Err(error) => tracing::warn!(%error, "the checkpoint cannot be used; training begins again"),
         }
     }
     let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
     let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    Trainer::new(model, weights, plan, &job.examples, seed).map_err(|error| match error {
+    Trainer::new(model, weights, plan, &training.examples, seed).map_err(|error| match error {
         TrainError::Plan(_) => WorkError::new(AbortReason::PlanUnsupported, error),
         _ => failed(error),
     })
 }
 
 /// A checkpoint that cannot be stored costs time after a crash, nothing else.
-fn store_checkpoint(job: &TrainingJob, trainer: &Trainer) {
-    if let Err(error) = job.work.save_checkpoint(job.assignment.assignment_id, &trainer.checkpoint()) {
+fn store_checkpoint(training: &LocalTraining, trainer: &Trainer) {
+    if let Err(error) =
+        training.work.save_checkpoint(training.assignment.assignment_id, &trainer.checkpoint())
+    {
         tracing::warn!(%error, "the checkpoint cannot be stored");
     }
 }

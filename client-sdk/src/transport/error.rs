@@ -12,8 +12,11 @@ pub enum TransportError {
     )]
     Address(String),
     /// The certificate to trust cannot be used.
-    #[error("the certificate cannot be used: {0}; give PEM with at least one certificate")]
+    #[error("the certificate cannot be used: {0:?}; give PEM, as the coordinator wrote it")]
     Certificate(#[source] reqwest::Error),
+    /// There is no certificate in what is to be trusted.
+    #[error("there is no certificate in the PEM; give the coordinator's, or that of its authority")]
+    NoCertificate,
     /// The client has no id yet.
     #[error("the client is not enrolled: enrol first")]
     NotEnrolled,

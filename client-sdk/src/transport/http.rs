@@ -21,7 +21,7 @@ pub struct HttpSettings {
 /// A redirect would carry a signature to a place for which it was not made.
 ///
 /// # Errors
-/// [`TransportError::Certificate`] if the PEM holds no certificate.
+/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds none that can be used.
 pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
     // Whichever provider the process has chosen is kept; losing a race for it is no error either.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
@@ -34,6 +34,9 @@ pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportE
         .redirect(redirect::Policy::none());
     if let Some(pem) = &settings.certificate_pem {
         let certificates = Certificate::from_pem_bundle(pem).map_err(TransportError::Certificate)?;
+        if certificates.is_empty() {
+            return Err(TransportError::NoCertificate);
+        }
         builder = builder.tls_certs_only(certificates);
     }
     if settings.http1_only {
@@ -77,8 +80,6 @@ mod tests {
     #[test]
     fn a_certificate_has_to_be_one() {
         let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), http1_only: false };
-        let is_refused = build_http(&settings).is_err();
-        // An empty bundle trusts nobody; either is safe.
-        assert!(is_refused || Certificate::from_pem_bundle(b"nothing").unwrap().is_empty());
+        assert!(matches!(build_http(&settings), Err(TransportError::NoCertificate)));
     }
 }
