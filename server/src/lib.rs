@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod coordinator;
 pub mod device;
 pub mod drivers;
@@ -8,3 +10,4 @@ pub mod host;
 pub mod http;
 pub mod ingest;
 pub mod refusal;
+pub mod telemetry;

@@ -4,6 +4,7 @@ pub mod admin;
 mod body;
 mod device;
 mod health;
+pub mod openapi;
 pub mod problem;
 mod serve;
 mod signed;
@@ -68,8 +69,9 @@ impl Default for HttpLimits {
 pub fn router(app: App) -> Router {
     Router::new()
         .nest("/v1", device::routes())
-        .nest("/v1/admin", admin::routes())
+        .nest("/v1/admin", admin::routes(&app))
         .merge(health::routes())
+        .merge(openapi::routes())
         .fallback(problem::endpoint_unknown)
         .method_not_allowed_fallback(problem::method_not_allowed)
         // Handlers read their own bodies, each with its own limit.

@@ -1,10 +1,88 @@
 //! The endpoints of operators, under API keys with roles.
 
-use axum::Router;
+pub mod access;
+pub mod api_keys;
+pub mod clients;
+pub mod models;
+pub mod populations;
+mod read;
+pub mod rounds;
+pub mod tasks;
+pub mod tokens;
+pub mod versions;
+
+use axum::{
+    Router,
+    handler::Handler,
+    http::Method,
+    middleware,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use folkmoot_storage::Role;
 
 use super::App;
+use access::Gate;
 
-/// Returns the routes below `/v1/admin`.
-pub fn routes() -> Router<App> {
-    Router::new()
+/// One endpoint below `/v1/admin`, with the least role that may use it.
+pub struct Endpoint {
+    /// The method.
+    pub method: Method,
+    /// The path below `/v1/admin`.
+    pub path: &'static str,
+    /// The least role that may use it.
+    pub role: Role,
+    route: MethodRouter<App>,
 }
+
+/// Returns the routes below `/v1/admin`, each behind the gate of its role.
+pub fn routes(app: &App) -> Router<App> {
+    endpoints().into_iter().fold(Router::new(), |router, endpoint| {
+        let gate = Gate { app: app.clone(), role: endpoint.role };
+        router.route(
+            endpoint.path,
+            endpoint.route.route_layer(middleware::from_fn_with_state(gate, access::check)),
+        )
+    })
+}
+
+/// Lists every endpoint with its role. It is the only way in: an endpoint without a role cannot be written.
+pub fn endpoints() -> Vec<Endpoint> {
+    use Role::{Admin, Operator, Viewer};
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
+        endpoint(&post, "/models", Operator, models::create::create_model),
+        endpoint(&post, "/tasks", Operator, tasks::create::create_task),
+        endpoint(&get, "/tasks", Viewer, tasks::list::list_tasks),
+        endpoint(&get, "/tasks/{id}", Viewer, tasks::get::get_task),
+        endpoint(&post, "/tasks/{id}/activate", Operator, tasks::activate::activate_task),
+        endpoint(&post, "/tasks/{id}/pause", Operator, tasks::pause::pause_task),
+        endpoint(&post, "/tasks/{id}/resume", Operator, tasks::resume::resume_task),
+        endpoint(&post, "/tasks/{id}/cancel", Operator, tasks::cancel::cancel_task),
+        endpoint(&get, "/tasks/{id}/rounds", Viewer, rounds::list::list_rounds),
+        endpoint(&get, "/rounds/{id}", Viewer, rounds::get::get_round),
+        endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
+        endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
+        endpoint(&get, "/populations", Viewer, populations::list::list_populations),
+        endpoint(&post, "/tokens", Operator, tokens::create::create_token),
+        endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
+        endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),
+        endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
+        endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
+        endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),
+        endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
+    ]
+}
+
+fn endpoint<H: Handler<T, App>, T: 'static>(
+    method: &Method,
+    path: &'static str,
+    role: Role,
+    handler: H,
+) -> Endpoint {
+    let filter =
+        MethodFilter::try_from(method.clone()).expect("GET, POST and DELETE are methods that axum routes");
+    Endpoint { method: method.clone(), path, role, route: on(filter, handler) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! A typed client of the administrative API, for the command line, tests and whoever scripts a coordinator.
+
+mod error;
+mod request;
+
+use std::time::Duration;
+
+use folkmoot_client::{HttpSettings, build_http};
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::{BlobDigest, ClientId, PopulationName, RoundId, TaskId};
+use folkmoot_storage::Role;
+use reqwest::{Method, Url};
+
+pub use error::AdminError;
+
+use crate::http::admin::{
+    api_keys::{
+        create::{CreateApiKeyRequest, CreatedApiKey},
+        view::ApiKeyView,
+    },
+    models::create::ModelView,
+    populations::list::PopulationView,
+    rounds::view::{RoundFunnelView, RoundView},
+    tasks::{
+        create::CreateTaskRequest,
+        view::{TaskSummary, TaskView},
+    },
+    tokens::{
+        create::{CreateTokenRequest, CreatedToken},
+        view::TokenView,
+    },
+    versions::list::VersionView,
+};
+
+/// How long the coordinator may take to answer a control message.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection to one coordinator under one API key. Copies share it.
+#[derive(Clone)]
+pub struct AdminClient {
+    http: reqwest::Client,
+    base: Url,
+    api_key: String,
+}
+
+/// What an operator may do to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskVerb {
+    /// Start a draft.
+    Activate,
+    /// Hold it.
+    Pause,
+    /// Let it go on.
+    Resume,
+    /// End it for good.
+    Cancel,
+}
+
+impl TaskVerb {
+    fn as_str(self) -> &'static str {
+        match self {
+            TaskVerb::Activate => "activate",
+            TaskVerb::Pause => "pause",
+            TaskVerb::Resume => "resume",
+            TaskVerb::Cancel => "cancel",
+        }
+    }
+}
+
+/// A model version as ONNX.
+#[derive(Clone, Debug)]
+pub struct DownloadedModel {
+    /// The version's number.
+    pub number: u64,
+    /// The ONNX file.
+    pub onnx: Vec<u8>,
+}
+
+/// A part of a list, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<C> {
+    /// How many, at most 100.
+    pub limit: u32,
+    /// Those before this one; none for the newest.
+    pub before: Option<C>,
+}
+
+impl AdminClient {
+    /// Makes a client. `ca_pem` is the only certificate that may vouch for the coordinator, if it is given.
+    ///
+    /// # Errors
+    /// [`AdminError::Address`] or [`AdminError::Certificate`] if one of them cannot be used.
+    pub fn new(url: &str, api_key: &str, ca_pem: Option<Vec<u8>>) -> Result<Self, AdminError> {
+        let http = build_http(&HttpSettings { certificate_pem: ca_pem, http1_only: false })?;
+        Ok(Self { http, base: request::parse_base(url)?, api_key: api_key.trim().to_owned() })
+    }
+
+    /// Brings an ONNX model.
+    ///
+    /// # Errors
+    /// [`AdminError`], as all other methods here.
+    pub async fn create_model(&self, onnx: Vec<u8>) -> Result<ModelView, AdminError> {
+        self.send_bytes("models", onnx).await
+    }
+
+    /// Makes a task, and starts it if `activate` says so.
+    ///
+    /// # Errors
+    /// [`AdminError`]; a description with faults is refused with all of them.
+    pub async fn create_task(
+        &self,
+        description: TaskDescription,
+        model: BlobDigest,
+        activate: bool,
+    ) -> Result<TaskView, AdminError> {
+        self.send("tasks", &CreateTaskRequest { description, model, activate }).await
+    }
+
+    /// Lists tasks, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn tasks(&self, page: Page<TaskId>) -> Result<Vec<TaskSummary>, AdminError> {
+        self.get(&paged("tasks", page)).await
+    }
+
+    /// Shows a task.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn task(&self, id: TaskId) -> Result<TaskView, AdminError> {
+        self.get(&format!("tasks/{id}")).await
+    }
+
+    /// Starts, holds, resumes or ends a task.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn change_task(&self, id: TaskId, verb: TaskVerb) -> Result<TaskView, AdminError> {
+        self.ask(Method::POST, &format!("tasks/{id}/{}", verb.as_str())).await
+    }
+
+    /// Lists a task's rounds, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn rounds(&self, task: TaskId, page: Page<u64>) -> Result<Vec<RoundView>, AdminError> {
+        self.get(&paged(&format!("tasks/{task}/rounds"), page)).await
+    }
+
+    /// Shows a round with what became of its assignments.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn round(&self, id: RoundId) -> Result<RoundFunnelView, AdminError> {
+        self.get(&format!("rounds/{id}")).await
+    }
+
+    /// Lists a task's model versions, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn versions(&self, task: TaskId, page: Page<u64>) -> Result<Vec<VersionView>, AdminError> {
+        self.get(&paged(&format!("tasks/{task}/versions"), page)).await
+    }
+
+    /// Brings a model version as ONNX; the newest one without a number.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn download_model(
+        &self,
+        task: TaskId,
+        number: Option<u64>,
+    ) -> Result<DownloadedModel, AdminError> {
+        let number = number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
+        self.get_model(&format!("tasks/{task}/versions/{number}/model")).await
+    }
+
+    /// Lists populations.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn populations(&self) -> Result<Vec<PopulationView>, AdminError> {
+        self.get("populations").await
+    }
+
+    /// Makes an enrolment token.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn create_token(
+        &self,
+        population: PopulationName,
+        uses_max: Option<u64>,
+        expires_in_seconds: Option<u64>,
+    ) -> Result<CreatedToken, AdminError> {
+        self.send("tokens", &CreateTokenRequest { population, uses_max, expires_in_seconds }).await
+    }
+
+    /// Lists enrolment tokens.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn tokens(&self) -> Result<Vec<TokenView>, AdminError> {
+        self.get("tokens").await
+    }
+
+    /// Revokes an enrolment token.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_token(&self, id: &str) -> Result<(), AdminError> {
+        self.ask_nothing(Method::DELETE, &format!("tokens/{}", request::segment(id))).await
+    }
+
+    /// Makes an API key.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn create_api_key(&self, name: &str, role: Role) -> Result<CreatedApiKey, AdminError> {
+        self.send("api-keys", &CreateApiKeyRequest { name: name.to_owned(), role }).await
+    }
+
+    /// Lists API keys.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn api_keys(&self) -> Result<Vec<ApiKeyView>, AdminError> {
+        self.get("api-keys").await
+    }
+
+    /// Revokes an API key.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_api_key(&self, id: &str) -> Result<(), AdminError> {
+        self.ask_nothing(Method::DELETE, &format!("api-keys/{}", request::segment(id))).await
+    }
+
+    /// Revokes a client.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_client(&self, id: ClientId) -> Result<(), AdminError> {
+        self.ask_nothing(Method::POST, &format!("clients/{id}/revoke")).await
+    }
+}
+
+fn paged<C: ToString>(path: &str, page: Page<C>) -> String {
+    let before = page.before.map(|before| format!("&before={}", before.to_string())).unwrap_or_default();
+    format!("{path}?limit={}{before}", page.limit)
+}

@@ -1,0 +1,75 @@
+use folkmoot_client::TransportError;
+use folkmoot_protocol::{Disposition, ErrorCode, Problem};
+
+use crate::cli::error::with_causes;
+
+/// Why an administrative request came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The coordinator refused.
+    #[error("{}: {}", .0.code, .0.detail)]
+    Refused(Box<Problem>),
+    /// The coordinator could not be reached, or went away.
+    #[error("the coordinator does not answer: {}", with_causes(.0))]
+    Unreachable(#[from] reqwest::Error),
+    /// The answer is not one of a coordinator that this build knows.
+    #[error("the answer of {place} cannot be read (status {status}): {detail}")]
+    Answer {
+        /// Who answered.
+        place: String,
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The address cannot be used.
+    #[error(
+        "`{0}` is no address of a coordinator: https://HOST[:PORT] is expected, or http:// on this machine"
+    )]
+    Address(String),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] TransportError),
+}
+
+impl AdminError {
+    /// Returns what to do about it, where something can be said.
+    pub fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            AdminError::Refused(problem) => return remedy_of(problem),
+            AdminError::Unreachable(error) if error.is_timeout() => {
+                "is the coordinator overloaded? try again"
+            }
+            AdminError::Unreachable(_) => "is `folkmoot serve` running, and do --url and --ca belong to it?",
+            AdminError::Answer { .. } => "does --url lead to a coordinator of the same version?",
+            AdminError::Address(_) | AdminError::Certificate(_) => "look at --url and --ca",
+        };
+        Some(remedy.into())
+    }
+
+    /// Returns the stable code, if the coordinator refused.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            AdminError::Refused(problem) => Some(problem.code),
+            _ => None,
+        }
+    }
+}
+
+fn remedy_of(problem: &Problem) -> Option<String> {
+    let remedy = match problem.code {
+        ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid => {
+            "give a key with --api-key or FOLKMOOT_API_KEY; `folkmoot key create` makes one"
+        }
+        ErrorCode::RoleInsufficient => "ask an admin for a key with that role",
+        ErrorCode::TaskInvalid => "change the description and create the task again",
+        ErrorCode::TaskUnknown => "`folkmoot task list` shows the tasks",
+        ErrorCode::RoundUnknown => "`folkmoot task rounds TASK` shows a task's rounds",
+        ErrorCode::ModelVersionUnknown => "`folkmoot model list TASK` shows a task's versions",
+        ErrorCode::TaskStateConflict => "`folkmoot task show TASK` shows where it stands",
+        ErrorCode::ModelInvalid => "export the model again with what the detail asks for",
+        _ if problem.disposition == Disposition::Retry => "try again in a while",
+        _ => return None,
+    };
+    Some(remedy.into())
+}

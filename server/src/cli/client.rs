@@ -1,0 +1,118 @@
+mod events;
+
+use std::path::PathBuf;
+
+use folkmoot_client::{Client, ClientError};
+use folkmoot_protocol::ErrorCode;
+use serde::Serialize;
+
+use super::{
+    CliError,
+    examples_file::ExamplesArgs,
+    output::{self, OutputArgs},
+};
+use crate::{
+    config::{LogConfig, LogFormat},
+    telemetry,
+};
+
+/// How the client works.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The coordinator, for example https://coordinator.example:8443.
+    #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
+    coordinator: String,
+    /// The root certificate that vouches for the coordinator (its ca.pem); without it the system's are asked.
+    #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The enrolment token; needed only the first time.
+    #[arg(long, env = "FOLKMOOT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    #[command(flatten)]
+    examples: ExamplesArgs,
+    /// Where the client keeps its key, its session and what it has fetched.
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// What the client states about itself, for eligibility; may be given several times.
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
+    attributes: Vec<(String, String)>,
+    /// Stop after so many accepted updates; run until ctrl-c without this.
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    event: &'static str,
+    accepted_rounds: u64,
+}
+
+/// Takes part in rounds on local data, until ctrl-c or the wanted number of rounds.
+///
+/// # Errors
+/// If a file cannot be read, or the coordinator refuses the client.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let log = LogConfig { format: LogFormat::Text, level: "warn".into() };
+    telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
+    let (rounds, out) = (args.rounds, args.output);
+    let mut client = build(args)?;
+    let shutdown = async {
+        // Without signals there is nothing to wait for: the process is ended from outside.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let summary = match rounds {
+        Some(rounds) => Box::pin(client.run_rounds(rounds, shutdown)).await,
+        None => Box::pin(client.run(shutdown)).await,
+    };
+    let ended = Ended { event: "ended", accepted_rounds: summary.map_err(explained)?.accepted_rounds };
+    out.print(&ended, |ended| format!("ended: {} updates were accepted", ended.accepted_rounds))
+}
+
+fn build(args: Args) -> Result<Client, CliError> {
+    let examples = args.examples.read()?;
+    let out = args.output;
+    let mut builder = Client::builder(args.coordinator)
+        .state_directory(args.state)
+        .examples(examples)
+        .on_event(move |event| events::show(out, &event));
+    if let Some(path) = args.ca {
+        builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);
+    }
+    if let Some(token) = args.token {
+        builder = builder.enrolment_token(token);
+    }
+    for (name, value) in args.attributes {
+        builder = builder.attribute(name, value);
+    }
+    builder.build().map_err(explained)
+}
+
+fn explained(error: ClientError) -> CliError {
+    let remedy = match &error {
+        ClientError::NoEnrolmentToken => Some("give one with --token; `folkmoot token create` makes one"),
+        ClientError::Refused { code: Some(ErrorCode::ClientUnknown | ErrorCode::ClientRevoked), .. } => {
+            Some("enrol as a new client: another --state, and a --token")
+        }
+        ClientError::Transport(_) => Some("look at --coordinator, --ca and --token"),
+        _ => None,
+    };
+    CliError { remedy: remedy.map(str::to_owned), ..CliError::from(error) }
+}
+
+fn parse_attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("NAME=VALUE is expected".into()),
+    }
+}
+
+/// Prints a line while the client runs; what cannot be printed does not stop it.
+fn progress(text: &str) {
+    if let Err(error) = output::line(text) {
+        tracing::warn!(error = error.message, "progress cannot be shown");
+    }
+}

@@ -1,0 +1,21 @@
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Cli, CliError, output};
+
+/// Which shell.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Prints the completions of a shell, for example into `~/.local/share/bash-completion/completions/folkmoot`.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn run(args: Args) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "folkmoot", &mut script);
+    output::line(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,96 @@
+//! The `folkmoot` command: one file for each subcommand.
+
+pub mod admin_client;
+mod client;
+mod completions;
+mod config;
+mod connection;
+pub mod demo;
+mod error;
+mod eval;
+mod examples_file;
+mod key;
+mod model;
+mod openapi;
+mod output;
+mod serve;
+mod task;
+mod token;
+
+pub use admin_client::{AdminClient, AdminError, DownloadedModel, Page, TaskVerb};
+use clap::{Parser, Subcommand};
+pub use error::CliError;
+
+/// Federated learning: a coordinator that anyone can run, and clients that train where the data lives.
+#[derive(Parser)]
+#[command(name = "folkmoot", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a coordinator.
+    Serve(serve::Args),
+    /// Run an edge client on local data.
+    Client(client::Args),
+    /// Run a coordinator and its clients on this machine, and watch a model being trained.
+    Demo(demo::Args),
+    /// Create, watch and change tasks.
+    #[command(subcommand)]
+    Task(task::Command),
+    /// Bring models, and download what was trained.
+    #[command(subcommand)]
+    Model(model::Command),
+    /// Hand out enrolment tokens.
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Hand out API keys.
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Measure a model's loss and accuracy on local data.
+    Eval(eval::Args),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print the completions of a shell.
+    Completions(completions::Args),
+    /// Print the description of the API.
+    #[command(hide = true)]
+    Openapi,
+}
+
+impl Cli {
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// [`CliError`] says what is wrong and what to do.
+    pub async fn run(self) -> Result<(), CliError> {
+        match self.command {
+            Command::Serve(args) => Box::pin(serve::run(args)).await,
+            Command::Client(args) => Box::pin(client::run(args)).await,
+            Command::Demo(args) => Ok(Box::pin(demo::run(args)).await?),
+            Command::Task(command) => command.run().await,
+            Command::Model(command) => command.run().await,
+            Command::Token(command) => command.run().await,
+            Command::Key(command) => command.run().await,
+            Command::Eval(args) => eval::run(args).await,
+            Command::Config(command) => command.run(),
+            Command::Completions(args) => completions::run(args),
+            Command::Openapi => openapi::run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_has_no_contradictions() {
+        Cli::command().debug_assert();
+    }
+}

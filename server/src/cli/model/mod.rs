@@ -1,0 +1,34 @@
+//! `folkmoot model …`
+
+mod create;
+mod download;
+mod list;
+
+use clap::Subcommand;
+
+use super::CliError;
+
+/// Brings models, and downloads what was trained.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Bring an ONNX model, and show what of it is trained.
+    Create(create::Args),
+    /// List a task's model versions, newest first.
+    List(list::Args),
+    /// Download a model version as ONNX.
+    Download(download::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// If a file cannot be used, or the coordinator refuses.
+    pub async fn run(self) -> Result<(), CliError> {
+        match self {
+            Command::Create(args) => create::run(args).await,
+            Command::List(args) => list::run(args).await,
+            Command::Download(args) => download::run(args).await,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    cli::{
+        CliError, Page,
+        connection::ConnectionArgs,
+        output::{OutputArgs, moment, table},
+    },
+    http::admin::tasks::view::TaskSummary,
+};
+
+/// Which tasks.
+#[derive(clap::Args)]
+pub struct Args {
+    /// How many, at most 100.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    /// Those before this task.
+    #[arg(long, value_name = "TASK")]
+    before: Option<TaskId>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists tasks, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = Page { limit: args.limit, before: args.before };
+    let tasks = args.connection.connect()?.tasks(page).await?;
+    args.output.print(tasks.as_slice(), text)
+}
+
+fn text(tasks: &[TaskSummary]) -> String {
+    let rows = tasks.iter().map(|task| {
+        [
+            task.id.to_string(),
+            task.name.clone(),
+            task.population.to_string(),
+            task.state.clone(),
+            format!("{}/{}", task.rounds_committed, task.rounds_wanted),
+            moment(task.created_at),
+        ]
+    });
+    table(["TASK", "NAME", "POPULATION", "STATE", "ROUNDS", "CREATED"], rows)
+}

@@ -1,0 +1,51 @@
+//! `folkmoot task …`
+
+mod change;
+mod create;
+mod list;
+mod rounds;
+mod show;
+
+use clap::Subcommand;
+
+use super::{CliError, TaskVerb};
+
+/// Creates, watches and changes tasks.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Create a task from a description and a model.
+    Create(create::Args),
+    /// List tasks, newest first.
+    List(list::Args),
+    /// Show a task with where it stands.
+    Show(show::Args),
+    /// Start a task that is a draft.
+    Activate(change::Args),
+    /// Hold a task: its open round is abandoned.
+    Pause(change::Args),
+    /// Let a paused task go on.
+    Resume(change::Args),
+    /// End a task for good; its model versions stay.
+    Cancel(change::Args),
+    /// List a task's rounds, newest first.
+    Rounds(rounds::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the coordinator refuses.
+    pub async fn run(self) -> Result<(), CliError> {
+        match self {
+            Command::Create(args) => create::run(args).await,
+            Command::List(args) => list::run(args).await,
+            Command::Show(args) => show::run(args).await,
+            Command::Activate(args) => change::run(args, TaskVerb::Activate).await,
+            Command::Pause(args) => change::run(args, TaskVerb::Pause).await,
+            Command::Resume(args) => change::run(args, TaskVerb::Resume).await,
+            Command::Cancel(args) => change::run(args, TaskVerb::Cancel).await,
+            Command::Rounds(args) => rounds::run(args).await,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    cli::{
+        CliError, Page,
+        connection::ConnectionArgs,
+        output::{OutputArgs, moment, or_dash, table},
+    },
+    http::admin::rounds::view::RoundView,
+};
+
+/// Which rounds.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    /// How many, at most 100.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    /// Those below this number.
+    #[arg(long, value_name = "NUMBER")]
+    before: Option<u64>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists a task's rounds, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = Page { limit: args.limit, before: args.before };
+    let rounds = args.connection.connect()?.rounds(args.task, page).await?;
+    args.output.print(rounds.as_slice(), text)
+}
+
+fn text(rounds: &[RoundView]) -> String {
+    let rows = rounds.iter().map(|round| {
+        [
+            round.number.to_string(),
+            round.phase.clone(),
+            moment(round.phase_since),
+            or_dash(round.cohort),
+            or_dash(round.accepted),
+            or_dash(round.version),
+            round.id.to_string(),
+        ]
+    });
+    table(["ROUND", "PHASE", "SINCE", "COHORT", "ACCEPTED", "VERSION", "ID"], rows)
+}

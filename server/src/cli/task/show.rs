@@ -1,0 +1,56 @@
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    cli::{
+        CliError,
+        connection::ConnectionArgs,
+        output::{OutputArgs, moment, or_dash},
+    },
+    http::admin::tasks::view::{OpenRoundView, TaskView},
+};
+
+/// Which task.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Shows a task with where it stands.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let task = args.connection.connect()?.task(args.task).await?;
+    args.output.print(&task, text)
+}
+
+/// Writes a task for humans.
+pub fn text(task: &TaskView) -> String {
+    let description = &task.description;
+    let lines = [
+        ("task", task.id.to_string()),
+        ("name", description.name.clone()),
+        ("population", description.population.to_string()),
+        ("state", task.state.clone()),
+        ("rounds", format!("{} committed of {}", task.rounds_committed, description.stop.rounds)),
+        ("open round", or_dash(task.open_round.as_ref().map(open_round))),
+        ("version", task.latest_version.to_string()),
+        ("parameters", task.parameter_count.to_string()),
+        ("model", task.model.to_string()),
+        ("created", moment(task.created_at)),
+    ];
+    let lines: Vec<String> = lines.into_iter().map(|(name, value)| format!("{name:<11} {value}")).collect();
+    lines.join("\n")
+}
+
+fn open_round(open: &OpenRoundView) -> String {
+    format!(
+        "{} is {}: {} accepted, {} outstanding, {} dropped",
+        open.round.number, open.round.phase, open.accepted, open.outstanding, open.dropped
+    )
+}

@@ -1,0 +1,117 @@
+//! The coordinator's configuration: a file, environment variables over it, flags over both.
+
+mod error;
+mod limits;
+mod log;
+mod server;
+mod setting;
+pub mod toml_file;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub use error::ConfigError;
+pub use limits::LimitsConfig;
+pub use log::{LogConfig, LogFormat};
+use serde::{Deserialize, Serialize};
+pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
+pub use setting::KEYS;
+
+use crate::host::HostConfig;
+
+/// The file that is read if it is there and no other is named.
+pub const DEFAULT_FILE: &str = "folkmoot.toml";
+/// How often deadlines are looked at when nothing happens.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Everything that can be configured, with a default for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where and how the coordinator serves.
+    pub server: ServerConfig,
+    /// Where its records are.
+    pub database: DatabaseConfig,
+    /// What the edge lets in.
+    pub limits: LimitsConfig,
+    /// What is logged.
+    pub log: LogConfig,
+}
+
+impl Config {
+    /// Reads the file `path`, or [`DEFAULT_FILE`] if there is one, and the environment over it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file, line and key, or the variable.
+    pub fn load(
+        path: Option<&Path>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let mut config = match file(path) {
+            Some(path) => Self::read(&path)?,
+            None => Self::default(),
+        };
+        for key in KEYS {
+            let variable = variable_of(key);
+            if let Some(text) = environment(&variable) {
+                let failed = |message| ConfigError::Value { place: variable.clone(), message };
+                config.set(key, &text).map_err(failed)?;
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads a file.
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Ok(toml_file::parse(path, &text)?)
+    }
+
+    /// Checks what the types do not say.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for the first setting that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.limits.check()?;
+        self.log.check()
+    }
+
+    /// Returns what a coordinator needs to run.
+    pub fn host_config(&self) -> HostConfig {
+        HostConfig {
+            data: self.server.data.clone(),
+            database: self.database.url.clone(),
+            listen: self.server.listen,
+            tls_host_names: match self.server.tls {
+                TlsChoice::Own => Some(self.server.host_names.clone()),
+                TlsChoice::Off => None,
+            },
+            limits: self.limits.http_limits(),
+            tick: TICK,
+        }
+    }
+
+    /// Returns the configuration without the password in the database's URL, to be shown.
+    pub fn without_secrets(&self) -> Self {
+        let database = DatabaseConfig { url: self.database.url.as_deref().map(server::without_password) };
+        Self { database, ..self.clone() }
+    }
+}
+
+/// Returns the file that is read: the named one, or the default one if it is there.
+pub fn file(path: Option<&Path>) -> Option<PathBuf> {
+    let default = Path::new(DEFAULT_FILE);
+    path.or_else(|| default.exists().then_some(default)).map(Path::to_owned)
+}
+
+/// Returns the environment variable of a key: `FOLKMOOT_SERVER_LISTEN` for `server.listen`.
+pub fn variable_of(key: &str) -> String {
+    format!("FOLKMOOT_{}", key.replace('.', "_").to_uppercase())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX;
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+use crate::http::HttpLimits;
+
+/// What the edge lets in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Open connections.
+    pub connections_max: usize,
+    /// Seconds that a connection may take for the head of a request.
+    pub head_seconds_max: u64,
+    /// Seconds that a control message may take to arrive.
+    pub control_seconds_max: u64,
+    /// Seconds that an upload may go without a byte.
+    pub upload_idle_seconds_max: u64,
+    /// Seconds that a check-in may wait.
+    pub long_poll_seconds_max: u64,
+    /// Bytes of an ONNX model.
+    pub model_bytes_max: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        let limits = HttpLimits::default();
+        Self {
+            connections_max: limits.connections_max,
+            head_seconds_max: limits.head_timeout.as_secs(),
+            control_seconds_max: limits.control_timeout.as_secs(),
+            upload_idle_seconds_max: limits.upload_idle_timeout.as_secs(),
+            long_poll_seconds_max: limits.long_poll_max.as_secs(),
+            model_bytes_max: limits.model_bytes_max,
+        }
+    }
+}
+
+/// Seconds that nothing may pass.
+const SECONDS_MAX: u64 = 3600;
+
+impl LimitsConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        within("connections_max", self.connections_max as u64, 1, 1_000_000)?;
+        within("head_seconds_max", self.head_seconds_max, 1, SECONDS_MAX)?;
+        within("control_seconds_max", self.control_seconds_max, 1, SECONDS_MAX)?;
+        within("upload_idle_seconds_max", self.upload_idle_seconds_max, 1, SECONDS_MAX)?;
+        within("long_poll_seconds_max", self.long_poll_seconds_max, 0, u64::from(LONG_POLL_SECONDS_MAX))?;
+        within("model_bytes_max", self.model_bytes_max as u64, 1, 16 << 30)
+    }
+
+    pub(super) fn http_limits(&self) -> HttpLimits {
+        HttpLimits {
+            connections_max: self.connections_max,
+            head_timeout: Duration::from_secs(self.head_seconds_max),
+            control_timeout: Duration::from_secs(self.control_seconds_max),
+            upload_idle_timeout: Duration::from_secs(self.upload_idle_seconds_max),
+            long_poll_max: Duration::from_secs(self.long_poll_seconds_max),
+            model_bytes_max: self.model_bytes_max,
+        }
+    }
+}
+
+fn within(key: &str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Value {
+        place: format!("limits.{key}"),
+        message: format!("it is {value}; it must be {min} to {max}"),
+    })
+}

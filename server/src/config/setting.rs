@@ -1,0 +1,67 @@
+use std::{fmt::Display, str::FromStr};
+
+use clap::ValueEnum;
+
+use super::Config;
+
+/// Every key, as `section.key`. A test keeps the list whole.
+pub const KEYS: [&str; 13] = [
+    "server.listen",
+    "server.data",
+    "server.tls",
+    "server.host_names",
+    "database.url",
+    "limits.connections_max",
+    "limits.head_seconds_max",
+    "limits.control_seconds_max",
+    "limits.upload_idle_seconds_max",
+    "limits.long_poll_seconds_max",
+    "limits.model_bytes_max",
+    "log.format",
+    "log.level",
+];
+
+impl Config {
+    /// Sets one of [`KEYS`] from text. A list is separated by commas.
+    ///
+    /// # Errors
+    /// Says what is wrong with the text, or that there is no such key.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
+        match key {
+            "server.listen" => put(&mut self.server.listen, text),
+            "server.data" => put(&mut self.server.data, text),
+            "server.tls" => put(&mut self.server.tls, text),
+            "server.host_names" => {
+                self.server.host_names = text.split(',').map(|name| name.trim().to_owned()).collect();
+                Ok(())
+            }
+            "database.url" => {
+                self.database.url = Some(text.to_owned());
+                Ok(())
+            }
+            "limits.connections_max" => put(&mut self.limits.connections_max, text),
+            "limits.head_seconds_max" => put(&mut self.limits.head_seconds_max, text),
+            "limits.control_seconds_max" => put(&mut self.limits.control_seconds_max, text),
+            "limits.upload_idle_seconds_max" => put(&mut self.limits.upload_idle_seconds_max, text),
+            "limits.long_poll_seconds_max" => put(&mut self.limits.long_poll_seconds_max, text),
+            "limits.model_bytes_max" => put(&mut self.limits.model_bytes_max, text),
+            "log.format" => put(&mut self.log.format, text),
+            "log.level" => put(&mut self.log.level, text),
+            _ => Err(format!("there is no key `{key}`")),
+        }
+    }
+}
+
+fn put<T: FromStr<Err: Display>>(slot: &mut T, text: &str) -> Result<(), String> {
+    *slot = text.parse().map_err(|error| format!("`{text}` cannot be read: {error}"))?;
+    Ok(())
+}
+
+/// Reads one of several words.
+pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+    let words = || {
+        let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        values.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(" or ")
+    };
+    T::from_str(text, false).map_err(|_| format!("it must be {}", words()))
+}

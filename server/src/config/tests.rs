@@ -1,0 +1,112 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("folkmoot.toml");
+    std::fs::write(&path, text).unwrap();
+    let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
+    Config::load(Some(&path), |name| variables.get(name).map(|&text| text.to_owned()))
+}
+
+fn message(text: &str, variables: &[(&str, &str)]) -> (String, Option<String>) {
+    let error = load(text, variables).unwrap_err();
+    let text = error.to_string();
+    let short =
+        text.rsplit_once("folkmoot.toml").map_or(text.clone(), |(_, rest)| format!("folkmoot.toml{rest}"));
+    (short, error.remedy())
+}
+
+#[test]
+fn nothing_is_needed() {
+    assert_eq!(load("", &[]).unwrap(), Config::default());
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let text = "[server]\nlisten = \"0.0.0.0:1\"\ntls = \"off\"\n[limits]\nconnections_max = 7\n";
+    let variables = [
+        ("FOLKMOOT_SERVER_LISTEN", "127.0.0.1:2"),
+        ("FOLKMOOT_SERVER_HOST_NAMES", "a.example, b.example"),
+        ("FOLKMOOT_LOG_FORMAT", "json"),
+    ];
+    let config = load(text, &variables).unwrap();
+    assert_eq!(config.server.listen.port(), 2);
+    assert_eq!(config.server.tls, TlsChoice::Off);
+    assert_eq!(config.server.host_names, ["a.example", "b.example"]);
+    assert_eq!(config.limits.connections_max, 7);
+    assert_eq!(config.log.format, LogFormat::Json);
+    assert_eq!(config.host_config().tls_host_names, None);
+}
+
+#[test]
+fn an_unknown_key_names_file_line_and_the_closest_one() {
+    let (text, remedy) = message("[server]\nlisten = \"127.0.0.1:1\"\nhost_name = [\"a\"]\n", &[]);
+    assert_eq!(text, "folkmoot.toml:3:1: there is no key `host_name`");
+    assert_eq!(remedy.as_deref(), Some("did you mean `host_names`?"));
+    let (text, remedy) = message("\n[sever]\n", &[]);
+    assert!(text.starts_with("folkmoot.toml:2:") && text.ends_with("there is no key `sever`"), "{text}");
+    assert_eq!(remedy.as_deref(), Some("did you mean `server`?"));
+}
+
+#[test]
+fn a_wrong_type_or_value_names_its_line() {
+    let (text, _) = message("[limits]\n\nconnections_max = \"many\"\n", &[]);
+    assert!(text.starts_with("folkmoot.toml:3:19: connections_max: invalid type"), "{text}");
+    let (text, _) = message("[server]\nlisten = \"nowhere\"\n", &[]);
+    assert!(text.starts_with("folkmoot.toml:2:10: listen: "), "{text}");
+    let (text, _) = message("[server]\ntls = \"of\"\n", &[]);
+    assert!(text.starts_with("folkmoot.toml:2:7: there is no choice `of`"), "{text}");
+}
+
+#[test]
+fn a_value_out_of_its_range_names_its_key() {
+    let (text, _) = message("[limits]\nlong_poll_seconds_max = 61\n", &[]);
+    assert_eq!(text, "limits.long_poll_seconds_max: it is 61; it must be 0 to 60");
+    let (text, _) = message("[log]\nlevel = \"folkmoot=loud\"\n", &[]);
+    assert!(text.starts_with("log.level: `folkmoot=loud` is no level"), "{text}");
+}
+
+#[test]
+fn a_variable_that_cannot_be_read_is_named() {
+    let (text, _) = message("", &[("FOLKMOOT_LIMITS_CONNECTIONS_MAX", "many")]);
+    assert!(text.starts_with("FOLKMOOT_LIMITS_CONNECTIONS_MAX: `many` cannot be read"), "{text}");
+    let (text, _) = message("", &[("FOLKMOOT_SERVER_TLS", "on")]);
+    assert_eq!(text, "FOLKMOOT_SERVER_TLS: `on` cannot be read: it must be own or off");
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there() {
+    let error = Config::load(Some(Path::new("/does/not/exist.toml")), |_| None).unwrap_err();
+    assert!(matches!(error, ConfigError::Read { .. }), "{error}");
+}
+
+/// Every key of the file can also be set by the environment, and the other way round.
+#[test]
+fn the_list_of_keys_is_whole() {
+    let mut config = Config::default();
+    config.database.url = Some("sqlite::memory:".into());
+    let table = toml::Table::try_from(&config).unwrap();
+    let mut keys: Vec<String> = Vec::new();
+    for (section, values) in &table {
+        keys.extend(values.as_table().unwrap().keys().map(|key| format!("{section}.{key}")));
+    }
+    let mut known = KEYS.to_vec();
+    keys.sort();
+    known.sort_unstable();
+    assert_eq!(keys, known);
+    for key in KEYS {
+        let (section, name) = key.split_once('.').unwrap();
+        let text = match &table[section][name] {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Array(items) => {
+                items.iter().filter_map(|i| i.as_str()).collect::<Vec<_>>().join(",")
+            }
+            other => other.to_string(),
+        };
+        let before = config.clone();
+        config.set(key, &text).unwrap();
+        assert_eq!(config, before, "{key}");
+    }
+}

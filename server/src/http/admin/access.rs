@@ -1,0 +1,131 @@
+//! Who may use which endpoint: an API key, its organisation and its role.
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderMap, header},
+    middleware::Next,
+    response::Response,
+};
+use folkmoot_protocol::{ErrorCode, OrganisationId};
+use folkmoot_storage::{ApiKeyId, ApiKeyRepository, Role, SqlStorage};
+
+use crate::{device::EnrolmentToken, http::App, refusal::Refusal};
+
+/// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The organisation: nothing of another one exists for the caller.
+    pub organisation_id: OrganisationId,
+    /// The public part of the key.
+    pub api_key_id: ApiKeyId,
+    /// What the key may do.
+    pub role: Role,
+}
+
+/// What stands before one endpoint.
+#[derive(Clone)]
+pub struct Gate {
+    /// What every handler can reach.
+    pub app: App,
+    /// The least role that passes.
+    pub role: Role,
+}
+
+/// Lets a request through whose key has the gate's role, before anything of its body is read.
+pub async fn check(
+    State(gate): State<Gate>,
+    mut request: Request<Body>,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let caller = caller(&gate.app.coordinator.storage, request.headers()).await?;
+    if !may(caller.role, gate.role) {
+        let detail = format!(
+            "this needs the role {}, the key {} has the role {}; ask an admin for another key",
+            role_name(gate.role),
+            caller.api_key_id,
+            role_name(caller.role)
+        );
+        return Err(Refusal::new(ErrorCode::RoleInsufficient, detail));
+    }
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
+}
+
+/// Says whether a key of `role` may do what takes `least`: each role may do all that the roles before it may.
+pub fn may(role: Role, least: Role) -> bool {
+    role >= least
+}
+
+/// Returns the role's name, as the API shows it.
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Viewer => "viewer",
+        Role::Operator => "operator",
+        Role::Admin => "admin",
+    }
+}
+
+async fn caller(storage: &SqlStorage, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    let key = bearer(headers)?;
+    let invalid = || Refusal::new(ErrorCode::ApiKeyInvalid, "the API key is not known, or was revoked");
+    let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
+    // Hashes of 256 random bits are compared, so the comparison's time tells nothing that helps.
+    if record.secret_hash != key.secret_hash() || record.revoked_at.is_some() {
+        return Err(invalid());
+    }
+    Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
+}
+
+/// Reads `Authorization: Bearer ID.SECRET`. An API key has the form of an enrolment token.
+fn bearer(headers: &HeaderMap) -> Result<EnrolmentToken, Refusal> {
+    let missing =
+        || Refusal::new(ErrorCode::ApiKeyMissing, "send the header `authorization: Bearer ID.SECRET`");
+    let text = headers.get(header::AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
+    let (scheme, key) = text.split_once(' ').ok_or_else(missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(missing());
+    }
+    key.trim()
+        .parse()
+        .map_err(|error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn code_of(value: Option<&'static str>) -> Option<ErrorCode> {
+        let mut headers = HeaderMap::new();
+        headers.extend(value.map(|value| (header::AUTHORIZATION, HeaderValue::from_static(value))));
+        bearer(&headers).err().map(|refusal| refusal.code())
+    }
+
+    #[test]
+    fn only_a_bearer_of_the_right_form_is_looked_up() {
+        assert_eq!(code_of(None), Some(ErrorCode::ApiKeyMissing));
+        assert_eq!(code_of(Some("Basic YTpi")), Some(ErrorCode::ApiKeyMissing));
+        assert_eq!(code_of(Some("Bearer")), Some(ErrorCode::ApiKeyMissing));
+        assert_eq!(code_of(Some("Bearer nonsense")), Some(ErrorCode::ApiKeyInvalid));
+        let key = "bearer 0123456789abcdef.0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        assert_eq!(code_of(Some(key)), None);
+    }
+
+    #[test]
+    fn a_role_may_do_what_the_roles_before_it_may() {
+        let roles = [Role::Viewer, Role::Operator, Role::Admin];
+        for (index, role) in roles.into_iter().enumerate() {
+            for (least_index, least) in roles.into_iter().enumerate() {
+                assert_eq!(
+                    may(role, least),
+                    index >= least_index,
+                    "{} for {}",
+                    role_name(role),
+                    role_name(least)
+                );
+            }
+        }
+    }
+}

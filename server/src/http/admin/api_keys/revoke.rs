@@ -1,0 +1,39 @@
+use axum::{
+    Extension,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_storage::ApiKeyRepository;
+
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, read},
+    },
+    refusal::Refusal,
+};
+
+/// Revokes an API key. A key cannot revoke itself, so that there is always an admin left.
+#[utoipa::path(
+    delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["admin"])),
+    params(("id" = String, Path, description = "The key's public part")),
+    responses(
+        (status = 204, description = "It is revoked"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn revoke_api_key(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    if id == caller.api_key_id {
+        let detail = "a key cannot revoke itself; use another admin key";
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
+    revoked.map_err(read::missing("API key", &id))?;
+    tracing::info!(revoked = id, api_key = caller.api_key_id, "API key revoked");
+    Ok(StatusCode::NO_CONTENT)
+}

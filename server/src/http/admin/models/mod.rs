@@ -1,0 +1,3 @@
+//! ONNX models that tasks train.
+
+pub mod create;

@@ -1,0 +1,3 @@
+//! Populations: whose clients can take part.
+
+pub mod list;

@@ -1,0 +1,37 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+};
+use folkmoot_protocol::{ErrorCode, Problem, RoundId};
+use folkmoot_storage::{AssignmentRepository, RoundRepository};
+
+use super::view::{RoundFunnelView, funnel};
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, read},
+    },
+    refusal::Refusal,
+};
+
+/// Shows a round, with what became of its assignments.
+#[utoipa::path(
+    get, path = "/v1/admin/rounds/{id}", tag = "rounds", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The round")),
+    responses(
+        (status = 200, body = RoundFunnelView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_round(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<RoundFunnelView>, Refusal> {
+    let id: RoundId = read::id(&id, ErrorCode::RoundUnknown)?;
+    let storage = &app.coordinator.storage;
+    let found = storage.round(caller.organisation_id, id).await?;
+    let record =
+        found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
+    Ok(Json(funnel(&record, &storage.assignments(id).await?)))
+}

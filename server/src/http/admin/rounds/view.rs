@@ -1,0 +1,192 @@
+//! How the API shows a round: as a funnel, never as one client's update.
+
+use std::collections::BTreeMap;
+
+use folkmoot_coordinator::round::{AbandonReason, Phase};
+use folkmoot_protocol::{RoundId, TaskId, Timestamp};
+use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RoundView {
+    /// Its id.
+    pub id: RoundId,
+    /// Its task.
+    pub task_id: TaskId,
+    /// Its number in the task, from 1, abandoned rounds included.
+    pub number: u64,
+    /// The model version from which its clients start.
+    pub base_version: u64,
+    /// `selecting`, `reporting`, `aggregating`, `committed` or `abandoned`.
+    pub phase: String,
+    /// Since when it is in this phase.
+    pub phase_since: Timestamp,
+    /// How many clients were drawn.
+    pub cohort: Option<u64>,
+    /// How many updates are combined.
+    pub accepted: Option<u64>,
+    /// The version that came of it.
+    pub version: Option<u64>,
+    /// Why it was abandoned.
+    #[schema(value_type = Option<String>)]
+    pub reason: Option<AbandonReason>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+}
+
+impl RoundView {
+    /// Shows a round.
+    pub fn of(record: &RoundRecord) -> Self {
+        let (phase_since, cohort, accepted, version, reason) = match record.round.phase {
+            Phase::Selecting { since } => (since, None, None, None, None),
+            Phase::Reporting { since, cohort } => (since, Some(cohort), None, None, None),
+            Phase::Aggregating { since, cohort, accepted } => {
+                (since, Some(cohort), Some(accepted), None, None)
+            }
+            Phase::Committed { at, cohort, accepted, version } => {
+                (at, Some(cohort), Some(accepted), Some(version), None)
+            }
+            Phase::Abandoned { at, reason } => (at, None, None, None, Some(reason)),
+        };
+        Self {
+            id: record.round.id,
+            task_id: record.round.task_id,
+            number: record.round.number,
+            base_version: record.round.base_version,
+            phase: record.round.phase.name().into(),
+            phase_since,
+            cohort,
+            accepted,
+            version,
+            reason,
+            created_at: record.created_at,
+        }
+    }
+}
+
+/// A round with what became of its assignments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RoundFunnelView {
+    /// The round.
+    pub round: RoundView,
+    /// How many clients were drawn.
+    pub cohort: u64,
+    /// How many updates count.
+    pub accepted: u64,
+    /// How many may still come.
+    pub outstanding: u64,
+    /// How many will not, by reason.
+    pub dropped: Vec<DroppedView>,
+}
+
+/// Assignments that were dropped for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DroppedView {
+    /// `expired`, `aborted` (the client gave up) or `refused` (the update was).
+    pub kind: String,
+    /// The client's reason, or the code of the refusal.
+    pub reason: Option<String>,
+    /// How many.
+    pub count: u64,
+}
+
+/// Counts a round's assignments by what became of them.
+pub fn funnel(record: &RoundRecord, assignments: &[AssignmentRecord]) -> RoundFunnelView {
+    let (mut accepted, mut outstanding) = (0, 0);
+    let mut dropped: BTreeMap<(&str, Option<String>), u64> = BTreeMap::new();
+    for assignment in assignments {
+        match &assignment.status {
+            AssignmentStatus::Accepted { .. } => accepted += 1,
+            AssignmentStatus::Outstanding => outstanding += 1,
+            AssignmentStatus::Dropped { reason } => *dropped.entry(kind_of(reason)).or_default() += 1,
+        }
+    }
+    let dropped = dropped.into_iter();
+    RoundFunnelView {
+        round: RoundView::of(record),
+        cohort: assignments.len() as u64,
+        accepted,
+        outstanding,
+        dropped: dropped
+            .map(|((kind, reason), count)| DroppedView { kind: kind.into(), reason, count })
+            .collect(),
+    }
+}
+
+/// Returns a reason without what a client wrote about itself.
+fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
+    match reason {
+        DropReason::Expired => ("expired", None),
+        DropReason::Aborted { reason, .. } => ("aborted", word(reason)),
+        DropReason::Refused { code } => ("refused", Some(code.to_string())),
+    }
+}
+
+/// Returns the word by which the wire knows a value.
+fn word(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_coordinator::round::Round;
+    use folkmoot_protocol::{
+        AssignmentId, ClientId, ErrorCode, OrganisationId, UpdateDigest, messages::AbortReason,
+    };
+
+    use super::*;
+
+    fn assignment(status: AssignmentStatus) -> AssignmentRecord {
+        AssignmentRecord {
+            id: AssignmentId::from_random_bytes([1; 16]),
+            organisation_id: OrganisationId::from_random_bytes([2; 16]),
+            task_id: TaskId::from_random_bytes([3; 16]),
+            round_id: RoundId::from_random_bytes([4; 16]),
+            round_number: 1,
+            client_id: ClientId::from_random_bytes([5; 16]),
+            base_version: 0,
+            created_at: Timestamp(0),
+            deadline: Timestamp(1),
+            status,
+        }
+    }
+
+    #[test]
+    fn a_funnel_counts_every_assignment_once() {
+        let record = RoundRecord {
+            organisation_id: OrganisationId::from_random_bytes([2; 16]),
+            round: Round {
+                id: RoundId::from_random_bytes([4; 16]),
+                task_id: TaskId::from_random_bytes([3; 16]),
+                number: 1,
+                base_version: 0,
+                phase: Phase::Reporting { since: Timestamp(0), cohort: 5 },
+            },
+            created_at: Timestamp(0),
+            revision: 0,
+        };
+        let gave_up = || DropReason::Aborted { reason: AbortReason::TrainingFailed, detail: "secret".into() };
+        let refused = DropReason::Refused { code: ErrorCode::UpdateValueNotFinite };
+        let shown = funnel(
+            &record,
+            &[
+                assignment(AssignmentStatus::Accepted { digest: UpdateDigest::of(b"") }),
+                assignment(AssignmentStatus::Outstanding),
+                assignment(AssignmentStatus::Dropped { reason: gave_up() }),
+                assignment(AssignmentStatus::Dropped { reason: gave_up() }),
+                assignment(AssignmentStatus::Dropped { reason: refused }),
+            ],
+        );
+        assert_eq!((shown.cohort, shown.accepted, shown.outstanding), (5, 1, 1));
+        let dropped = |kind: &str, reason: &str, count| DroppedView {
+            kind: kind.into(),
+            reason: Some(reason.into()),
+            count,
+        };
+        let expected =
+            [dropped("aborted", "training_failed", 2), dropped("refused", "update_value_not_finite", 1)];
+        assert_eq!(shown.dropped, expected);
+    }
+}

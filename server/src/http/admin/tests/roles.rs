@@ -1,0 +1,89 @@
+use std::collections::BTreeMap;
+
+use folkmoot_client::{HttpSettings, build_http};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_storage::Role;
+use reqwest::Method;
+
+use super::start;
+use crate::http::admin::{access::role_name, endpoints};
+
+/// The table, once more and by hand: a change of a role must be wanted.
+#[test]
+fn every_endpoint_has_the_role_that_is_wanted() {
+    let served: BTreeMap<String, &str> = endpoints()
+        .into_iter()
+        .map(|endpoint| (format!("{} {}", endpoint.method, endpoint.path), role_name(endpoint.role)))
+        .collect();
+    let wanted = BTreeMap::from(
+        [
+            ("POST /models", "operator"),
+            ("POST /tasks", "operator"),
+            ("GET /tasks", "viewer"),
+            ("GET /tasks/{id}", "viewer"),
+            ("POST /tasks/{id}/activate", "operator"),
+            ("POST /tasks/{id}/pause", "operator"),
+            ("POST /tasks/{id}/resume", "operator"),
+            ("POST /tasks/{id}/cancel", "operator"),
+            ("GET /tasks/{id}/rounds", "viewer"),
+            ("GET /rounds/{id}", "viewer"),
+            ("GET /tasks/{id}/versions", "viewer"),
+            ("GET /tasks/{id}/versions/{number}/model", "viewer"),
+            ("GET /populations", "viewer"),
+            ("POST /tokens", "operator"),
+            ("GET /tokens", "viewer"),
+            ("DELETE /tokens/{id}", "operator"),
+            ("POST /api-keys", "admin"),
+            ("GET /api-keys", "admin"),
+            ("DELETE /api-keys/{id}", "admin"),
+            ("POST /clients/{id}/revoke", "admin"),
+        ]
+        .map(|(endpoint, role)| (endpoint.to_owned(), role)),
+    );
+    assert_eq!(served, wanted);
+}
+
+/// Every endpoint with every role, without a key, and with one that is not known: what is not allowed is refused
+/// before anything else is looked at.
+#[tokio::test]
+async fn the_gate_stands_before_every_endpoint() {
+    let running = start().await;
+    let admin = running.admin();
+    let mut keys = BTreeMap::from([("unknown", format!("{}.{}", "0".repeat(16), "0".repeat(64)))]);
+    for role in [Role::Viewer, Role::Operator, Role::Admin] {
+        keys.insert(role_name(role), admin.create_api_key("test", role).await.unwrap().api_key);
+    }
+    let http =
+        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
+    let code_of = async |method: &Method, path: &str, key: Option<&String>| {
+        let path = path.replace("{id}", "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f").replace("{number}", "latest");
+        let mut request = http.request(method.clone(), format!("{}/v1/admin{path}", running.host.url()));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send().await.unwrap();
+        let is_refused = !response.status().is_success();
+        let bytes = response.bytes().await.unwrap();
+        is_refused.then(|| serde_json::from_slice::<Problem>(&bytes).unwrap().code)
+    };
+    for endpoint in endpoints() {
+        let (method, path) = (&endpoint.method, endpoint.path);
+        assert_eq!(code_of(method, path, None).await, Some(ErrorCode::ApiKeyMissing), "{method} {path}");
+        assert_eq!(code_of(method, path, Some(&keys["unknown"])).await, Some(ErrorCode::ApiKeyInvalid));
+        for role in [Role::Viewer, Role::Operator, Role::Admin] {
+            let code = code_of(method, path, Some(&keys[role_name(role)])).await;
+            let is_insufficient = code == Some(ErrorCode::RoleInsufficient);
+            assert_eq!(
+                is_insufficient,
+                role < endpoint.role,
+                "{method} {path} as {}: {code:?}",
+                role_name(role)
+            );
+            assert!(
+                !matches!(code, Some(ErrorCode::ApiKeyInvalid | ErrorCode::Internal)),
+                "{method} {path}: {code:?}"
+            );
+        }
+    }
+    running.host.stop().await.unwrap();
+}

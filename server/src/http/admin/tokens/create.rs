@@ -1,0 +1,85 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode},
+};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
+use folkmoot_storage::{PopulationRepository, TokenRecord, TokenRepository};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::view::TokenView;
+use crate::{
+    device::EnrolmentToken,
+    http::{
+        App,
+        admin::{access::Caller, read},
+    },
+    refusal::Refusal,
+};
+
+/// A token to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTokenRequest {
+    /// For which population it enrols; the population is made if there is none of this name.
+    pub population: PopulationName,
+    /// How many clients it may enrol, at least 1; none for any number.
+    #[serde(default)]
+    pub uses_max: Option<u64>,
+    /// After how many seconds it ends, at least 1; none for never.
+    #[serde(default)]
+    pub expires_in_seconds: Option<u64>,
+}
+
+/// A token that was made, with its secret. It is shown here and never again.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreatedToken {
+    /// `ID.SECRET`, as clients are given it.
+    pub token: String,
+    /// What the list of tokens shows.
+    pub record: TokenView,
+}
+
+/// Makes an enrolment token.
+#[utoipa::path(
+    post, path = "/v1/admin/tokens", tag = "enrolment tokens", security(("api_key" = ["operator"])),
+    request_body = CreateTokenRequest,
+    responses(
+        (status = 201, body = CreatedToken),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn create_token(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<(StatusCode, Json<CreatedToken>), Refusal> {
+    let request: CreateTokenRequest = read::json(&app, request).await?;
+    for (field, value) in [("uses_max", request.uses_max), ("expires_in_seconds", request.expires_in_seconds)]
+    {
+        if value == Some(0) {
+            let detail = format!("{field} is 0; it must be at least 1, or not be there");
+            return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+        }
+    }
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    coordinator.storage.ensure_population(caller.organisation_id, &request.population, now).await?;
+    let token = EnrolmentToken::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let record = TokenRecord {
+        id: token.id.clone(),
+        organisation_id: caller.organisation_id,
+        population: request.population,
+        secret_hash: token.secret_hash(),
+        uses_max: request.uses_max,
+        uses: 0,
+        expires_at: request.expires_in_seconds.map(|seconds| now.plus_seconds(seconds)),
+        revoked_at: None,
+        created_at: now,
+    };
+    coordinator.storage.create_token(&record).await?;
+    tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
+    let created = CreatedToken { token: token.to_string(), record: TokenView::of(record) };
+    Ok((StatusCode::CREATED, Json(created)))
+}

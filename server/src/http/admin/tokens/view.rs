@@ -1,0 +1,41 @@
+//! How the API shows a token: without its secret.
+
+use folkmoot_protocol::{PopulationName, Timestamp};
+use folkmoot_storage::{TokenId, TokenRecord};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A right to enrol clients.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TokenView {
+    /// Its public part.
+    #[schema(value_type = String)]
+    pub id: TokenId,
+    /// For which population it enrols.
+    pub population: PopulationName,
+    /// How many clients it has enrolled.
+    pub uses: u64,
+    /// How many it may enrol; none for any number.
+    pub uses_max: Option<u64>,
+    /// When it ends; none for never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl TokenView {
+    /// Shows a token.
+    pub fn of(record: TokenRecord) -> Self {
+        Self {
+            id: record.id,
+            population: record.population,
+            uses: record.uses,
+            uses_max: record.uses_max,
+            expires_at: record.expires_at,
+            revoked_at: record.revoked_at,
+            created_at: record.created_at,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Path, State},
+    http::{Response, header},
+};
+use bytes::Bytes;
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
+
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, tasks},
+    },
+    refusal::Refusal,
+};
+
+/// The header that says which version came, which `latest` does not.
+pub const VERSION_HEADER: &str = "folkmoot-model-version";
+
+/// Brings a model version as ONNX: the task's model with the version's weights.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
+    security(("api_key" = ["viewer"])),
+    params(
+        ("id" = String, Path, description = "The task"),
+        ("number" = String, Path, description = "The version's number, or `latest`"),
+    ),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "The ONNX file",
+         headers(("folkmoot-model-version" = u64, description = "The version's number"))),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn download_model(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Response<Body>, Refusal> {
+    let task = tasks::find(&app, &caller, &id).await?;
+    let version = find(&app, &task, &number).await?;
+    let model = app.coordinator.blobs.get(task.model).await?;
+    let weights = app.coordinator.blobs.get(version.weights).await?;
+    let exported = tokio::task::spawn_blocking(move || export(&model, &weights)).await;
+    let onnx = exported.map_err(|error| Refusal::internal(&error))??;
+    let file = format!("attachment; filename=\"{}-{}.onnx\"", task.id, version.number);
+    Response::builder()
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::CONTENT_DISPOSITION, file)
+        .header(VERSION_HEADER, version.number)
+        .body(Body::from(onnx))
+        .map_err(|error| Refusal::internal(&error))
+}
+
+async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersionRecord, Refusal> {
+    let storage = &app.coordinator.storage;
+    let found = match (number, number.parse()) {
+        ("latest", _) => storage.latest_model_version(task.id).await?,
+        (_, Ok(number)) => storage.model_version(task.id, number).await?,
+        (_, Err(_)) => None,
+    };
+    found.ok_or_else(|| {
+        let number: String = number.chars().take(20).collect();
+        let detail = format!("task {} has no model version {number}; ask for a number or `latest`", task.id);
+        Refusal::new(ErrorCode::ModelVersionUnknown, detail)
+    })
+}
+
+fn export(model: &Bytes, weights: &Bytes) -> Result<Vec<u8>, Refusal> {
+    let limits = ImportLimits { model_bytes_max: model.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(model, &limits).map_err(|error| Refusal::internal(&error))?;
+    let (weights, _) = weights.as_chunks::<4>();
+    let weights: Vec<f32> = weights.iter().map(|weight| f32::from_le_bytes(*weight)).collect();
+    model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
+}

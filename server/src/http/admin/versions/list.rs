@@ -1,0 +1,87 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use folkmoot_protocol::{BlobDigest, Problem, RoundId, Timestamp};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, read, tasks},
+    },
+    refusal::Refusal,
+};
+
+/// A committed state of a task's model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VersionView {
+    /// Its number: 0 is what the task began with.
+    pub number: u64,
+    /// The round that made it; none for version 0.
+    pub round_id: Option<RoundId>,
+    /// The digest of its weights.
+    pub weights: BlobDigest,
+    /// The bytes of its weights.
+    pub weights_bytes: u64,
+    /// How many examples its round's clients used, all together.
+    pub example_count: u64,
+    /// Their mean training loss; none for version 0.
+    pub mean_loss: Option<f64>,
+    /// The share of them that was predicted right; none for version 0.
+    pub accuracy: Option<f64>,
+    /// When it was released.
+    pub created_at: Timestamp,
+}
+
+impl VersionView {
+    fn of(record: &ModelVersionRecord) -> Self {
+        let metrics = &record.metrics;
+        let mean = |sum: f64| (metrics.example_count > 0).then(|| sum / metrics.example_count as f64);
+        Self {
+            number: record.number,
+            round_id: record.round_id,
+            weights: record.weights,
+            weights_bytes: record.weights_bytes,
+            example_count: metrics.example_count,
+            mean_loss: mean(metrics.loss_sum),
+            accuracy: mean(metrics.correct_count as f64),
+            created_at: record.created_at,
+        }
+    }
+}
+
+/// Which versions are asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct VersionPage {
+    /// How many, at most 100; 20 if it is not said.
+    limit: Option<u32>,
+    /// Those below this number: the last one of the page before.
+    before: Option<u64>,
+}
+
+/// Lists a task's model versions, newest first.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/versions", tag = "model versions", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The task"), VersionPage),
+    responses(
+        (status = 200, body = [VersionView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn list_versions(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    page: Result<Query<VersionPage>, QueryRejection>,
+) -> Result<Json<Vec<VersionView>>, Refusal> {
+    let page = read::query(page)?;
+    let task = tasks::find(&app, &caller, &id).await?;
+    let versions =
+        app.coordinator.storage.model_versions(task.id, read::limit(page.limit)?, page.before).await?;
+    Ok(Json(versions.iter().map(VersionView::of).collect()))
+}

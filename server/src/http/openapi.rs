@@ -1,0 +1,137 @@
+//! The description of every endpoint, made from the code: `GET /openapi.json` and `server/api/openapi.json`.
+
+mod device;
+mod health;
+
+use axum::{Router, http::header, response::IntoResponse, routing::get};
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
+
+use super::{App, admin};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Folkmoot coordinator",
+        description = "Devices sign their requests with an Ed25519 key; operators send an API key with a role. \
+            A refusal is a problem document (RFC 9457) with a stable code.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    modifiers(&Schemes),
+    paths(
+        device::enrol,
+        device::check_in,
+        device::get_blob,
+        device::upload_status,
+        device::upload_update,
+        device::report,
+        device::abort,
+        admin::models::create::create_model,
+        admin::tasks::create::create_task,
+        admin::tasks::list::list_tasks,
+        admin::tasks::get::get_task,
+        admin::tasks::activate::activate_task,
+        admin::tasks::pause::pause_task,
+        admin::tasks::resume::resume_task,
+        admin::tasks::cancel::cancel_task,
+        admin::rounds::list::list_rounds,
+        admin::rounds::get::get_round,
+        admin::versions::list::list_versions,
+        admin::versions::download::download_model,
+        admin::populations::list::list_populations,
+        admin::tokens::create::create_token,
+        admin::tokens::list::list_tokens,
+        admin::tokens::revoke::revoke_token,
+        admin::api_keys::create::create_api_key,
+        admin::api_keys::list::list_api_keys,
+        admin::api_keys::revoke::revoke_api_key,
+        admin::clients::revoke::revoke_client,
+        health::healthz,
+        health::readyz,
+        health::metrics,
+        openapi_json,
+    )
+)]
+struct Document;
+
+struct Schemes;
+
+impl Modify for Schemes {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("ID.SECRET")
+            .description(Some("An API key; the scope names the least role that it needs."))
+            .build();
+        let signature = ApiKeyValue::with_description(
+            folkmoot_protocol::headers::SIGNATURE,
+            "The client's Ed25519 signature over the request; see docs/protocol.md.",
+        );
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("api_key", SecurityScheme::Http(bearer));
+        components.add_security_scheme("client_signature", SecurityScheme::ApiKey(ApiKey::Header(signature)));
+    }
+}
+
+/// Returns the document, as JSON for humans to read.
+///
+/// # Panics
+/// Never: the document is plain data.
+pub fn document() -> String {
+    Document::openapi().to_pretty_json().expect("the document is plain data")
+}
+
+/// Returns the route that needs no key.
+pub fn routes() -> Router<App> {
+    Router::new().route("/openapi.json", get(openapi_json))
+}
+
+/// Brings this document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "operations",
+    responses((status = 200, content_type = "application/json", description = "This document", body = Object))
+)]
+async fn openapi_json() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], document())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_committed_document_is_what_the_code_says() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("api/openapi.json");
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            committed.trim_end(),
+            document().trim_end(),
+            "run `cargo xtask openapi` and commit {path:?}"
+        );
+    }
+
+    #[test]
+    fn every_admin_endpoint_is_described_with_its_role() {
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        let mut described = BTreeSet::new();
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            let Some(path) = path.strip_prefix("/v1/admin") else { continue };
+            for (method, operation) in operations.as_object().unwrap() {
+                let role = operation["security"][0]["api_key"][0].as_str().unwrap();
+                described.insert((method.to_uppercase(), path.to_owned(), role.to_owned()));
+            }
+        }
+        let served: BTreeSet<_> = admin::endpoints()
+            .into_iter()
+            .map(|endpoint| {
+                let role = admin::access::role_name(endpoint.role).to_owned();
+                (endpoint.method.to_string(), endpoint.path.to_owned(), role)
+            })
+            .collect();
+        assert_eq!(described, served);
+    }
+}
