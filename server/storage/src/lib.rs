@@ -6,7 +6,7 @@ mod blob;
 mod blob_cache;
 mod check_in;
 mod client;
-//pub mod conformance;
+pub mod conformance;
 mod error;
 mod lease;
 mod model;

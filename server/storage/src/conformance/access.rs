@@ -79,7 +79,8 @@ pub(super) async fn a_token_is_stored_and_revoked(storage: &SqlStorage) -> Resul
     assert!(matches!(taken, Err(StorageError::NameTaken("token"))), "{taken:?}");
     assert_eq!(storage.token(&token.id).await?, Some(token.clone()));
     assert_eq!(storage.token(&fresh_name()).await?, None);
-    let ids: Vec<String> = storage.tokens(fixture.organisation_id).await?.into_iter().map(|token| token.id).collect();
+    let ids: Vec<String> =
+        storage.tokens(fixture.organisation_id).await?.into_iter().map(|token| token.id).collect();
     assert_eq!(ids, [fixture.token_id.clone(), token.id.clone()]);
     let foreign = storage.revoke_token(other.organisation_id, &token.id, later(2)).await;
     assert!(matches!(foreign, Err(StorageError::NotFound("token"))), "{foreign:?}");
@@ -93,7 +94,9 @@ pub(super) async fn a_token_is_stored_and_revoked(storage: &SqlStorage) -> Resul
     Ok(())
 }
 
-pub(super) async fn a_number_that_sql_cannot_hold_is_refused(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_number_that_sql_cannot_hold_is_refused(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let largest = TokenRecord {
         uses_max: Some(i64::MAX as u64),

@@ -4,7 +4,10 @@ use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::ClientId;
 
 use super::fixture::{Fixture, NOW, fresh, later};
-use crate::{AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, SqlStorage, StorageError};
+use crate::{
+    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, SqlStorage,
+    StorageError,
+};
 
 pub(super) async fn the_last_check_in_counts(storage: &SqlStorage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
@@ -50,7 +53,9 @@ pub(super) async fn an_offer_ends(storage: &SqlStorage) -> Result<(), StorageErr
     Ok(())
 }
 
-pub(super) async fn a_client_with_an_assignment_does_not_wait(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_client_with_an_assignment_does_not_wait(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (_, assignments) = fixture.reporting(1).await?;
     let client_id = assignments[0].client_id;

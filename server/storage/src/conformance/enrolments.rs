@@ -54,7 +54,9 @@ pub(super) async fn a_token_that_is_spent_expired_or_revoked_enrols_nobody(
     Ok(())
 }
 
-pub(super) async fn a_client_is_revoked_by_its_organisation_only(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_client_is_revoked_by_its_organisation_only(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let client_id = fixture.client().await?;
     fixture.client().await?;

@@ -7,14 +7,14 @@ use folkmoot_coordinator::{
     task::{Candidate, TaskDescription, TaskState},
 };
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, TensorSchema, TensorSpec,
-    Timestamp, UpdateDigest, update::UpdateMetrics,
+    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, TensorSchema,
+    TensorSpec, Timestamp, UpdateDigest, update::UpdateMetrics,
 };
 
 use crate::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
-    EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundRecord, RoundRepository, SqlStorage, StorageError,
-    TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundRecord, RoundRepository, SqlStorage,
+    StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
 };
 
 /// When everything begins.
@@ -94,7 +94,11 @@ impl Fixture {
         CheckInRecord {
             organisation_id: self.organisation_id,
             population: self.population.clone(),
-            candidate: Candidate { client_id, example_count: 12, attributes: [("os".into(), "linux".into())].into() },
+            candidate: Candidate {
+                client_id,
+                example_count: 12,
+                attributes: [("os".into(), "linux".into())].into(),
+            },
             sdk_version: "1.2.3".into(),
             at: NOW,
             expires_at: later(60),
@@ -137,7 +141,8 @@ impl Fixture {
 
     pub(super) fn round_record(&self, task_id: TaskId, number: u64) -> RoundRecord {
         let id = RoundId::from_random_bytes(fresh());
-        let round = Round { id, task_id, number, base_version: number - 1, phase: Phase::Selecting { since: NOW } };
+        let round =
+            Round { id, task_id, number, base_version: number - 1, phase: Phase::Selecting { since: NOW } };
         RoundRecord { organisation_id: self.organisation_id, round, created_at: NOW, revision: 0 }
     }
 
@@ -148,7 +153,10 @@ impl Fixture {
     }
 
     /// Opens the first round of a new task, with an assignment for each of `count` new clients.
-    pub(super) async fn reporting(&self, count: usize) -> Result<(RoundRecord, Vec<AssignmentRecord>), StorageError> {
+    pub(super) async fn reporting(
+        &self,
+        count: usize,
+    ) -> Result<(RoundRecord, Vec<AssignmentRecord>), StorageError> {
         let task = self.task().await?;
         let record = self.open_round(task.id, 1).await?;
         let clients = self.waiting_clients(count).await?;
@@ -200,9 +208,18 @@ pub(super) fn committed(record: RoundRecord, version: u64) -> RoundRecord {
 }
 
 pub(super) fn version_of(task_id: TaskId, number: u64) -> ModelVersionRecord {
-    let metrics = UpdateMetrics { example_count: number * 100, loss_sum: 0.1, correct_count: number, step_count: 3 };
+    let metrics =
+        UpdateMetrics { example_count: number * 100, loss_sum: 0.1, correct_count: number, step_count: 3 };
     let weights = BlobDigest::of(&number.to_le_bytes());
-    ModelVersionRecord { task_id, number, round_id: None, weights, weights_bytes: 16, metrics, created_at: NOW }
+    ModelVersionRecord {
+        task_id,
+        number,
+        round_id: None,
+        weights,
+        weights_bytes: 16,
+        metrics,
+        created_at: NOW,
+    }
 }
 
 pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {

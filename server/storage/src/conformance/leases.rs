@@ -12,7 +12,10 @@ pub(super) async fn a_lease_has_one_holder(storage: &SqlStorage) -> Result<(), S
     assert!(!storage.acquire_lease(&name, "two", later(14), later(20)).await?);
     assert!(storage.acquire_lease(&name, "two", later(15), later(20)).await?, "it has ended");
     storage.release_lease(&name, "one").await?;
-    assert!(!storage.acquire_lease(&name, "one", later(16), later(30)).await?, "it was not one's to give back");
+    assert!(
+        !storage.acquire_lease(&name, "one", later(16), later(30)).await?,
+        "it was not one's to give back"
+    );
     storage.release_lease(&name, "two").await?;
     storage.release_lease(&name, "two").await?;
     assert!(storage.acquire_lease(&name, "one", later(16), later(30)).await?);

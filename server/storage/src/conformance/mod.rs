@@ -20,7 +20,8 @@ use std::{future::Future, pin::Pin};
 use crate::{SqlStorage, StorageError};
 
 /// One behaviour. It panics where it is not kept; an `Err` is one that was not expected.
-pub type Case = for<'s> fn(&'s SqlStorage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
+pub type Case =
+    for<'s> fn(&'s SqlStorage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
 
 macro_rules! cases {
     ($($module:ident::$case:ident,)*) => {

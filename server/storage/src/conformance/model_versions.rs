@@ -3,8 +3,10 @@
 use folkmoot_protocol::{TaskId, update::UpdateMetrics};
 
 use super::fixture::{Fixture, aggregating, committed, fresh, stored, version_of};
-use crate::{ModelVersionRecord, ModelVersionRepository, RoundRepository, SqlStorage, StorageError, TaskRepository};
 use crate::conformance::fixture::{NOW, reporting};
+use crate::{
+    ModelVersionRecord, ModelVersionRepository, RoundRepository, SqlStorage, StorageError, TaskRepository,
+};
 
 pub(super) async fn metrics_survive_bit_for_bit(storage: &SqlStorage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;

@@ -1,1 +1,130 @@
+//! What holds when several drivers advance rounds while clients report.
 
+use super::{
+    fixture::{Fixture, NOW, aggregating, reporting, update_of},
+    races::{RUNNERS, RUNS, race},
+};
+use crate::{
+    AcceptOutcome, AcceptedUpdate, AssignmentRepository, RoundRecord, RoundRepository, SqlStorage,
+    StorageError,
+};
+
+/// Splits results into the number of successes and of lost races; anything else is an error.
+fn tally(results: Vec<Result<(), StorageError>>) -> Result<(usize, usize), StorageError> {
+    let (mut won, mut lost) = (0, 0);
+    for result in results {
+        match result {
+            Ok(()) => won += 1,
+            Err(StorageError::RevisionConflict(_)) => lost += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((won, lost))
+}
+
+pub(super) async fn one_round_is_opened(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    for _ in 0..RUNS {
+        let task = fixture.task().await?;
+        let results = race((0..RUNNERS).map(|runner| {
+            // Some have the same number, some do not.
+            let (storage, record) = (storage.clone(), fixture.round_record(task.id, 1 + runner as u64 % 2));
+            async move { storage.open_round(&record).await }
+        }));
+        assert_eq!(tally(results.await)?, (1, RUNNERS - 1));
+        assert_eq!(storage.rounds(task.id, 9, None).await?.len(), 1);
+    }
+    Ok(())
+}
+
+pub(super) async fn a_client_is_assigned_once(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    for _ in 0..RUNS {
+        let client_id = fixture.waiting_clients(1).await?[0];
+        let mut runners = Vec::new();
+        for _ in 0..RUNNERS {
+            let task = fixture.task().await?;
+            let record = fixture.open_round(task.id, 1).await?;
+            let assignments = fixture.assignments_of(&record, &[client_id]);
+            let storage = storage.clone();
+            runners.push(async move { storage.begin_reporting(&reporting(record, 1), &assignments).await });
+        }
+        assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
+        assert!(storage.outstanding_assignment(client_id).await?.is_some());
+    }
+    Ok(())
+}
+
+/// The cohorts list the same clients in different orders, so that their locks are taken crosswise.
+pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    for _ in 0..RUNS {
+        let mut clients = fixture.waiting_clients(20).await?;
+        let mut runners = Vec::new();
+        for _ in 0..RUNNERS {
+            clients.rotate_left(7);
+            let task = fixture.task().await?;
+            let record = fixture.open_round(task.id, 1).await?;
+            let mut assignments = fixture.assignments_of(&record, &clients);
+            assignments.sort_by_key(|assignment| clients.iter().position(|id| *id == assignment.client_id));
+            let storage = storage.clone();
+            runners.push(async move { storage.begin_reporting(&reporting(record, 20), &assignments).await });
+        }
+        assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
+    }
+    Ok(())
+}
+
+/// Clients report while a driver closes: whoever was told that its update counts is in the aggregate.
+pub(super) async fn what_is_accepted_is_what_is_closed(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    for _ in 0..RUNS {
+        let (record, assignments) = fixture.reporting(2 * RUNNERS).await?;
+        let closing = tokio::spawn(close(storage.clone(), record.clone()));
+        let outcomes = race(assignments.iter().map(|assignment| {
+            let (storage, update) = (storage.clone(), update_of(assignment));
+            async move { (update.assignment_id, storage.accept_update(&update).await) }
+        }))
+        .await;
+        let mut told = Vec::new();
+        for (id, outcome) in outcomes {
+            match outcome? {
+                AcceptOutcome::Accepted => told.push(id),
+                AcceptOutcome::Closed => {}
+                outcome => panic!("{outcome:?}"),
+            }
+        }
+        let closed = closing.await.expect("closing does not panic")?;
+        let closed: Vec<_> = closed.into_iter().map(|update| update.assignment_id).collect();
+        assert_eq!(closed, told);
+        let counts = storage.report_counts(record.round.id).await?;
+        assert_eq!((counts.accepted, counts.outstanding), (told.len() as u64, 0));
+    }
+    Ok(())
+}
+
+/// Closes as a driver does: counts, closes, and counts again if an update came in between.
+async fn close(storage: SqlStorage, record: RoundRecord) -> Result<Vec<AcceptedUpdate>, StorageError> {
+    loop {
+        let counts = storage.report_counts(record.round.id).await?;
+        match storage.close_reporting(&aggregating(record.clone(), counts.accepted), NOW).await {
+            Err(StorageError::RevisionConflict(_)) => {}
+            result => return result,
+        }
+    }
+}
+
+pub(super) async fn one_driver_closes(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    for _ in 0..RUNS {
+        let (record, _) = fixture.reporting(1).await?;
+        let results = race((0..RUNNERS).map(|_| {
+            let (storage, record) = (storage.clone(), aggregating(record.clone(), 0));
+            async move { storage.close_reporting(&record, NOW).await.map(|_| ()) }
+        }));
+        assert_eq!(tally(results.await)?, (1, RUNNERS - 1));
+    }
+    Ok(())
+}

@@ -1,1 +1,205 @@
+//! The life of a round.
 
+use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
+    task::{StopReason, TaskState},
+};
+use folkmoot_protocol::{RoundId, TaskId};
+
+use super::fixture::{
+    Fixture, NOW, aggregating, committed, fresh, later, reporting, stored, update_of, version_of, with_phase,
+};
+use crate::{
+    AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
+    ModelVersionRepository, RoundRecord, RoundRepository, SqlStorage, StorageError, TaskRepository,
+};
+
+pub(super) async fn a_task_has_one_open_round(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let task = fixture.task().await?;
+    assert_eq!(storage.unfinished_round(task.id).await?, None);
+    let record = fixture.open_round(task.id, 1).await?;
+    assert_eq!(storage.unfinished_round(task.id).await?, Some(record.clone()));
+    assert_eq!(storage.round(fixture.organisation_id, record.round.id).await?, Some(record.clone()));
+    assert_eq!(storage.round(other.organisation_id, record.round.id).await?, None);
+    let second = storage.open_round(&fixture.round_record(task.id, 2)).await;
+    assert!(matches!(second, Err(StorageError::RevisionConflict("round"))), "{second:?}");
+    let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewClients };
+    storage.abandon_round(&with_phase(record, phase), NOW).await?;
+    let same_number = storage.open_round(&fixture.round_record(task.id, 1)).await;
+    assert!(matches!(same_number, Err(StorageError::RevisionConflict("round"))), "{same_number:?}");
+    fixture.open_round(task.id, 2).await?;
+    for (owner, task_id) in [(&other, task.id), (&fixture, TaskId::from_random_bytes(fresh()))] {
+        let refused = storage.open_round(&owner.round_record(task_id, 3)).await;
+        assert!(refused.is_err(), "neither another organisation's task nor none: {refused:?}");
+    }
+    Ok(())
+}
+
+pub(super) async fn rounds_are_listed_in_pages(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewClients };
+    let mut rounds = Vec::new();
+    for number in 1..=4 {
+        let record = with_phase(fixture.open_round(task.id, number).await?, phase.clone());
+        storage.abandon_round(&record, NOW).await?;
+        rounds.insert(0, stored(record));
+    }
+    assert_eq!(storage.rounds(task.id, 3, None).await?, rounds[..3]);
+    assert_eq!(storage.rounds(task.id, 3, Some(2)).await?, rounds[3..]);
+    assert_eq!(storage.rounds(task.id, 9, Some(u64::MAX)).await?, rounds);
+    assert_eq!(storage.round_counts(task.id).await?, (4, 0));
+    assert_eq!(storage.round_counts(TaskId::from_random_bytes(fresh())).await?, (0, 0));
+    Ok(())
+}
+
+pub(super) async fn a_round_runs_to_its_commit(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(3).await?;
+    assert_eq!(storage.round(fixture.organisation_id, record.round.id).await?, Some(record.clone()));
+    assert_eq!(storage.assignments(record.round.id).await?, assignments);
+    let updates = [update_of(&assignments[0]), update_of(&assignments[2])];
+    for update in &updates {
+        storage.accept_update(update).await?;
+    }
+    let record = aggregating(record, 2);
+    assert_eq!(storage.close_reporting(&record, later(5)).await?, updates);
+    let late = storage.assignment(assignments[1].id).await?.map(|assignment| assignment.status);
+    assert_eq!(late, Some(AssignmentStatus::Dropped { reason: DropReason::Expired }));
+    let record = committed(stored(record), 1);
+    let task_id = record.round.task_id;
+    let version = ModelVersionRecord { round_id: Some(record.round.id), ..version_of(task_id, 1) };
+    let completed = TaskState::Completed { reason: StopReason::Rounds };
+    storage.commit_round(&record, &version, Some(completed)).await?;
+    assert_eq!(storage.latest_model_version(task_id).await?, Some(version));
+    assert_eq!(storage.unfinished_round(task_id).await?, None);
+    assert_eq!(storage.round_counts(task_id).await?, (1, 1));
+    assert_eq!(storage.rounds(task_id, 1, None).await?, [stored(record)]);
+    let task = storage.task_of_any_organisation(task_id).await?;
+    assert_eq!(task.map(|task| (task.state, task.revision)), Some((completed, 1)));
+    Ok(())
+}
+
+pub(super) async fn a_round_is_abandoned(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(2).await?;
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewReports };
+    let record = with_phase(record, phase);
+    storage.abandon_round(&record, NOW).await?;
+    assert_eq!(storage.round(fixture.organisation_id, record.round.id).await?, Some(stored(record.clone())));
+    let counts = storage.report_counts(record.round.id).await?;
+    assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (1, 0, 1));
+    assert!(storage.check_in(&fixture.check_in_of(assignments[1].client_id)).await?, "its clients are free");
+    Ok(())
+}
+
+pub(super) async fn a_stale_revision_changes_nothing(storage: &SqlStorage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let (record, assignments) = fixture.reporting(1).await?;
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    let stale = RoundRecord { revision: record.revision - 1, ..record.clone() };
+    let foreign = RoundRecord { organisation_id: other.organisation_id, ..record.clone() };
+    let mut missing = record.clone();
+    missing.round.id = RoundId::from_random_bytes(fresh());
+    for wrong in [stale, foreign, missing] {
+        let version = version_of(record.round.task_id, 1);
+        let abandoned = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewReports };
+        let results = [
+            storage.begin_reporting(&wrong, &[]).await,
+            storage.close_reporting(&aggregating(wrong.clone(), 1), NOW).await.map(|_| ()),
+            storage.commit_round(&committed(wrong.clone(), 1), &version, Some(TaskState::Cancelled)).await,
+            storage.abandon_round(&with_phase(wrong, abandoned), NOW).await,
+        ];
+        for result in results {
+            assert!(matches!(result, Err(StorageError::RevisionConflict("round"))), "{result:?}");
+        }
+    }
+    assert_eq!(storage.unfinished_round(record.round.task_id).await?, Some(record.clone()));
+    assert_eq!(storage.model_version(record.round.task_id, 1).await?, None);
+    let not_aggregating = storage.close_reporting(&record, NOW).await;
+    assert!(matches!(not_aggregating, Err(StorageError::RevisionConflict("round"))), "{not_aggregating:?}");
+    Ok(())
+}
+
+pub(super) async fn a_cohort_that_is_not_free_stores_nothing(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    let record = fixture.open_round(task.id, 1).await?;
+    let waiting = fixture.waiting_clients(2).await?;
+    let gone = fixture.waiting_clients(1).await?[0];
+    storage.withdraw_check_in(gone).await?;
+    let (_, busy) = fixture.reporting(1).await?;
+    let pool = storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?;
+    for bad in [gone, busy[0].client_id, waiting[0]] {
+        let assignments = fixture.assignments_of(&record, &[waiting[0], waiting[1], bad]);
+        let result = storage.begin_reporting(&reporting(record.clone(), 3), &assignments).await;
+        assert!(matches!(result, Err(StorageError::RevisionConflict("cohort"))), "{result:?}");
+    }
+    assert_eq!(storage.unfinished_round(task.id).await?, Some(record.clone()));
+    assert_eq!(storage.assignments(record.round.id).await?, []);
+    assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, pool);
+    Ok(())
+}
+
+pub(super) async fn a_count_that_is_out_of_date_does_not_close(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(2).await?;
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    for wrong in [0, 2] {
+        let result = storage.close_reporting(&aggregating(record.clone(), wrong), NOW).await;
+        assert!(matches!(result, Err(StorageError::RevisionConflict("round"))), "{result:?}");
+    }
+    assert_eq!(storage.unfinished_round(record.round.task_id).await?, Some(record.clone()));
+    assert_eq!(storage.report_counts(record.round.id).await?.outstanding, 1, "nobody expired");
+    assert_eq!(storage.close_reporting(&aggregating(record, 1), NOW).await?.len(), 1);
+    Ok(())
+}
+
+pub(super) async fn a_version_is_released_once(storage: &SqlStorage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, _) = fixture.reporting(1).await?;
+    let record = aggregating(record, 0);
+    storage.close_reporting(&record, NOW).await?;
+    let task_id = record.round.task_id;
+    let record = committed(stored(record), 0);
+    let result = storage.commit_round(&record, &version_of(task_id, 0), Some(TaskState::Cancelled)).await;
+    assert!(matches!(result, Err(StorageError::RevisionConflict("model version"))), "{result:?}");
+    let open = storage.unfinished_round(task_id).await?;
+    assert_eq!(open.map(|record| record.round.phase.name()), Some("aggregating"));
+    let task = storage.task_of_any_organisation(task_id).await?;
+    assert_eq!(task.map(|task| task.state), Some(TaskState::Draft));
+    Ok(())
+}
+
+pub(super) async fn a_task_that_was_cancelled_stays_cancelled(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, _) = fixture.reporting(1).await?;
+    let record = aggregating(record, 0);
+    storage.close_reporting(&record, NOW).await?;
+    let task_id = record.round.task_id;
+    storage.set_task_state(task_id, TaskState::Cancelled, 0).await?;
+    let completed = TaskState::Completed { reason: StopReason::Rounds };
+    storage.commit_round(&committed(stored(record), 1), &version_of(task_id, 1), Some(completed)).await?;
+    assert!(storage.model_version(task_id, 1).await?.is_some());
+    let task = storage.task_of_any_organisation(task_id).await?;
+    assert_eq!(task.map(|task| (task.state, task.revision)), Some((TaskState::Cancelled, 1)));
+    Ok(())
+}
+
+pub(super) async fn a_large_cohort_is_stored_as_a_whole(storage: &SqlStorage) -> Result<(), StorageError> {
+    // More than the rows of two statements.
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(1_100).await?;
+    assert_eq!(storage.assignments(record.round.id).await?, assignments);
+    assert_eq!(storage.report_counts(record.round.id).await?.outstanding, 1_100);
+    assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);
+    Ok(())
+}

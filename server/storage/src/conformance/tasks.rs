@@ -5,8 +5,8 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId};
 
 use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
 use crate::{
-    ModelRecord, ModelRepository, ModelVersionRepository, RoundRepository, SqlStorage, StorageError, TaskRecord,
-    TaskRepository,
+    ModelRecord, ModelRepository, ModelVersionRepository, RoundRepository, SqlStorage, StorageError,
+    TaskRecord, TaskRepository,
 };
 use folkmoot_coordinator::round::{AbandonReason, Phase};
 
@@ -77,7 +77,9 @@ pub(super) async fn a_task_changes_its_state_by_revision(storage: &SqlStorage) -
     Ok(())
 }
 
-pub(super) async fn drivers_see_active_tasks_and_open_rounds(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn drivers_see_active_tasks_and_open_rounds(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let [draft, active, cancelled] = [fixture.task().await?, fixture.task().await?, fixture.task().await?];
     storage.set_task_state(active.id, TaskState::Active, 0).await?;
