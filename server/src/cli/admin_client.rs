@@ -14,22 +14,13 @@ use reqwest::{Method, Url};
 pub use error::AdminError;
 
 use crate::http::admin::{
-    api_keys::{
-        create::{CreateApiKeyRequest, CreatedApiKey},
-        view::ApiKeyView,
-    },
-    models::create::ModelView,
-    populations::list::PopulationView,
-    rounds::view::{RoundFunnelView, RoundView},
-    tasks::{
-        create::CreateTaskRequest,
-        view::{TaskSummary, TaskView},
-    },
-    tokens::{
-        create::{CreateTokenRequest, CreatedToken},
-        view::TokenView,
-    },
-    versions::list::VersionView,
+    api_keys::{ApiKeyView, CreateApiKeyRequest, CreatedApiKey},
+    models::ModelView,
+    populations::PopulationView,
+    rounds::{RoundFunnelView, RoundView},
+    tasks::{CreateTaskRequest, TaskSummary, TaskView},
+    tokens::{CreateTokenRequest, CreatedToken, TokenView},
+    versions::VersionView,
 };
 
 /// How long the coordinator may take to answer a control message.

@@ -3,10 +3,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use serde::Serialize;
 use tokio::signal;
 
-use super::{
-    CliError, config,
-    output::{self, OutputArgs},
-};
+use super::{CliError, config, output::OutputArgs};
 use crate::{
     clock::{system_chance, system_clock},
     config::{Config, LogFormat, TlsChoice},

@@ -5,7 +5,7 @@ use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AdminClient, AdminError, DownloadedModel, TIMEOUT};
-use crate::http::admin::versions::download::VERSION_HEADER;
+use crate::http::admin::versions::VERSION_HEADER;
 
 /// Characters of an answer that cannot be read which an error repeats.
 const SHOWN_CHARACTERS_MAX: usize = 200;

@@ -4,7 +4,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::{access::role_name, api_keys::view::ApiKeyView},
+    http::admin::{access::role_name, api_keys::ApiKeyView},
 };
 
 /// Which coordinator.

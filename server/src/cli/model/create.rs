@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use crate::{
     cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
-    http::admin::models::create::ModelView,
+    http::admin::models::ModelView,
 };
 
 /// Which model.

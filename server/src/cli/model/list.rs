@@ -6,7 +6,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::versions::list::VersionView,
+    http::admin::versions::VersionView,
 };
 
 /// Which versions.

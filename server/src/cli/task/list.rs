@@ -6,7 +6,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, table},
     },
-    http::admin::tasks::view::TaskSummary,
+    http::admin::tasks::TaskSummary,
 };
 
 /// Which tasks.

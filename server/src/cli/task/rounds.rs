@@ -6,7 +6,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::rounds::view::RoundView,
+    http::admin::rounds::RoundView,
 };
 
 /// Which rounds.

@@ -6,7 +6,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash},
     },
-    http::admin::tasks::view::{OpenRoundView, TaskView},
+    http::admin::tasks::{OpenRoundView, TaskView},
 };
 
 /// Which task.

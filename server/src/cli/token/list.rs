@@ -4,7 +4,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::tokens::view::TokenView,
+    http::admin::tokens::TokenView,
 };
 
 /// Which coordinator.

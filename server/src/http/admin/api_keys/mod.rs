@@ -1,6 +1,9 @@
 //! API keys: who may use these endpoints.
 
-pub mod create;
-pub mod list;
-pub mod revoke;
-pub mod view;
+pub(crate) mod create;
+pub(crate) mod list;
+pub(crate) mod revoke;
+pub(crate) mod view;
+
+pub use create::{CreateApiKeyRequest, CreatedApiKey};
+pub use view::ApiKeyView;

@@ -1,3 +1,3 @@
 //! Clients, which operators see as numbers, and revoke by id.
 
-pub mod revoke;
+pub(crate) mod revoke;

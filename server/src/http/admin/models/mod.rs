@@ -1,3 +1,5 @@
 //! ONNX models that tasks train.
 
-pub mod create;
+pub(crate) mod create;
+
+pub use create::ModelView;

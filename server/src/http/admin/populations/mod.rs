@@ -1,3 +1,5 @@
 //! Populations: whose clients can take part.
 
-pub mod list;
+pub(crate) mod list;
+
+pub use list::PopulationView;

@@ -5,7 +5,6 @@ use axum::{
 use folkmoot_protocol::Problem;
 use folkmoot_storage::RoundRepository;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::view::RoundView;
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
 };
 
 /// Which rounds are asked for.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RoundPage {

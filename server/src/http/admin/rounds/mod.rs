@@ -1,5 +1,7 @@
 //! Rounds: what came of each cycle of a task.
 
-pub mod get;
-pub mod list;
-pub mod view;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod view;
+
+pub use view::{DroppedView, RoundFunnelView, RoundView};

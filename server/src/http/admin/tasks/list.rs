@@ -5,7 +5,6 @@ use axum::{
 use folkmoot_protocol::{Problem, TaskId};
 use folkmoot_storage::TaskRepository;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::view::{TaskSummary, summary};
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
 };
 
 /// Which tasks are asked for.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskPage {

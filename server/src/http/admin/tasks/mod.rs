@@ -1,18 +1,20 @@
 //! Tasks: what is trained, and whether it goes on.
 
-pub mod activate;
-pub mod cancel;
+pub(crate) mod activate;
+pub(crate) mod cancel;
 mod change;
-pub mod create;
+pub(crate) mod create;
 mod fit;
-pub mod get;
-pub mod list;
-pub mod pause;
-pub mod resume;
-pub mod view;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod pause;
+pub(crate) mod resume;
+pub(crate) mod view;
 
+pub use create::CreateTaskRequest;
 use folkmoot_protocol::{ErrorCode, TaskId};
 use folkmoot_storage::{TaskRecord, TaskRepository};
+pub use view::{OpenRoundView, TaskSummary, TaskView};
 
 use super::{access::Caller, read};
 use crate::{http::App, refusal::Refusal};

@@ -1,6 +1,9 @@
 //! Enrolment tokens: the right of an app's installs to become clients of a population.
 
-pub mod create;
-pub mod list;
-pub mod revoke;
-pub mod view;
+pub(crate) mod create;
+pub(crate) mod list;
+pub(crate) mod revoke;
+pub(crate) mod view;
+
+pub use create::{CreateTokenRequest, CreatedToken};
+pub use view::TokenView;

@@ -5,7 +5,7 @@ use axum::{
 use folkmoot_protocol::{BlobDigest, Problem, RoundId, Timestamp};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::{
     http::{
@@ -54,7 +54,7 @@ impl VersionView {
 }
 
 /// Which versions are asked for.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct VersionPage {

@@ -1,4 +1,7 @@
 //! Model versions: what a task has made so far.
 
-pub mod download;
-pub mod list;
+pub(crate) mod download;
+pub(crate) mod list;
+
+pub use download::VERSION_HEADER;
+pub use list::VersionView;
