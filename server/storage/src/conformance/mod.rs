@@ -78,6 +78,7 @@ cases! {
     races_of_rounds::overlapping_cohorts_are_stored_whole_or_not,
     races_of_rounds::what_is_accepted_is_what_is_closed,
     races_of_rounds::one_driver_closes,
+    races_of_rounds::a_request_that_is_given_up_leaves_nothing_half_done,
 }
 
 /// Runs every case, one after the other.

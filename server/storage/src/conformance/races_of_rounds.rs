@@ -1,5 +1,7 @@
 //! What holds when several drivers advance rounds while clients report.
 
+use std::time::Duration;
+
 use super::{
     fixture::{Fixture, NOW, aggregating, reporting, update_of},
     races::{RUNNERS, RUNS, race},
@@ -126,5 +128,27 @@ pub(super) async fn one_driver_closes(storage: &SqlStorage) -> Result<(), Storag
         }));
         assert_eq!(tally(results.await)?, (1, RUNNERS - 1));
     }
+    Ok(())
+}
+
+/// A client that hangs up ends its request wherever that stands: the transaction is whole or undone, and its
+/// connection serves the next.
+pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
+    storage: &SqlStorage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(40).await?;
+    for (index, assignment) in assignments.iter().enumerate() {
+        let (storage, update) = (storage.clone(), update_of(assignment));
+        let request = tokio::spawn(async move { storage.accept_update(&update).await });
+        tokio::time::sleep(Duration::from_micros(100 * index as u64)).await;
+        request.abort();
+        // Its end is not waited for: what it leaves must not be in the way of the next.
+    }
+    // Waits, by the row's lock, for those that were about to commit.
+    let accepted = close(storage.clone(), record.clone()).await?.len() as u64;
+    let counts = storage.report_counts(record.round.id).await?;
+    assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (accepted, 0, 40 - accepted));
+    assert_eq!(storage.accepted_updates(record.round.id).await?.len() as u64, accepted);
     Ok(())
 }

@@ -17,6 +17,8 @@ pub struct LogSegment {
     path: PathBuf,
     file: File,
     len: u64,
+    /// An append failed midway, and what it left could not be cut off yet.
+    is_torn: bool,
     is_entry_synced: bool,
 }
 
@@ -33,7 +35,7 @@ impl LogSegment {
             Err(TryLockError::WouldBlock) => return Err(RoundLogError::Busy(assignment)),
         }
         let len = file.metadata().map_err(RoundLogError::at(&path))?.len();
-        Ok(Self { path, file, len, is_entry_synced: false })
+        Ok(Self { path, file, len, is_torn: false, is_entry_synced: false })
     }
 
     /// Returns the number of bytes: after a crash, where the upload goes on.
@@ -49,14 +51,18 @@ impl LogSegment {
         self.len == 0
     }
 
-    /// Adds bytes at the end. If that fails the segment ends where it ended before.
+    /// Adds bytes at the end. If that fails, the segment ends where it ended before.
     ///
     /// # Errors
     /// [`RoundLogError::Io`], for example when the disk is full.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
+        if self.is_torn {
+            self.truncate(self.len)?;
+        }
         if let Err(error) = self.file.write_all(bytes) {
-            // Part of the bytes may be there; what is appended next must not come after them.
-            self.file.set_len(self.len).map_err(RoundLogError::at(&self.path))?;
+            self.is_torn = true;
+            // The first error says what happened; if the cut fails too, the next append makes it.
+            let _ = self.truncate(self.len);
             return Err(RoundLogError::at(&self.path)(error));
         }
         self.len += bytes.len() as u64;
@@ -73,6 +79,7 @@ impl LogSegment {
         }
         self.file.set_len(len).map_err(RoundLogError::at(&self.path))?;
         self.len = len;
+        self.is_torn = false;
         Ok(())
     }
 

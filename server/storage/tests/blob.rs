@@ -1,0 +1,86 @@
+//! The blob store: in memory and in a folder.
+
+use std::{fs, path::PathBuf};
+
+use bytes::Bytes;
+use folkmoot_protocol::BlobDigest;
+use folkmoot_storage::{BlobStore, BlobStoreError};
+
+const BLOB: &[u8] = b"weights";
+
+/// Names the file in which a local store keeps the blob.
+fn file_of(folder: &tempfile::TempDir, digest: BlobDigest) -> PathBuf {
+    let digits = digest.to_string();
+    folder.path().join(&digits[..2]).join(&digits)
+}
+
+async fn keeps_what_it_is_given(store: BlobStore) {
+    let digest = store.put(Bytes::from_static(BLOB)).await.unwrap();
+    assert_eq!(digest, BlobDigest::of(BLOB));
+    assert_eq!(store.put(Bytes::from_static(BLOB)).await.unwrap(), digest);
+    assert_eq!(store.get(digest).await.unwrap(), BLOB);
+    assert_eq!((store.exists(digest).await.unwrap(), store.size(digest).await.unwrap()), (true, 7));
+    let empty = store.put(Bytes::new()).await.unwrap();
+    assert_eq!(store.get(empty).await.unwrap(), b"".as_slice());
+    let missing = BlobDigest::of(b"another");
+    assert!(!store.exists(missing).await.unwrap());
+    assert!(matches!(store.size(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
+    assert!(matches!(store.get(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
+}
+
+#[tokio::test]
+async fn every_store_keeps_what_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    keeps_what_it_is_given(BlobStore::in_memory()).await;
+    keeps_what_it_is_given(BlobStore::in_memory().with_cache_bytes_max(0)).await;
+    keeps_what_it_is_given(BlobStore::local(folder.path().join("made/by/it")).unwrap()).await;
+    keeps_what_it_is_given(BlobStore::local(folder.path()).unwrap().with_cache_bytes_max(0)).await;
+}
+
+#[tokio::test]
+async fn a_blob_outlives_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = BlobStore::local(folder.path()).unwrap().put(Bytes::from_static(BLOB)).await.unwrap();
+    let files: Vec<_> = fs::read_dir(file_of(&folder, digest).parent().unwrap()).unwrap().collect();
+    assert_eq!(files.len(), 1, "nothing is left of the writing");
+    assert_eq!(BlobStore::local(folder.path()).unwrap().get(digest).await.unwrap(), BLOB);
+}
+
+#[tokio::test]
+async fn a_damaged_blob_is_noticed_and_can_be_put_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = BlobStore::local(folder.path()).unwrap().put(Bytes::from_static(BLOB)).await.unwrap();
+    fs::write(file_of(&folder, digest), b"weightz").unwrap();
+    let store = BlobStore::local(folder.path()).unwrap();
+    assert!(matches!(store.get(digest).await, Err(BlobStoreError::Damaged(damaged)) if damaged == digest));
+    store.put(Bytes::from_static(BLOB)).await.unwrap();
+    assert_eq!(BlobStore::local(folder.path()).unwrap().get(digest).await.unwrap(), BLOB);
+}
+
+#[tokio::test]
+async fn a_verified_blob_is_handed_out_without_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = BlobStore::local(folder.path()).unwrap().put(Bytes::from_static(BLOB)).await.unwrap();
+    let store = BlobStore::local(folder.path()).unwrap();
+    let first = store.get(digest).await.unwrap();
+    fs::remove_file(file_of(&folder, digest)).unwrap();
+    let clones = futures::future::join_all((0..100).map(|_| store.get(digest))).await;
+    assert!(clones.into_iter().all(|blob| blob.unwrap().as_ptr() == first.as_ptr()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_puts_and_gets_at_once_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = BlobStore::local(folder.path()).unwrap().with_cache_bytes_max(300_000);
+    let runners = (0..64u8).map(|number| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let blob = Bytes::from(vec![number % 8; 100_000]);
+            let digest = store.put(blob.clone()).await.unwrap();
+            assert_eq!(store.get(digest).await.unwrap(), blob);
+        })
+    });
+    for runner in runners.collect::<Vec<_>>() {
+        runner.await.unwrap();
+    }
+}

@@ -1,0 +1,122 @@
+//! The round log.
+
+use std::fs;
+
+use folkmoot_protocol::{AssignmentId, RoundId};
+use folkmoot_storage::{LogSegment, RoundLog, RoundLogError};
+
+fn round(byte: u8) -> RoundId {
+    RoundId::from_random_bytes([byte; 16])
+}
+
+fn assignment(byte: u8) -> AssignmentId {
+    AssignmentId::from_random_bytes([byte; 16])
+}
+
+/// Makes a log with one segment of 10 bytes.
+fn log_with_segment() -> (tempfile::TempDir, RoundLog, LogSegment) {
+    let folder = tempfile::tempdir().unwrap();
+    let log = RoundLog::local(folder.path().join("rounds")).unwrap();
+    let mut segment = log.open(round(1), assignment(1)).unwrap();
+    assert!(segment.is_empty());
+    segment.append(b"01234").unwrap();
+    segment.append(b"56789").unwrap();
+    segment.sync().unwrap();
+    (folder, log, segment)
+}
+
+fn content(log: &RoundLog) -> Vec<u8> {
+    let mut reader = log.read(round(1), assignment(1)).unwrap();
+    let mut tile = vec![0; 64];
+    let count = reader.read_tile(&mut tile).unwrap();
+    tile.truncate(count);
+    tile
+}
+
+#[test]
+fn an_upload_goes_on_where_it_stopped() {
+    let (_folder, log, segment) = log_with_segment();
+    drop(segment);
+    let mut segment = log.open(round(1), assignment(1)).unwrap();
+    assert_eq!(segment.len(), 10);
+    segment.append(b"ab").unwrap();
+    segment.sync().unwrap();
+    segment.sync().unwrap();
+    assert_eq!((segment.len(), content(&log)), (12, b"0123456789ab".to_vec()));
+}
+
+#[test]
+fn a_segment_is_cut_and_grows_from_there() {
+    let (_folder, log, mut segment) = log_with_segment();
+    segment.truncate(4).unwrap();
+    segment.append(b"x").unwrap();
+    assert_eq!((segment.len(), content(&log)), (5, b"0123x".to_vec()));
+    let refused = segment.truncate(6);
+    assert!(matches!(refused, Err(RoundLogError::TooShort { len: 5, wanted: 6 })), "{refused:?}");
+    segment.truncate(0).unwrap();
+    assert!(segment.is_empty() && content(&log).is_empty());
+}
+
+#[test]
+fn a_segment_is_written_by_one_at_a_time() {
+    let (_folder, log, segment) = log_with_segment();
+    let refused = log.open(round(1), assignment(1));
+    assert!(matches!(refused, Err(RoundLogError::Busy(id)) if id == assignment(1)), "{refused:?}");
+    log.open(round(1), assignment(2)).unwrap();
+    log.open(round(2), assignment(1)).unwrap();
+    drop(segment);
+    log.open(round(1), assignment(1)).unwrap();
+}
+
+#[test]
+fn a_segment_is_read_in_tiles() {
+    let (_folder, log, _segment) = log_with_segment();
+    let mut reader = log.read(round(1), assignment(1)).unwrap();
+    assert_eq!((reader.len(), reader.is_empty()), (10, false));
+    let mut tile = [0; 4];
+    let mut tiles = Vec::new();
+    loop {
+        let count = reader.read_tile(&mut tile).unwrap();
+        if count == 0 {
+            break;
+        }
+        tiles.push(tile[..count].to_vec());
+    }
+    assert_eq!(tiles, [b"0123".to_vec(), b"4567".to_vec(), b"89".to_vec()]);
+    let missing = log.read(round(1), assignment(9));
+    assert!(matches!(missing, Err(RoundLogError::NotFound(id)) if id == assignment(9)), "{missing:?}");
+}
+
+#[test]
+fn rounds_are_listed_and_removed() {
+    let (folder, log, segment) = log_with_segment();
+    drop(segment);
+    for (in_round, of) in [(2, 1), (1, 3), (1, 2)] {
+        log.open(round(in_round), assignment(of)).unwrap();
+    }
+    fs::create_dir(folder.path().join("rounds/somebody-elses")).unwrap();
+    fs::write(folder.path().join("rounds").join(round(1).to_string()).join("notes.txt"), b"").unwrap();
+    assert_eq!(log.rounds().unwrap(), [round(1), round(2)]);
+    assert_eq!(log.segments(round(1)).unwrap(), [assignment(1), assignment(2), assignment(3)]);
+    log.remove_segment(round(1), assignment(2)).unwrap();
+    log.remove_segment(round(1), assignment(2)).unwrap();
+    assert_eq!(log.segments(round(1)).unwrap(), [assignment(1), assignment(3)]);
+    log.remove_round(round(1)).unwrap();
+    log.remove_round(round(1)).unwrap();
+    assert_eq!((log.rounds().unwrap(), log.segments(round(1)).unwrap()), (vec![round(2)], vec![]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_with_the_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = RoundLog::local(folder.path()).unwrap();
+    let path = folder.path().join(round(1).to_string());
+    fs::create_dir(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/full", path.join(format!("{}.update", assignment(1)))).unwrap();
+    let mut segment = log.open(round(1), assignment(1)).unwrap();
+    let refused = segment.append(b"x").unwrap_err();
+    let RoundLogError::Io { path, source } = refused else { panic!("{refused:?}") };
+    assert!(path.to_string_lossy().ends_with(".update"));
+    assert_eq!((source.kind(), segment.len()), (std::io::ErrorKind::StorageFull, 0));
+}
