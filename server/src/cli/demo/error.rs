@@ -6,7 +6,7 @@ use folkmoot_client::{ClientError, TransportError};
 use folkmoot_engine::InferenceError;
 
 use super::chart::ChartError;
-use crate::{cli::admin_client::AdminError, host::HostError, http::ServeError};
+use crate::{cli::admin_client::AdminError, host::HostError, http::ServeError, telemetry::TelemetryError};
 
 /// Why a demo ends without a model.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,9 @@ pub enum DemoError {
         /// Why.
         source: io::Error,
     },
+    /// The log cannot be written.
+    #[error(transparent)]
+    Log(#[from] TelemetryError),
     /// The coordinator does not start.
     #[error(transparent)]
     Host(#[from] HostError),

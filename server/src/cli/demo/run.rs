@@ -21,7 +21,9 @@ use super::{
 use crate::{
     cli::admin_client::AdminClient,
     clock::{Clock, system_chance, system_clock},
+    config::LogConfig,
     host::{Host, HostConfig, HostError},
+    telemetry,
 };
 
 /// What the parts of a run share.
@@ -38,6 +40,9 @@ struct Run {
 /// [`DemoError`] for settings that cannot be, a folder that cannot be written, or a part that failed.
 pub async fn run(args: Args) -> Result<(), DemoError> {
     let settings = args.settings()?;
+    // The bars are for humans; who wants the log as well asks with RUST_LOG.
+    let log = LogConfig { level: "error".into(), ..LogConfig::default() };
+    telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let output = Output::open(&args.out)?;
     let run = Run { args, settings, output, clock: system_clock() };
     let config = HostConfig::loopback(run.output.coordinator());
