@@ -14,27 +14,28 @@ fn file_of(folder: &tempfile::TempDir, digest: BlobDigest) -> PathBuf {
     folder.path().join(&digits[..2]).join(&digits)
 }
 
-async fn keeps_what_it_is_given(store: BlobStore) {
-    let digest = store.put(Bytes::from_static(BLOB)).await.unwrap();
+async fn keeps_what_it_is_given(store: BlobStore) -> Result<(), BlobStoreError> {
+    let digest = store.put(Bytes::from_static(BLOB)).await?;
     assert_eq!(digest, BlobDigest::of(BLOB));
-    assert_eq!(store.put(Bytes::from_static(BLOB)).await.unwrap(), digest);
-    assert_eq!(store.get(digest).await.unwrap(), BLOB);
-    assert_eq!((store.exists(digest).await.unwrap(), store.size(digest).await.unwrap()), (true, 7));
-    let empty = store.put(Bytes::new()).await.unwrap();
-    assert_eq!(store.get(empty).await.unwrap(), b"".as_slice());
+    assert_eq!(store.put(Bytes::from_static(BLOB)).await?, digest);
+    assert_eq!(store.get(digest).await?, BLOB);
+    assert_eq!((store.exists(digest).await?, store.size(digest).await?), (true, 7));
+    let empty = store.put(Bytes::new()).await?;
+    assert_eq!(store.get(empty).await?, b"".as_slice());
     let missing = BlobDigest::of(b"another");
-    assert!(!store.exists(missing).await.unwrap());
+    assert!(!store.exists(missing).await?);
     assert!(matches!(store.size(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
     assert!(matches!(store.get(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
+    Ok(())
 }
 
 #[tokio::test]
 async fn every_store_keeps_what_it_is_given() {
     let folder = tempfile::tempdir().unwrap();
-    keeps_what_it_is_given(BlobStore::in_memory()).await;
-    keeps_what_it_is_given(BlobStore::in_memory().with_cache_bytes_max(0)).await;
-    keeps_what_it_is_given(BlobStore::local(folder.path().join("made/by/it")).unwrap()).await;
-    keeps_what_it_is_given(BlobStore::local(folder.path()).unwrap().with_cache_bytes_max(0)).await;
+    keeps_what_it_is_given(BlobStore::in_memory()).await.unwrap();
+    keeps_what_it_is_given(BlobStore::in_memory().with_cache_bytes_max(0)).await.unwrap();
+    keeps_what_it_is_given(BlobStore::local(folder.path().join("made/by/it")).unwrap()).await.unwrap();
+    keeps_what_it_is_given(BlobStore::local(folder.path()).unwrap().with_cache_bytes_max(0)).await.unwrap();
 }
 
 #[tokio::test]

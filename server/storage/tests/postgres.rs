@@ -14,14 +14,14 @@ async fn postgres_conforms() {
     storage.ping().await.unwrap();
     conformance::run(&storage).await;
     storage.close().await;
-
-    let url = server.database();
-    processes_that_start_at_once_migrate_once(&url).await;
 }
 
-async fn processes_that_start_at_once_migrate_once(url: &str) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_that_start_at_once_migrate_once() {
+    let Some(server) = TestPostgres::start() else { return };
+    let url = server.database();
     let runners = (0..4u8).map(|number| {
-        let url = url.to_owned();
+        let url = url.clone();
         tokio::spawn(async move {
             let storage = SqlStorage::connect(&url, SqlOptions::default()).await?;
             let id = OrganisationId::from_random_bytes([number; 16]);

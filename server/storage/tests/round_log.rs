@@ -14,52 +14,52 @@ fn assignment(byte: u8) -> AssignmentId {
 }
 
 /// Makes a log with one segment of 10 bytes.
-fn log_with_segment() -> (tempfile::TempDir, RoundLog, LogSegment) {
-    let folder = tempfile::tempdir().unwrap();
-    let log = RoundLog::local(folder.path().join("rounds")).unwrap();
-    let mut segment = log.open(round(1), assignment(1)).unwrap();
+fn log_with_segment() -> Result<(tempfile::TempDir, RoundLog, LogSegment), RoundLogError> {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let log = RoundLog::local(folder.path().join("rounds"))?;
+    let mut segment = log.open(round(1), assignment(1))?;
     assert!(segment.is_empty());
-    segment.append(b"01234").unwrap();
-    segment.append(b"56789").unwrap();
-    segment.sync().unwrap();
-    (folder, log, segment)
+    segment.append(b"01234")?;
+    segment.append(b"56789")?;
+    segment.sync()?;
+    Ok((folder, log, segment))
 }
 
-fn content(log: &RoundLog) -> Vec<u8> {
-    let mut reader = log.read(round(1), assignment(1)).unwrap();
+fn content(log: &RoundLog) -> Result<Vec<u8>, RoundLogError> {
+    let mut reader = log.read(round(1), assignment(1))?;
     let mut tile = vec![0; 64];
-    let count = reader.read_tile(&mut tile).unwrap();
+    let count = reader.read_tile(&mut tile)?;
     tile.truncate(count);
-    tile
+    Ok(tile)
 }
 
 #[test]
 fn an_upload_goes_on_where_it_stopped() {
-    let (_folder, log, segment) = log_with_segment();
+    let (_folder, log, segment) = log_with_segment().unwrap();
     drop(segment);
     let mut segment = log.open(round(1), assignment(1)).unwrap();
     assert_eq!(segment.len(), 10);
     segment.append(b"ab").unwrap();
     segment.sync().unwrap();
     segment.sync().unwrap();
-    assert_eq!((segment.len(), content(&log)), (12, b"0123456789ab".to_vec()));
+    assert_eq!((segment.len(), content(&log).unwrap()), (12, b"0123456789ab".to_vec()));
 }
 
 #[test]
 fn a_segment_is_cut_and_grows_from_there() {
-    let (_folder, log, mut segment) = log_with_segment();
+    let (_folder, log, mut segment) = log_with_segment().unwrap();
     segment.truncate(4).unwrap();
     segment.append(b"x").unwrap();
-    assert_eq!((segment.len(), content(&log)), (5, b"0123x".to_vec()));
+    assert_eq!((segment.len(), content(&log).unwrap()), (5, b"0123x".to_vec()));
     let refused = segment.truncate(6);
     assert!(matches!(refused, Err(RoundLogError::TooShort { len: 5, wanted: 6 })), "{refused:?}");
     segment.truncate(0).unwrap();
-    assert!(segment.is_empty() && content(&log).is_empty());
+    assert!(segment.is_empty() && content(&log).unwrap().is_empty());
 }
 
 #[test]
 fn a_segment_is_written_by_one_at_a_time() {
-    let (_folder, log, segment) = log_with_segment();
+    let (_folder, log, segment) = log_with_segment().unwrap();
     let refused = log.open(round(1), assignment(1));
     assert!(matches!(refused, Err(RoundLogError::Busy(id)) if id == assignment(1)), "{refused:?}");
     log.open(round(1), assignment(2)).unwrap();
@@ -70,7 +70,7 @@ fn a_segment_is_written_by_one_at_a_time() {
 
 #[test]
 fn a_segment_is_read_in_tiles() {
-    let (_folder, log, _segment) = log_with_segment();
+    let (_folder, log, _segment) = log_with_segment().unwrap();
     let mut reader = log.read(round(1), assignment(1)).unwrap();
     assert_eq!((reader.len(), reader.is_empty()), (10, false));
     let mut tile = [0; 4];
@@ -89,7 +89,7 @@ fn a_segment_is_read_in_tiles() {
 
 #[test]
 fn rounds_are_listed_and_removed() {
-    let (folder, log, segment) = log_with_segment();
+    let (folder, log, segment) = log_with_segment().unwrap();
     drop(segment);
     for (in_round, of) in [(2, 1), (1, 3), (1, 2)] {
         log.open(round(in_round), assignment(of)).unwrap();

@@ -1,7 +1,10 @@
 //! The conformance suite on SQLite in a file, and what only a file has.
 
-use folkmoot_protocol::{OrganisationId, Timestamp};
-use folkmoot_storage::{Durability, PopulationRepository, SqlOptions, SqlStorage, StorageError, conformance};
+use folkmoot_protocol::{ClientId, OrganisationId, Timestamp};
+use folkmoot_storage::{
+    ClientRepository, Durability, EnrolOutcome, PopulationRepository, SqlOptions, SqlStorage, StorageError,
+    TokenRecord, TokenRepository, conformance,
+};
 
 fn url(folder: &tempfile::TempDir) -> String {
     format!("sqlite://{}?mode=rwc", folder.path().join("coordinator.sqlite").display())
@@ -22,32 +25,50 @@ async fn it_conforms_with_normal_durability() {
     conformance::run(&storage).await;
 }
 
-/// As when the command line looks into the database of a running coordinator.
+/// As when the command line looks into the database of a running coordinator. An enrolment reads before it
+/// writes, which must not fail because the other process wrote in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_processes_share_a_file_and_a_third_finds_it_later() {
     let folder = tempfile::tempdir().unwrap();
-    let mut storages = Vec::new();
-    for _ in 0..2 {
-        storages.push(SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap());
-    }
-    let runners = (0..50u8).map(|number| {
-        let storage = storages[usize::from(number) % 2].clone();
+    let first = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
+    let second = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
+    let token = token(&first).await.unwrap();
+    let runners = (0..100u8).map(|number| {
+        let storage = if number % 2 == 0 { first.clone() } else { second.clone() };
         tokio::spawn(async move {
-            let id = OrganisationId::from_random_bytes([number; 16]);
-            storage.ensure_organisation(&format!("{number}"), id, Timestamp(0)).await
+            let id = ClientId::from_random_bytes([number; 16]);
+            storage.enrol("token", &format!("key {number}"), id, Timestamp(0)).await
         })
     });
     for runner in runners.collect::<Vec<_>>() {
-        runner.await.unwrap().unwrap();
+        assert!(matches!(runner.await.unwrap().unwrap(), EnrolOutcome::Enrolled(_)));
     }
-    for storage in storages {
-        storage.close().await;
-    }
-    let storage = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
-    storage.ping().await.unwrap();
-    let first = OrganisationId::from_random_bytes([0; 16]);
-    let other = OrganisationId::from_random_bytes([99; 16]);
-    assert_eq!(storage.ensure_organisation("0", other, Timestamp(0)).await.unwrap(), first);
+    first.close().await;
+    second.close().await;
+    let third = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
+    third.ping().await.unwrap();
+    assert_eq!(third.token("token").await.unwrap(), Some(TokenRecord { uses: 100, ..token }));
+}
+
+async fn token(storage: &SqlStorage) -> Result<TokenRecord, StorageError> {
+    let now = Timestamp(0);
+    let id = OrganisationId::from_random_bytes([0; 16]);
+    let organisation_id = storage.ensure_organisation("one", id, now).await?;
+    let name = "digits".parse().expect("it is a population's name");
+    let population = storage.ensure_population(organisation_id, &name, now).await?.name;
+    let token = TokenRecord {
+        id: "token".into(),
+        organisation_id,
+        population,
+        secret_hash: [0; 32],
+        uses_max: None,
+        uses: 0,
+        expires_at: None,
+        revoked_at: None,
+        created_at: now,
+    };
+    storage.create_token(&token).await?;
+    Ok(token)
 }
 
 #[tokio::test]

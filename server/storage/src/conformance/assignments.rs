@@ -20,7 +20,7 @@ pub(super) async fn an_update_counts_once(storage: &SqlStorage) -> Result<(), St
     assert_eq!(storage.accept_update(&again).await?, AcceptOutcome::AlreadyAccepted);
     let another = AcceptedUpdate { digest: UpdateDigest::of(b"another"), ..update.clone() };
     assert_eq!(storage.accept_update(&another).await?, AcceptOutcome::Conflict);
-    assert_eq!(storage.accepted_updates(record.round.id).await?, [update.clone()]);
+    assert_eq!(storage.accepted_updates(record.round.id).await?, std::slice::from_ref(&update));
     let counts = storage.report_counts(record.round.id).await?;
     assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (1, 1, 0));
     let dropped = storage.drop_assignment(assignments[0].id, &DropReason::Expired, NOW).await?;

@@ -137,3 +137,31 @@ async fn sqlite_pool(
         });
     Ok(pool.connect(url).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn pragma(pool: &AnyPool, name: &str) -> String {
+        let sql = sqlx::AssertSqlSafe(format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}"));
+        sqlx::query_scalar(sql).fetch_one(pool).await.expect("the pragma can be read")
+    }
+
+    #[tokio::test]
+    async fn every_sqlite_connection_is_set_up() {
+        let folder = tempfile::tempdir().unwrap();
+        for (durability, synchronous) in [(Durability::Full, "2"), (Durability::Normal, "1")] {
+            let url = format!("sqlite://{}?mode=rwc", folder.path().join("file.sqlite").display());
+            let options = SqlOptions { durability, ..SqlOptions::default() };
+            let storage = SqlStorage::connect(&url, options).await.unwrap();
+            for (pool, query_only) in [(&storage.writer, "0"), (&storage.reader, "1")] {
+                assert_eq!(pragma(pool, "journal_mode").await, "wal");
+                assert_eq!(pragma(pool, "synchronous").await, synchronous);
+                assert_eq!(pragma(pool, "foreign_keys").await, "1");
+                assert_eq!(pragma(pool, "query_only").await, query_only);
+                let timeout = sqlx::query_scalar::<_, i64>("SELECT timeout FROM pragma_busy_timeout");
+                assert_eq!(timeout.fetch_one(pool).await.unwrap(), i64::from(SQLITE_BUSY_MILLISECONDS));
+            }
+        }
+    }
+}

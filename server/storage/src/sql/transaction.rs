@@ -77,7 +77,8 @@ fn is_transient(error: &StorageError) -> bool {
     matches!(error.code().as_deref(), Some("40001" | "40P01"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
