@@ -1,0 +1,70 @@
+//! The real client in a process of its own, for tests that kill it. It writes a line for every event and runs
+//! until its standard input ends.
+
+use std::error::Error;
+
+use folkmoot_client::{
+    Client, ClientEvent, Host,
+    engine::{
+        Examples,
+        data::{CsvOptions, read_csv},
+    },
+    protocol::Timestamp,
+};
+use folkmoot_tests::{
+    client_process::ClientConfig,
+    task::{now, random_bytes},
+};
+use tokio::io::AsyncReadExt;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let argument = std::env::args().nth(1).ok_or("the configuration is expected as JSON")?;
+    let config: ClientConfig = serde_json::from_str(&argument)?;
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter("info").init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(run(config))
+}
+
+async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
+    let mut client = Client::builder(&config.url)
+        .certificate_pem(std::fs::read(&config.certificate)?)
+        .enrolment_token(&config.token)
+        .state_directory(&config.state_directory)
+        .examples(examples(&config)?)
+        .wait_seconds(5)
+        .host(fast_host(&config))
+        .on_event(|event| println!("{}", line_of(&event)))
+        .build()?;
+    let end = async {
+        let _ = tokio::task::spawn_blocking(|| std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new())).await;
+    };
+    client.run(end).await?;
+    Ok(())
+}
+
+fn examples(config: &ClientConfig) -> Result<Examples, Box<dyn Error>> {
+    let all = read_csv(std::fs::read(&config.examples)?.as_slice(), &CsvOptions::default())?;
+    let part: Vec<usize> = (config.part..all.len()).step_by(config.parts).collect();
+    Ok(all.subset(&part)?)
+}
+
+/// Makes a host on which time passes faster, so that a short training has checkpoints. The anchor is the same for
+/// every start, so that a restarted client's clock does not go back.
+fn fast_host(config: &ClientConfig) -> Host {
+    let (anchor, rate) = (config.clock_anchor, config.clock_rate);
+    Host::new(move || Timestamp(anchor.0 + now().milliseconds_since(anchor) * rate), random_bytes())
+}
+
+fn line_of(event: &ClientEvent) -> String {
+    match event {
+        ClientEvent::Training { assignment_id, step, steps_total, .. } => {
+            format!("training {assignment_id} {step} {steps_total}")
+        }
+        ClientEvent::Uploading { assignment_id, sent, total } => {
+            format!("uploading {assignment_id} {sent} {total}")
+        }
+        ClientEvent::Accepted { assignment_id, .. } => format!("accepted {assignment_id}"),
+        ClientEvent::Aborted { assignment_id, reason, .. } => format!("aborted {assignment_id} {reason:?}"),
+        other => format!("other {other:?}"),
+    }
+}

@@ -1,0 +1,115 @@
+//! Clients that were drawn together, each with the update that it ought to send.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use folkmoot_protocol::{
+    AssignmentId, ErrorCode,
+    messages::{Assignment, UploadState, UploadStatus},
+};
+use folkmoot_tests::{
+    deployment::{Deployment, patiently},
+    log::{fields_of, phase_of},
+    raw::Answer,
+    raw_client::RawClient,
+    update::TestUpdate,
+    verify::{EndedRound, verify_rounds},
+};
+use tokio::task::JoinSet;
+
+/// A client that was drawn.
+#[derive(Clone)]
+pub struct Member {
+    /// The client.
+    pub client: RawClient,
+    /// What it was given.
+    pub assignment: Assignment,
+    /// What it ought to send.
+    pub update: TestUpdate,
+}
+
+impl Member {
+    /// Returns its assignment's id.
+    pub fn id(&self) -> AssignmentId {
+        self.assignment.assignment_id
+    }
+
+    /// Sends the update that it ought to send.
+    pub async fn upload(&self) -> Answer {
+        self.client.send(&self.client.upload(self.id(), &self.update.bytes())).await
+    }
+
+    /// Sends what is missing of the update, as often as it takes, and asserts that it counts.
+    pub async fn upload_rest(&self) {
+        let update = self.update.bytes();
+        loop {
+            let received = self.client.upload_status(self.id()).await.received_bytes as usize;
+            let rest = self.client.upload_part(self.id(), &update, received..update.len());
+            let answer = self.client.send(&rest).await;
+            match answer.code() {
+                // The request that broke off may not have been noticed yet.
+                Some(ErrorCode::UploadBusy | ErrorCode::UploadOffsetMismatch) => {}
+                Some(code) => panic!("the rest of an update was refused: {code}"),
+                None => return assert_accepted(&answer),
+            }
+        }
+    }
+}
+
+/// Asserts that an answer says that the update counts.
+#[track_caller]
+pub fn assert_accepted(answer: &Answer) {
+    assert_eq!(answer.json::<UploadStatus>().state, UploadState::Accepted);
+}
+
+/// Enrols so many clients.
+pub async fn enrol(deployment: &Deployment, count: usize) -> Vec<RawClient> {
+    let mut clients = Vec::new();
+    for _ in 0..count {
+        clients.push(RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await);
+    }
+    clients
+}
+
+/// Lets all the clients check in at the same time, and waits until all of them are drawn.
+pub async fn draw(deployment: &Deployment, clients: &[RawClient]) -> Vec<Member> {
+    let mut waiting = JoinSet::new();
+    for (index, client) in clients.iter().cloned().enumerate() {
+        waiting.spawn(async move { (index, client.await_assignment().await, client) });
+    }
+    let mut members = BTreeMap::new();
+    while let Some(drawn) = patiently("the draw", waiting.join_next()).await {
+        let (index, assignment, client) = drawn.expect("a check-in is answered");
+        let update = TestUpdate::of(&deployment.task, &assignment);
+        members.insert(index, Member { client, assignment, update });
+    }
+    members.into_values().collect()
+}
+
+/// Waits until a version is released.
+pub async fn await_version(deployment: &Deployment, number: u64) {
+    let is_released = |line: &str| {
+        let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
+        (version >= number).then_some(())
+    };
+    patiently("the next version", deployment.log.wait_for(0, is_released)).await;
+}
+
+/// Waits until a round is abandoned, from a line of the log on.
+pub async fn await_abandoned(deployment: &Deployment, line: usize) {
+    let is_abandoned = |line: &str| (phase_of(line)? == "abandoned").then_some(());
+    patiently("the end of a round", deployment.log.wait_for(line, is_abandoned)).await;
+}
+
+/// Returns the bytes that these members sent.
+pub fn sent_by<'a>(members: impl IntoIterator<Item = &'a Member>) -> BTreeMap<AssignmentId, Bytes> {
+    members.into_iter().map(|member| (member.id(), Bytes::from(member.update.bytes()))).collect()
+}
+
+/// Verifies all rounds against what was sent.
+pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes>) -> Vec<EndedRound> {
+    let storage = deployment.storage().await;
+    let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, sent).await;
+    storage.close().await;
+    rounds
+}

@@ -1,0 +1,19 @@
+//! Whole deployments over real sockets: coordinators and clients that are killed, clients that cannot be relied
+//! on, and everything that a hostile one could send.
+
+mod bad_auth;
+mod bad_http;
+mod bad_http2;
+mod bad_updates;
+mod bad_uploads;
+mod cohort;
+mod crash_client;
+mod crash_coordinator;
+mod idle_polls;
+mod tokens;
+mod unreliable_clients;
+
+/// The coordinator's program.
+const COORDINATOR: &str = env!("CARGO_BIN_EXE_folkmoot-test-coordinator");
+/// The client's program.
+const CLIENT: &str = env!("CARGO_BIN_EXE_folkmoot-test-client");

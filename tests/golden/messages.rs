@@ -1,0 +1,107 @@
+//! The JSON of every message, and that it is read as what it was.
+
+use std::collections::BTreeMap;
+
+use folkmoot_protocol::{
+    BlobDigest, Codec, ErrorCode, LocalOptimizer, Loss, Plan, Problem, Protection, TrainingPlan, ValueGrid,
+    messages::{
+        AbortReason, AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
+        ReportRequest, UploadState, UploadStatus,
+    },
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{assert_golden, fixtures};
+
+/// Compares a message's JSON with the committed one, and reads it back.
+#[track_caller]
+fn assert_message<T: Serialize + DeserializeOwned>(name: &str, message: &T) {
+    let json = serde_json::to_string_pretty(message).unwrap() + "\n";
+    assert_golden(&format!("messages/{name}.json"), &json);
+    let read: T = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string_pretty(&read).unwrap() + "\n", json, "{name} is read as another");
+}
+
+#[test]
+fn enrolment() {
+    let request = EnrolRequest {
+        token: "0123456789abcdef.".to_owned() + &"ab".repeat(32),
+        public_key: "/RckOFqgx1tk+3jNYC+h2ZH95/dr0Fnh8bPGQS4wzys=".into(),
+    };
+    assert_message("enrol_request", &request);
+    let response = EnrolResponse {
+        client_id: fixtures::client_id(),
+        population: "digits".parse().unwrap(),
+        server_time: fixtures::TIME,
+    };
+    assert_message("enrol_response", &response);
+}
+
+#[test]
+fn check_in() {
+    let attributes = BTreeMap::from([("country".into(), "nl".into()), ("app".into(), "keyboard".into())]);
+    let request = CheckInRequest { sdk_version: "0.1.0".into(), example_count: 1234, attributes };
+    assert_message("check_in_request", &request);
+    let assigned = CheckInResponse::Assigned { assignment: fixtures::assignment() };
+    assert_message("check_in_response_assigned", &assigned);
+    let wait =
+        CheckInResponse::Wait { retry_after_milliseconds_min: 500, retry_after_milliseconds_max: 5000 };
+    assert_message("check_in_response_wait", &wait);
+}
+
+#[test]
+fn upload_report_and_abort() {
+    let partial = UploadStatus { received_bytes: 65_536, state: UploadState::Partial };
+    assert_message("upload_status_partial", &partial);
+    let accepted = UploadStatus { received_bytes: 1_048_688, state: UploadState::Accepted };
+    assert_message("upload_status_accepted", &accepted);
+    let report = ReportRequest { training_milliseconds: 1500, download_bytes: 20_000, upload_bytes: 40_000 };
+    assert_message("report_request", &report);
+    let reasons = [
+        AbortReason::ConditionsEnded,
+        AbortReason::FetchFailed,
+        AbortReason::PlanUnsupported,
+        AbortReason::TrainingFailed,
+        AbortReason::DeadlinePassed,
+        AbortReason::Stopped,
+        AbortReason::StateLost,
+    ];
+    let aborts = reasons.map(|reason| AbortRequest { reason, detail: "unplugged".into() });
+    assert_message("abort_requests", &aborts);
+}
+
+#[test]
+fn plan() {
+    let plan = Plan {
+        model: BlobDigest::of(b"model"),
+        schema: fixtures::schema(),
+        training: TrainingPlan {
+            loss: Loss::SoftmaxCrossEntropy,
+            optimizer: LocalOptimizer::Sgd { learning_rate: 0.125, momentum: 0.5, weight_decay: 0.25 },
+            epochs: 3,
+            steps_max: Some(100),
+            batch_size: 16,
+            proximal_term: 0.0625,
+        },
+        codec: Codec::None,
+        protection: Protection::Plain,
+        grid: ValueGrid::default(),
+    };
+    assert_message("plan", &plan);
+    let TrainingPlan { epochs, batch_size, optimizer, proximal_term, .. } = plan.training;
+    let loss = Loss::MeanSquaredError;
+    let training = TrainingPlan { loss, optimizer, epochs, steps_max: None, batch_size, proximal_term };
+    assert_message("plan_without_steps_max", &Plan { training, ..plan });
+}
+
+#[test]
+fn problems() {
+    assert_message("problem", &Problem::new(ErrorCode::RoundClosed, "the round has closed"));
+    let full = Problem {
+        retry_after_milliseconds: Some(1000),
+        server_time: Some(fixtures::TIME),
+        received_bytes: Some(65_536),
+        ..Problem::new(ErrorCode::UploadOffsetMismatch, "the part begins at byte 0, but 65536 have arrived")
+    };
+    assert_message("problem_with_everything", &full);
+}

@@ -1,0 +1,110 @@
+//! A coordinator in a process of its own.
+
+use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+
+use folkmoot_server::host::HostConfig;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, ChildStdin, Command},
+    time::timeout,
+};
+
+use crate::log::Log;
+
+/// How long a process may take to start or to stop, on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the process is told, as its one argument in JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CoordinatorConfig {
+    /// The data folder.
+    pub data: PathBuf,
+    /// The port, on loopback.
+    pub port: u16,
+    /// Milliseconds between two looks at deadlines.
+    pub tick_milliseconds: u64,
+    /// Milliseconds for the head of a request.
+    pub head_milliseconds: u64,
+    /// Milliseconds for a control message.
+    pub control_milliseconds: u64,
+    /// Milliseconds that an upload may go without a byte.
+    pub upload_idle_milliseconds: u64,
+}
+
+impl CoordinatorConfig {
+    /// Returns a configuration with a small tick and the default limits.
+    pub fn new(data: PathBuf, port: u16) -> Self {
+        let limits = HostConfig::loopback(data.clone()).limits;
+        let milliseconds = |duration: Duration| duration.as_millis() as u64;
+        Self {
+            data,
+            port,
+            tick_milliseconds: 20,
+            head_milliseconds: milliseconds(limits.head_timeout),
+            control_milliseconds: milliseconds(limits.control_timeout),
+            upload_idle_milliseconds: milliseconds(limits.upload_idle_timeout),
+        }
+    }
+
+    /// Makes the host's configuration.
+    pub fn host(&self) -> HostConfig {
+        let mut host = HostConfig::loopback(self.data.clone());
+        host.listen = SocketAddr::from(([127, 0, 0, 1], self.port));
+        host.tick = Duration::from_millis(self.tick_milliseconds);
+        host.limits.head_timeout = Duration::from_millis(self.head_milliseconds);
+        host.limits.control_timeout = Duration::from_millis(self.control_milliseconds);
+        host.limits.upload_idle_timeout = Duration::from_millis(self.upload_idle_milliseconds);
+        host
+    }
+}
+
+/// A running process. It ends with this value, and with the test's process.
+pub struct CoordinatorProcess {
+    child: Child,
+    stdin: ChildStdin,
+}
+
+impl CoordinatorProcess {
+    /// Starts the process and waits until it listens.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub async fn start(program: &str, config: &CoordinatorConfig, log: &Log) -> Self {
+        let argument = serde_json::to_string(config).expect("the configuration is plain data");
+        let mut child = Command::new(program)
+            .arg(argument)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the coordinator's program was built with the tests");
+        log.follow(child.stderr.take().expect("it is piped"));
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let stdin = child.stdin.take().expect("it is piped");
+        let ready = timeout(PATIENCE, stdout.next_line()).await.expect("the coordinator starts in time");
+        let is_ready = matches!(ready, Ok(Some(line)) if line == "ready");
+        assert!(is_ready, "the coordinator did not start:\n{}", log.since(0).join("\n"));
+        Self { child, stdin }
+    }
+
+    /// Sends SIGKILL and waits until the process is gone.
+    ///
+    /// # Panics
+    /// If the system does not do it.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("a child can be killed");
+    }
+
+    /// Lets the process end in good order.
+    ///
+    /// # Panics
+    /// If it fails or does not end.
+    pub async fn stop(self) {
+        let Self { mut child, stdin } = self;
+        drop(stdin);
+        let status = timeout(PATIENCE, child.wait()).await.expect("the coordinator stops in time");
+        assert!(status.expect("it is our child").success(), "the coordinator failed at its end");
+    }
+}

@@ -1,0 +1,177 @@
+//! A data folder, a task in it, and the coordinator process that serves it.
+
+use std::{collections::BTreeMap, net::TcpListener, path::Path, time::Duration};
+
+use folkmoot_client::HttpSettings;
+use folkmoot_storage::{BlobStore, SqlStorage};
+use tempfile::TempDir;
+
+use crate::{
+    coordinator_process::{CoordinatorConfig, CoordinatorProcess},
+    log::Log,
+    raw::{Endpoint, RawRequest},
+    task::{TaskSpec, TestTask, open_storage, random_bytes},
+};
+
+/// Ports from here on lie below those that systems give to outgoing connections: while the coordinator is
+/// down, nobody else takes its port, and no client connects to itself.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 10_000;
+
+/// A coordinator that can be killed and started again, on one folder and one port.
+pub struct Deployment {
+    /// The task.
+    pub task: TestTask,
+    /// What all its processes logged.
+    pub log: Log,
+    /// The address, as tests that write their own bytes use it.
+    pub endpoint: Endpoint,
+    folder: TempDir,
+    program: String,
+    config: CoordinatorConfig,
+    process: Option<CoordinatorProcess>,
+}
+
+impl Deployment {
+    /// Makes a folder with a task and starts `program` on it, configured by `tune`.
+    ///
+    /// # Panics
+    /// If anything of it fails.
+    pub async fn start(program: &str, spec: &TaskSpec, tune: impl FnOnce(&mut CoordinatorConfig)) -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let task = TestTask::create(folder.path(), spec).await;
+        let mut config = CoordinatorConfig::new(folder.path().to_owned(), free_port());
+        tune(&mut config);
+        let log = Log::default();
+        let process = CoordinatorProcess::start(program, &config, &log).await;
+        let endpoint = Endpoint::new(config.port, &certificate(folder.path()));
+        Self { task, log, endpoint, folder, program: program.to_owned(), config, process: Some(process) }
+    }
+
+    /// Returns where it listens.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.config.port)
+    }
+
+    /// Returns the data folder.
+    pub fn data(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns how a real client connects.
+    pub fn http_settings(&self) -> HttpSettings {
+        HttpSettings { certificate_pem: Some(certificate(self.data())), http1_only: false }
+    }
+
+    /// Returns the root certificate's file.
+    pub fn certificate_path(&self) -> std::path::PathBuf {
+        self.data().join("ca.pem")
+    }
+
+    /// Kills the process with SIGKILL.
+    pub async fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill().await;
+        }
+    }
+
+    /// Starts the process again, on the same folder and port.
+    pub async fn restart(&mut self) {
+        self.process = Some(CoordinatorProcess::start(&self.program, &self.config, &self.log).await);
+    }
+
+    /// Lets the process end in good order.
+    pub async fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.stop().await;
+        }
+    }
+
+    /// Opens the database beside the process.
+    pub async fn storage(&self) -> SqlStorage {
+        open_storage(self.data()).await
+    }
+
+    /// Opens a copy of the database as a killed process left it. Its recovery stays to the next process.
+    ///
+    /// # Panics
+    /// If the files cannot be copied.
+    pub async fn dead_storage(&self) -> (SqlStorage, TempDir) {
+        assert!(self.process.is_none(), "a database in use cannot be copied");
+        let copy = tempfile::tempdir().expect("there is room for a folder");
+        for name in ["folkmoot.db", "folkmoot.db-wal"] {
+            let source = self.data().join(name);
+            if source.exists() {
+                std::fs::copy(source, copy.path().join(name)).expect("there is room for a copy");
+            }
+        }
+        (open_storage(copy.path()).await, copy)
+    }
+
+    /// Opens the blobs.
+    ///
+    /// # Panics
+    /// If the folder cannot be used.
+    pub fn blobs(&self) -> BlobStore {
+        BlobStore::local(self.data().join("blobs")).expect("the folder is there")
+    }
+
+    /// Asserts that the coordinator still answers, that nothing panicked, and that it counted exactly the
+    /// refusals that were sent through [`Deployment::endpoint`].
+    ///
+    /// # Panics
+    /// If one of them is not so.
+    pub async fn assert_unharmed(&self) {
+        self.assert_answers().await;
+        let text = self.endpoint.send(&RawRequest::new("GET", "/metrics")).await.text();
+        let counted = text.lines().filter_map(counted_refusals).collect::<BTreeMap<_, _>>();
+        assert_eq!(
+            counted,
+            self.endpoint.refusals(),
+            "folkmoot_refusals_total is not what clients were told"
+        );
+    }
+
+    /// Asserts that the coordinator still answers and that nothing panicked.
+    ///
+    /// # Panics
+    /// If one of them is not so.
+    pub async fn assert_answers(&self) {
+        for path in ["/healthz", "/readyz"] {
+            let answer = self.endpoint.send(&RawRequest::new("GET", path)).await;
+            assert_eq!(answer.status, 200, "{path}");
+        }
+        self.log.assert_no_panic();
+    }
+}
+
+/// Reads `folkmoot_refusals_total{code="…"} n`.
+fn counted_refusals(line: &str) -> Option<(String, u64)> {
+    let (code, count) = line.strip_prefix("folkmoot_refusals_total{code=\"")?.split_once("\"} ")?;
+    Some((code.to_owned(), count.parse().ok()?))
+}
+
+fn certificate(data: &Path) -> Vec<u8> {
+    std::fs::read(data.join("ca.pem")).expect("a coordinator that listens has made its certificate")
+}
+
+fn free_port() -> u16 {
+    let start = u16::from_le_bytes(random_bytes());
+    let candidates = (0..PORTS).map(|step| FIRST_PORT + (start.wrapping_add(step)) % PORTS);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    candidates.into_iter().find(is_free).expect("one of ten thousand ports is free")
+}
+
+/// How long a test waits for anything before it fails: machines may have much else to do.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits for `future`, for as long as anything may take.
+///
+/// # Panics
+/// If it does not come: `what` says what was waited for.
+pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what} did not come within {PATIENCE:?}"),
+    }
+}

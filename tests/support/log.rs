@@ -1,0 +1,91 @@
+//! What a child process wrote, line by line, kept over its restarts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    sync::watch,
+};
+
+/// The lines of one or more processes. Copies share them.
+#[derive(Clone)]
+pub struct Log {
+    lines: Arc<Mutex<Vec<String>>>,
+    count: Arc<watch::Sender<usize>>,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { lines: Arc::default(), count: Arc::new(watch::Sender::new(0)) }
+    }
+}
+
+impl Log {
+    /// Appends what `stream` brings, until it ends.
+    pub fn follow(&self, stream: impl AsyncRead + Unpin + Send + 'static) {
+        let log = self.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(stream).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let count = {
+                    let mut lines = log.lines.lock().unwrap_or_else(PoisonError::into_inner);
+                    lines.push(line);
+                    lines.len()
+                };
+                log.count.send_replace(count);
+            }
+        });
+    }
+
+    /// Returns how many lines there are.
+    pub fn len(&self) -> usize {
+        *self.count.borrow()
+    }
+
+    /// Says whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the lines from the given one on.
+    pub fn since(&self, line: usize) -> Vec<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.get(line..).unwrap_or_default().to_vec()
+    }
+
+    /// Waits for the first line from `line` on of which `pick` makes something.
+    pub async fn wait_for<T>(&self, mut line: usize, mut pick: impl FnMut(&str) -> Option<T>) -> T {
+        let mut count = self.count.subscribe();
+        loop {
+            let fresh = self.since(line);
+            line += fresh.len();
+            if let Some(found) = fresh.iter().find_map(|text| pick(text)) {
+                return found;
+            }
+            count.changed().await.expect("this log holds the sender");
+        }
+    }
+
+    /// Asserts that no process panicked.
+    ///
+    /// # Panics
+    /// With the log's end, if one did.
+    pub fn assert_no_panic(&self) {
+        let lines = self.since(0);
+        let panic = lines.iter().position(|line| line.contains("panicked"));
+        assert!(panic.is_none(), "a process panicked:\n{}", lines[panic.unwrap_or(0)..].join("\n"));
+    }
+}
+
+/// Reads the fields of a coordinator's log line that says `message`.
+pub fn fields_of(line: &str, message: &str) -> Option<Value> {
+    let mut line: Value = serde_json::from_str(line).ok()?;
+    let fields = line.get_mut("fields")?.take();
+    (fields.get("message")? == message).then_some(fields)
+}
+
+/// Reads the phase to which a round went, from a line that says so.
+pub fn phase_of(line: &str) -> Option<String> {
+    Some(fields_of(line, "round advanced")?.get("to")?.as_str()?.to_owned())
+}

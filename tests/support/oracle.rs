@@ -1,0 +1,79 @@
+//! The next weights by the definition, one update after the other and one value after the other.
+
+use folkmoot_protocol::ValueGrid;
+
+/// Brings `value · weight · 2^fraction_bits` to the nearest integer, ties to even, in exact arithmetic.
+///
+/// # Panics
+/// If the value is not finite.
+pub fn to_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
+    assert!(value.is_finite(), "no grid has a place for {value}");
+    let bits = value.to_bits();
+    let exponent = ((bits >> 23) & 0xff) as i32;
+    let fraction = i128::from(bits & 0x7f_ffff);
+    // value = significand · 2^(exponent - 150); subnormals have no hidden bit.
+    let significand = if exponent == 0 { fraction } else { fraction | 1 << 23 };
+    let shift = exponent.max(1) - 150 + fraction_bits as i32;
+    let product = significand * i128::from(weight);
+    let magnitude = if shift >= 0 { product << shift } else { halved_to_even(product, shift.unsigned_abs()) };
+    if value.is_sign_negative() { -magnitude } else { magnitude }
+}
+
+/// Divides by `2^bits` and rounds, ties to even.
+fn halved_to_even(product: i128, bits: u32) -> i128 {
+    if bits >= 127 {
+        return 0;
+    }
+    let (whole, rest) = (product >> bits, product & ((1 << bits) - 1));
+    let half = 1i128 << (bits - 1);
+    whole + i128::from(rest > half || (rest == half && whole & 1 == 1))
+}
+
+/// Computes the weights that follow from `base` and the accepted updates: each a weight and its values.
+///
+/// # Panics
+/// If there is no update, or one of another length.
+pub fn next_weights(
+    base: &[f32],
+    updates: &[(u64, Vec<f32>)],
+    grid: &ValueGrid,
+    server_learning_rate: f64,
+) -> Vec<f32> {
+    assert!(!updates.is_empty(), "nothing follows from no update");
+    let mut sums = vec![0i128; base.len()];
+    for (weight, values) in updates {
+        assert_eq!(values.len(), base.len(), "an update has a value for every parameter");
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += to_grid(*value, *weight, grid.fraction_bits);
+        }
+    }
+    let weights: u64 = updates.iter().map(|(weight, _)| weight).sum();
+    let divisor = (i128::from(weights) << grid.fraction_bits) as f64;
+    let next = |(weight, sum): (&f32, &i128)| {
+        let mean = *sum as f64 / divisor;
+        (f64::from(*weight) + server_learning_rate * mean) as f32
+    };
+    base.iter().zip(&sums).map(next).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_go_to_the_even_neighbour() {
+        for (value, expected) in [(0.5, 0), (1.5, 2), (2.5, 2), (-0.5, 0), (-1.5, -2), (0.75, 1), (3.0, 3)] {
+            assert_eq!(to_grid(value, 1, 0), expected, "{value}");
+        }
+        assert_eq!(to_grid(0.5, 3, 0), 2);
+        assert_eq!(to_grid(f32::MIN_POSITIVE / 2.0, 10_000, 28), 0);
+        assert_eq!(to_grid(16.0, 10_000, 28), 160_000 << 28);
+    }
+
+    #[test]
+    fn the_mean_is_weighted() {
+        let grid = ValueGrid::default();
+        let updates = [(1, vec![1.0, -2.0]), (3, vec![0.0, 2.0])];
+        assert_eq!(next_weights(&[0.5, 0.0], &updates, &grid, 1.0), [0.75, 1.0]);
+    }
+}

@@ -1,0 +1,230 @@
+//! A task that is made directly in the storage, before a coordinator runs.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use folkmoot_coordinator::task::{TaskDescription, TaskState};
+use folkmoot_engine::{ImportLimits, Model, ParameterSpec, onnx::build::mlp};
+use folkmoot_protocol::{
+    OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid,
+    update::UpdateMetrics,
+};
+use folkmoot_server::{clock, device::EnrolmentToken, host::DEFAULT_ORGANISATION};
+use folkmoot_storage::{
+    BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
+    TokenRepository,
+};
+use rand::Rng;
+use serde_json::{Value, json};
+
+/// What is to be trained, and how.
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    /// The model.
+    pub onnx: Vec<u8>,
+    /// The local work, as a task's description has it.
+    pub plan: Value,
+    /// The scheduling, without its kind.
+    pub scheduling: Value,
+    /// The server's learning rate.
+    pub server_learning_rate: f64,
+    /// Committed rounds until the end.
+    pub rounds: u64,
+}
+
+impl TaskSpec {
+    /// Describes rounds without spares over a perceptron of these widths, which nobody needs to train.
+    pub fn synthetic(widths: &[usize], report_goal: u64, rounds: u64) -> Self {
+        Self {
+            onnx: mlp(widths, 7),
+            plan: json!({
+                "loss": "mean_squared_error", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1, "batch_size": 1,
+            }),
+            scheduling: json!({
+                "report_goal": report_goal, "over_selection_factor": 1.0,
+                "selection_deadline_seconds": 600, "reporting_deadline_seconds": 600,
+            }),
+            server_learning_rate: 0.75,
+            rounds,
+        }
+    }
+
+    /// Changes a field of the scheduling.
+    #[must_use]
+    pub fn with_scheduling(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.scheduling[field] = value.into();
+        self
+    }
+
+    fn description(&self, population: &PopulationName) -> TaskDescription {
+        let mut scheduling = self.scheduling.clone();
+        scheduling["kind"] = "synchronous".into();
+        serde_json::from_value(json!({
+            "name": "test",
+            "population": population,
+            "plan": self.plan,
+            "scheduling": scheduling,
+            "finalizer": { "kind": "fed_avg", "server_learning_rate": self.server_learning_rate },
+            "stop": { "rounds": self.rounds },
+        }))
+        .expect("the description of a test is one")
+    }
+}
+
+/// A task, with what a test knows of it.
+#[derive(Clone, Debug)]
+pub struct TestTask {
+    /// The task.
+    pub id: TaskId,
+    /// Its organisation.
+    pub organisation: OrganisationId,
+    /// Its population.
+    pub population: PopulationName,
+    /// A token that enrols any number of clients.
+    pub token: String,
+    /// The trainable tensors.
+    pub schema: TensorSchema,
+    /// The grid on which updates are summed.
+    pub grid: ValueGrid,
+    /// The server's learning rate.
+    pub server_learning_rate: f64,
+    /// The weights of version 0.
+    pub initial_weights: Vec<f32>,
+}
+
+impl TestTask {
+    /// Returns the number of parameters.
+    pub fn parameter_count(&self) -> usize {
+        self.initial_weights.len()
+    }
+
+    /// Makes a population, its token and an active task in a data folder in which no coordinator runs.
+    ///
+    /// # Panics
+    /// If the folder cannot be used.
+    pub async fn create(data: &Path, spec: &TaskSpec) -> Self {
+        let storage = open_storage(data).await;
+        let now = now();
+        let organisation = OrganisationId::from_random_bytes(random_bytes());
+        let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, organisation, now).await;
+        let organisation = organisation.expect("an organisation can be made");
+        let population: PopulationName = "test".parse().expect("it is a slug");
+        storage.ensure_population(organisation, &population, now).await.expect("a population can be made");
+        let token = create_token(&storage, organisation, &population, |_| {}).await;
+        let task = store_task(&storage, data, spec, organisation, population, token).await;
+        storage.close().await;
+        task
+    }
+}
+
+async fn store_task(
+    storage: &SqlStorage,
+    data: &Path,
+    spec: &TaskSpec,
+    organisation: OrganisationId,
+    population: PopulationName,
+    token: String,
+) -> TestTask {
+    let blobs = BlobStore::local(data.join("blobs")).expect("a test's folder can be written");
+    let put = async |bytes: Vec<u8>| {
+        let length = bytes.len() as u64;
+        (blobs.put(Bytes::from(bytes)).await.expect("a test's folder can be written"), length)
+    };
+    let model =
+        Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
+    let tensor = |tensor: &ParameterSpec| TensorSpec {
+        name: tensor.name.clone(),
+        shape: tensor.shape.iter().map(|&size| size as u64).collect(),
+    };
+    let schema = TensorSchema { tensors: model.parameters().iter().map(tensor).collect() };
+    let initial_weights = model.initial_weights().to_vec();
+    let description = spec.description(&population);
+    let (model, model_bytes) = put(spec.onnx.clone()).await;
+    let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let (weights, weights_bytes) = put(bytes).await;
+    let grid = description.grid;
+    let plan = Plan {
+        model,
+        schema: schema.clone(),
+        training: description.plan.clone(),
+        codec: description.codec,
+        protection: description.protection,
+        grid,
+    };
+    let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is plain data")).await;
+    let id = TaskId::from_random_bytes(random_bytes());
+    let record = TaskRecord {
+        id,
+        organisation_id: organisation,
+        description,
+        state: TaskState::Active,
+        model,
+        model_bytes,
+        schema: schema.clone(),
+        plan,
+        plan_bytes,
+        created_at: now(),
+        revision: 0,
+    };
+    let version = ModelVersionRecord {
+        task_id: id,
+        number: 0,
+        round_id: None,
+        weights,
+        weights_bytes,
+        metrics: UpdateMetrics::default(),
+        created_at: now(),
+    };
+    storage.create_task(&record, &version).await.expect("a task can be stored");
+    let server_learning_rate = spec.server_learning_rate;
+    TestTask { id, organisation, population, token, schema, grid, server_learning_rate, initial_weights }
+}
+
+/// Makes an enrolment token, changed by `alter`, and returns its text.
+///
+/// # Panics
+/// If the database cannot be used.
+pub async fn create_token(
+    storage: &SqlStorage,
+    organisation: OrganisationId,
+    population: &PopulationName,
+    alter: impl FnOnce(&mut TokenRecord),
+) -> String {
+    let token = EnrolmentToken::from_random_bytes(random_bytes(), random_bytes());
+    let mut record = TokenRecord {
+        id: token.id.clone(),
+        organisation_id: organisation,
+        population: population.clone(),
+        secret_hash: token.secret_hash(),
+        uses_max: None,
+        uses: 0,
+        expires_at: None,
+        revoked_at: None,
+        created_at: now(),
+    };
+    alter(&mut record);
+    storage.create_token(&record).await.expect("a token can be stored");
+    token.to_string()
+}
+
+/// Opens the database of a data folder.
+///
+/// # Panics
+/// If it cannot be used.
+pub async fn open_storage(data: &Path) -> SqlStorage {
+    let url = format!("sqlite://{}?mode=rwc", data.join("folkmoot.db").display());
+    SqlStorage::connect(&url, Default::default()).await.expect("a test's database can be opened")
+}
+
+/// Returns the present moment.
+pub fn now() -> Timestamp {
+    (clock::system_clock())()
+}
+
+/// Draws random bytes for an id or a key, which no test depends on.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    clock::system_chance().fill_bytes(&mut bytes);
+    bytes
+}

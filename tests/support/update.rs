@@ -1,0 +1,62 @@
+//! Updates that nobody trained.
+
+use folkmoot_protocol::{
+    messages::Assignment,
+    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::task::TestTask;
+
+/// An update, before it is written.
+#[derive(Clone, Debug)]
+pub struct TestUpdate {
+    /// What stands before the values.
+    pub header: UpdateHeader,
+    /// The values.
+    pub values: Vec<f32>,
+}
+
+impl TestUpdate {
+    /// Makes the update of an assignment. The same assignment gives the same one.
+    pub fn of(task: &TestTask, assignment: &Assignment) -> Self {
+        let mut seed = [0; 32];
+        seed[..16].copy_from_slice(assignment.assignment_id.as_bytes());
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let example_count = rng.random_range(1..=1000);
+        let header = UpdateHeader {
+            assignment_id: assignment.assignment_id,
+            schema_digest: task.schema.digest(),
+            base_version: assignment.base_version,
+            weight: example_count,
+            metrics: UpdateMetrics {
+                example_count,
+                loss_sum: example_count as f64 * 0.5,
+                correct_count: example_count / 2,
+                step_count: 10,
+            },
+            element_count: task.parameter_count() as u64,
+        };
+        let values = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Self { header, values }
+    }
+
+    /// Writes it, with the element count that the header says.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.header.encode().to_vec();
+        bytes.extend(self.values.iter().flat_map(|value| value.to_le_bytes()));
+        bytes
+    }
+}
+
+/// Reads the weight and the values of an update's bytes.
+///
+/// # Panics
+/// If they are none.
+pub fn read_update(bytes: &[u8]) -> (u64, Vec<f32>) {
+    let header = bytes.first_chunk::<HEADER_BYTES>().expect("an update has a header");
+    let header = UpdateHeader::decode(header).expect("what was accepted can be read");
+    let (values, _) = bytes[HEADER_BYTES..].as_chunks::<4>();
+    (header.weight, values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}

@@ -1,0 +1,111 @@
+//! What must be true of a task whose updates a test has sent, read from the database and the blobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use folkmoot_coordinator::round::{AbandonReason, Phase};
+use folkmoot_protocol::{AssignmentId, RoundId, UpdateDigest};
+use folkmoot_storage::{
+    AcceptedUpdate, AssignmentRepository, AssignmentStatus, BlobStore, ModelVersionRepository,
+    RoundRepository, SqlStorage,
+};
+
+use crate::{oracle::next_weights, task::TestTask, update::read_update};
+
+/// Rounds that a test makes, at most.
+const ROUNDS_MAX: u32 = 1000;
+
+/// A round that is over.
+#[derive(Clone, Debug)]
+pub struct EndedRound {
+    /// Its id.
+    pub id: RoundId,
+    /// Its number.
+    pub number: u64,
+    /// The assignments whose updates count.
+    pub accepted: BTreeSet<AssignmentId>,
+    /// Why it came to nothing, if it did.
+    pub abandoned: Option<AbandonReason>,
+}
+
+/// Verifies every round that is over, from the first, against the updates that were sent: each accepted update
+/// was sent, once for a client, and each model version is bit for bit what the oracle makes of them.
+///
+/// # Panics
+/// With the round and what is wrong with it.
+pub async fn verify_rounds(
+    storage: &SqlStorage,
+    blobs: &BlobStore,
+    task: &TestTask,
+    sent: &BTreeMap<AssignmentId, Bytes>,
+) -> Vec<EndedRound> {
+    let mut rounds = storage.rounds(task.id, ROUNDS_MAX, None).await.expect("the database can be read");
+    rounds.reverse();
+    let mut weights = task.initial_weights.clone();
+    let (mut version, mut ended) = (0, Vec::new());
+    for record in rounds.iter().filter(|record| record.round.phase.is_final()) {
+        let round = &record.round;
+        let updates = storage.accepted_updates(round.id).await.expect("the database can be read");
+        let abandoned = match round.phase {
+            Phase::Committed { accepted, version: committed, .. } => {
+                assert_eq!((round.base_version, committed), (version, version + 1), "round {}", round.number);
+                assert_eq!(accepted, updates.len() as u64, "round {}", round.number);
+                verify_accepted(storage, round.id, &updates, sent).await;
+                weights = expected_weights(task, &weights, &updates, sent);
+                version += 1;
+                verify_version(storage, blobs, task, version, &weights).await;
+                None
+            }
+            Phase::Abandoned { reason, .. } => Some(reason),
+            _ => None,
+        };
+        let accepted = updates.iter().map(|update| update.assignment_id).collect();
+        ended.push(EndedRound { id: round.id, number: round.number, accepted, abandoned });
+    }
+    ended
+}
+
+async fn verify_accepted(
+    storage: &SqlStorage,
+    round: RoundId,
+    updates: &[AcceptedUpdate],
+    sent: &BTreeMap<AssignmentId, Bytes>,
+) {
+    let assignments = storage.assignments(round).await.expect("the database can be read");
+    let mut clients = BTreeSet::new();
+    for update in updates {
+        let bytes = sent.get(&update.assignment_id).expect("nothing counts that was not sent");
+        assert_eq!(update.digest, UpdateDigest::of(bytes), "another update counts than was sent");
+        let assignment = assignments.iter().find(|assignment| assignment.id == update.assignment_id);
+        let assignment = assignment.expect("an update counts in the round of its assignment");
+        assert_eq!(assignment.status, AssignmentStatus::Accepted { digest: update.digest });
+        assert!(clients.insert(assignment.client_id), "client {} counts twice", assignment.client_id);
+    }
+    let accepted = assignments.iter().filter(|one| matches!(one.status, AssignmentStatus::Accepted { .. }));
+    assert_eq!(accepted.count(), updates.len(), "every accepted assignment has its update");
+}
+
+fn expected_weights(
+    task: &TestTask,
+    base: &[f32],
+    updates: &[AcceptedUpdate],
+    sent: &BTreeMap<AssignmentId, Bytes>,
+) -> Vec<f32> {
+    let updates: Vec<_> = updates.iter().map(|update| read_update(&sent[&update.assignment_id])).collect();
+    next_weights(base, &updates, &task.grid, task.server_learning_rate)
+}
+
+async fn verify_version(
+    storage: &SqlStorage,
+    blobs: &BlobStore,
+    task: &TestTask,
+    number: u64,
+    weights: &[f32],
+) {
+    let version = storage.model_version(task.id, number).await.expect("the database can be read");
+    let version = version.unwrap_or_else(|| panic!("version {number} is missing"));
+    let bytes = blobs.get(version.weights).await.expect("a version's weights are there");
+    let expected: Vec<u8> = weights.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let first = bytes.chunks(4).zip(expected.chunks(4)).position(|(given, expected)| given != expected);
+    assert!(bytes == expected, "version {number} differs from the oracle, first at parameter {first:?}");
+}
