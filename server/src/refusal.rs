@@ -79,6 +79,9 @@ impl From<BlobStoreError> for Refusal {
 
 impl From<RoundLogError> for Refusal {
     fn from(error: RoundLogError) -> Self {
+        if let RoundLogError::Busy(_) = error {
+            return Refusal::new(ErrorCode::UploadBusy, "another request is sending this update").retry_after(1_000);
+        }
         Refusal::internal(&error)
     }
 }

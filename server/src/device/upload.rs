@@ -6,7 +6,8 @@ use folkmoot_protocol::{
     update::update_bytes,
 };
 use folkmoot_storage::{
-    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason, TaskRepository,
+    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason, RoundLogError,
+    TaskRepository,
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -54,7 +55,12 @@ pub async fn upload_status(
         return Ok(accepted(whole_update_bytes(coordinator, &assignment).await?));
     }
     check_outstanding(&assignment, now)?;
-    let received_bytes = coordinator.ingest.log().open(assignment.round_id, id)?.len();
+    // Reading takes no lock: a client may ask while another of its requests still sends.
+    let received_bytes = match coordinator.ingest.log().read(assignment.round_id, id) {
+        Ok(reader) => reader.len(),
+        Err(RoundLogError::NotFound(_)) => 0,
+        Err(error) => return Err(error.into()),
+    };
     Ok(UploadStatus { received_bytes, state: UploadState::Partial })
 }
 

@@ -2,6 +2,7 @@
 //! arrive, with memory that depends on the model and not on the number of clients.
 
 mod expected;
+mod replay;
 mod round_sum;
 mod upload;
 

@@ -7,6 +7,8 @@ use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale, take_value
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
 
+use super::replay::read_tiles;
+
 /// Parameters that share a lock: 256 KiB of sums, so that a tile stays in a core's cache while it is folded.
 pub const TILE_PARAMETERS: usize = 32 * 1024;
 
@@ -131,7 +133,7 @@ impl RoundSum {
         let header = folkmoot_protocol::update::HEADER_BYTES as u64;
         let bytes = header + elements.start * 4..header + elements.end * 4;
         let mut first = elements.start as usize;
-        log.read_tiles(self.round, assignment, bytes, TILE_PARAMETERS * 4, &mut |tile| {
+        read_tiles(log, self.round, assignment, bytes, &mut |tile| {
             self.apply(first, tile, weight, operation);
             first += tile.len() / 4;
         })

@@ -7,7 +7,7 @@ use folkmoot_protocol::{
 use folkmoot_storage::{AcceptedUpdate, LogSegment};
 use folkmoot_update::{DecodeError, Piece, UpdateDecoder, ValueFault, check_values};
 
-use super::{ExpectedUpdate, Ingest, RoundSum};
+use super::{ExpectedUpdate, Ingest, RoundSum, replay::read_tiles};
 use crate::refusal::Refusal;
 
 /// What a client announces with every part of an upload.
@@ -54,7 +54,7 @@ impl Upload {
         let mut upload =
             Self { expected, announced, segment, hasher, decoder: UpdateDecoder::new(), received: 0, sum };
         let mut outcome = Ok(());
-        ingest.log().read_tiles(round, id, 0..logged, 1 << 18, &mut |tile| {
+        read_tiles(ingest.log(), round, id, 0..logged, &mut |tile| {
             if outcome.is_ok() {
                 outcome = upload.take(tile);
             }

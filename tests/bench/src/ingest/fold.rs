@@ -1,0 +1,73 @@
+use std::hint::black_box;
+
+use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale};
+use folkmoot_protocol::ValueGrid;
+use folkmoot_update::check_values;
+use serde::Serialize;
+
+use crate::clock::fastest;
+
+/// Parameters of the measured arrays: 40 MB of float32, which no cache holds.
+const PARAMETERS: usize = 10_000_000;
+/// What one piece of an upload brings at a time.
+const PIECE_BYTES: usize = 256 * 1024;
+const REPETITIONS: usize = 15;
+
+/// Elements per second of one thread.
+#[derive(Serialize)]
+pub struct Folds {
+    /// Reading float32 values and adding them up: the least that any fold must do.
+    pub read: f64,
+    /// y ← y + a·x in float32, what a fold without exactness would do.
+    pub axpy: f64,
+    /// The exact fold alone: float32 to the grid, added to 64-bit integers.
+    pub fold: f64,
+    /// The exact fold with the check of every value, as an upload does it.
+    pub checked_fold: f64,
+}
+
+/// Measures the fold beside a streaming read and an axpy, one thread, in this run.
+pub fn measure() -> Folds {
+    let x: Vec<f32> = (0..PARAMETERS).map(|i| (i % 1000) as f32 * 1e-3 - 0.5).collect();
+    let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut y = vec![0f32; PARAMETERS];
+    let mut sums = vec![0i64; PARAMETERS];
+    let grid = ValueGrid::default();
+    let scale = scale(&grid, 100);
+    let rate = |seconds: f64| PARAMETERS as f64 / seconds;
+    let read = fastest(REPETITIONS, || {
+        black_box(read_all(black_box(&x)));
+    });
+    let axpy = fastest(REPETITIONS, || axpy(black_box(&mut y), black_box(0.5), black_box(&x)));
+    let fold = fastest(REPETITIONS, || add_values(black_box(&mut sums), black_box(&bytes), black_box(scale)));
+    let checked_fold = fastest(REPETITIONS, || {
+        for (sums, bytes) in sums.chunks_mut(PIECE_BYTES / 4).zip(bytes.chunks(PIECE_BYTES)) {
+            assert!(check_values(black_box(bytes), grid.value_max).is_ok());
+            add_values(black_box(sums), bytes, scale);
+        }
+    });
+    Folds {
+        read: rate(read.as_secs_f64()),
+        axpy: rate(axpy.as_secs_f64()),
+        fold: rate(fold.as_secs_f64()),
+        checked_fold: rate(checked_fold.as_secs_f64()),
+    }
+}
+
+/// Sixteen sums side by side, so that the adds do not wait for each other.
+fn read_all(x: &[f32]) -> f32 {
+    let (lanes, rest) = x.as_chunks::<16>();
+    let mut sums = [0f32; 16];
+    for lane in lanes {
+        for (sum, value) in sums.iter_mut().zip(lane) {
+            *sum += value;
+        }
+    }
+    sums.iter().chain(rest).sum()
+}
+
+fn axpy(y: &mut [f32], a: f32, x: &[f32]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}

@@ -1,0 +1,175 @@
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use folkmoot_client::{ClientKey, Host, HttpSettings, Transport, UpdateSource, build_http};
+use folkmoot_protocol::{
+    UpdateDigest,
+    messages::{Assignment, CheckInRequest, CheckInResponse, UploadState},
+    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
+};
+use folkmoot_update::encode_update;
+use serde::Serialize;
+
+use crate::{Failure, clock, host::Ready, process};
+
+/// One cell of the table.
+#[derive(Serialize)]
+pub struct Cell {
+    /// Parameters, float32.
+    pub parameters: usize,
+    /// Clients that upload at the same time.
+    pub clients: usize,
+    /// Whether the connections are TLS 1.3.
+    pub tls: bool,
+    /// Updates that were accepted.
+    pub updates: u64,
+    /// Accepted updates per second, clients and coordinator on the same machine.
+    pub updates_per_second: f64,
+    /// The coordinator's CPU milliseconds per accepted update: check-in, model down, update up, aggregation.
+    pub cpu_ms_per_update: f64,
+    /// The coordinator's most memory, in MiB.
+    pub peak_memory_mib: f64,
+}
+
+/// Runs rounds of `clients` that each fetch the weights and upload an update, against a coordinator in a
+/// process of its own.
+pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Cell, Failure> {
+    let folder = TemporaryFolder::new(parameters, clients)?;
+    let mut coordinator = start(&folder.0, parameters, clients, rounds, is_plain)?;
+    let outcome = run(&mut coordinator, parameters, clients, rounds, is_plain);
+    // Its standard input ends with this: it stops by itself.
+    drop(coordinator.stdin.take());
+    coordinator.wait()?;
+    outcome
+}
+
+fn start(data: &Path, parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Child, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("host").arg("--data").arg(data);
+    command.args(["--parameters", &parameters.to_string(), "--clients", &clients.to_string()]);
+    command.args(["--rounds", &(rounds + 1).to_string()]);
+    if is_plain {
+        command.arg("--plain");
+    }
+    Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
+}
+
+fn run(
+    coordinator: &mut Child,
+    parameters: usize,
+    clients: usize,
+    rounds: u64,
+    is_plain: bool,
+) -> Result<Cell, Failure> {
+    let mut line = String::new();
+    BufReader::new(coordinator.stdout.take().ok_or("no standard output")?).read_line(&mut line)?;
+    let ready: Ready = serde_json::from_str(&line)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let cohort = enrol(&ready, clients).await?;
+        let values: Arc<Vec<f32>> = Arc::new((0..parameters).map(|i| (i % 997) as f32 * 1e-5).collect());
+        // A round that is not counted: connections are made, caches are filled.
+        round(&cohort, &values, ready.schema_digest).await?;
+        let cpu = process::cpu_time(coordinator.id())?;
+        let started = clock::start();
+        for _ in 0..rounds {
+            round(&cohort, &values, ready.schema_digest).await?;
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        let cpu = process::cpu_time(coordinator.id())? - cpu;
+        let updates = rounds * clients as u64;
+        Ok(Cell {
+            parameters,
+            clients,
+            tls: !is_plain,
+            updates,
+            updates_per_second: updates as f64 / seconds,
+            cpu_ms_per_update: cpu.as_secs_f64() * 1e3 / updates as f64,
+            peak_memory_mib: process::peak_memory(coordinator.id())? as f64 / f64::from(1 << 20),
+        })
+    })
+}
+
+async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
+    let certificate_pem = ready.root_certificate.as_ref().map(std::fs::read).transpose()?;
+    let host = Host::system()?;
+    let mut transports = Vec::new();
+    for _ in 0..clients {
+        // Every client has connections of its own, as on devices of their own.
+        let settings = HttpSettings { certificate_pem: certificate_pem.clone(), http1_only: true };
+        let key = ClientKey::from_secret(host.random_bytes());
+        let transport = Transport::with_http(build_http(&settings)?, &ready.url, key, host.clone())?;
+        transport.enrol(&ready.token).await?;
+        transports.push(transport);
+    }
+    Ok(transports)
+}
+
+/// One round: every client is drawn, fetches the weights, and uploads.
+async fn round(cohort: &[Transport], values: &Arc<Vec<f32>>, schema_digest: [u8; 32]) -> Result<(), Failure> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for transport in cohort {
+        let (transport, values) = (transport.clone(), values.clone());
+        tasks.spawn(async move { take_part(&transport, &values, schema_digest).await });
+    }
+    while let Some(outcome) = tasks.join_next().await {
+        outcome??;
+    }
+    Ok(())
+}
+
+async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32]) -> Result<(), Failure> {
+    let assignment = await_assignment(transport).await?;
+    let weights = transport.fetch_blob(assignment.weights).await?;
+    if weights.len() != values.len() * 4 {
+        return Err("the weights have another size".into());
+    }
+    let header = UpdateHeader {
+        assignment_id: assignment.assignment_id,
+        schema_digest,
+        base_version: assignment.base_version,
+        weight: 100,
+        metrics: UpdateMetrics { example_count: 100, loss_sum: 1.0, correct_count: 50, step_count: 10 },
+        element_count: 0,
+    };
+    let update = Bytes::from(encode_update(&header, values));
+    debug_assert_eq!(update.len(), HEADER_BYTES + values.len() * 4);
+    let (digest, length) = (UpdateDigest::of(&update), update.len() as u64);
+    let source = UpdateSource::Bytes(update);
+    let status = transport.upload(assignment.assignment_id, &source, 0, length, digest).await?;
+    if status.state == UploadState::Accepted { Ok(()) } else { Err("the update was not accepted".into()) }
+}
+
+async fn await_assignment(transport: &Transport) -> Result<Assignment, Failure> {
+    let request = CheckInRequest { sdk_version: "bench".into(), example_count: 100, attributes: Default::default() };
+    loop {
+        match transport.check_in(&request, 30).await? {
+            CheckInResponse::Assigned { assignment } => return Ok(assignment),
+            CheckInResponse::Wait { .. } => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+/// A folder on the disk that the repository's own temporary folder is on, removed in the end.
+struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    fn new(parameters: usize, clients: usize) -> Result<Self, Failure> {
+        let name = format!("folkmoot-bench-{}-{parameters}-{clients}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

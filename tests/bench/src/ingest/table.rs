@@ -1,0 +1,47 @@
+use super::{fold::Folds, load::Cell};
+use crate::Failure;
+
+/// Prints the fold beside the read and the axpy.
+pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        println!("{}", serde_json::to_string(&serde_json::json!({ "bench": "fold", "elements_per_second": folds }))?);
+        return Ok(());
+    }
+    println!("fold in memory, one thread, 10 M parameters     elements/s   of axpy");
+    for (name, rate) in [
+        ("streaming read, float32", folds.read),
+        ("axpy, float32", folds.axpy),
+        ("exact fold", folds.fold),
+        ("exact fold with every value checked", folds.checked_fold),
+    ] {
+        println!("  {name:<42} {:>10.2} G {:>8.2}", rate / 1e9, rate / folds.axpy);
+    }
+    println!();
+    Ok(())
+}
+
+/// Prints the heading of the cells.
+pub fn print_heading(is_json: bool) {
+    if !is_json {
+        println!("parameters  clients  tls  updates  updates/s  CPU ms/update  peak MiB");
+    }
+}
+
+/// Prints a cell as soon as it is measured.
+pub fn print_cell(cell: &Cell, is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        println!("{}", serde_json::to_string(cell)?);
+        return Ok(());
+    }
+    println!(
+        "{:>10}  {:>7}  {:>3}  {:>7}  {:>9.1}  {:>13.2}  {:>8.0}",
+        cell.parameters,
+        cell.clients,
+        if cell.tls { "yes" } else { "no" },
+        cell.updates,
+        cell.updates_per_second,
+        cell.cpu_ms_per_update,
+        cell.peak_memory_mib
+    );
+    Ok(())
+}

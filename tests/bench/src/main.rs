@@ -1,0 +1,44 @@
+//! `cargo xtask bench …`: every figure of `docs/benchmarks.md`, as ratios within one run.
+
+mod clock;
+mod host;
+mod ingest;
+mod process;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What any part of a benchmark may fail with.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", about = "Measures, and prints ratios against a peer or a limit of the same run")]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// The coordinator: model down and update up, and the bare fold in memory
+    Ingest(ingest::Arguments),
+    /// A coordinator in a process of its own, for the other benchmarks to measure
+    #[command(hide = true)]
+    Host(host::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.bench {
+        Bench::Ingest(arguments) => ingest::run(&arguments),
+        Bench::Host(arguments) => host::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("the benchmark could not be run: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

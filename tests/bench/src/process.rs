@@ -1,0 +1,25 @@
+//! What a process has used, as the kernel counts it.
+
+use std::{fs, time::Duration};
+
+use crate::Failure;
+
+/// Kernel ticks per second in `/proc`: 100 on every Linux that Rust supports.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Returns the CPU time, user and system, of a process and all its threads.
+pub fn cpu_time(process: u32) -> Result<Duration, Failure> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The command's name stands in parentheses and may hold spaces; the fields are counted from behind it.
+    let fields: Vec<&str> = stat.rsplit_once(')').ok_or("no /proc/PID/stat")?.1.split_whitespace().collect();
+    let ticks = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
+    Ok(Duration::from_secs_f64(ticks / TICKS_PER_SECOND))
+}
+
+/// Returns the most memory that a process has held, in bytes.
+pub fn peak_memory(process: u32) -> Result<u64, Failure> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/PID/status")?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kilobytes * 1024)
+}
