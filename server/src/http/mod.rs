@@ -3,6 +3,7 @@
 pub mod admin;
 mod body;
 mod device;
+mod first_bytes;
 mod health;
 pub mod openapi;
 pub mod problem;

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioTimer;
 use rustls::ServerConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::HttpLimits;
+use super::{HttpLimits, first_bytes::FirstBytes};
 
 /// How long open requests may take to end when the process goes down.
 const GRACE: Duration = Duration::from_secs(10);
@@ -84,19 +84,21 @@ pub async fn serve(
         shutdown.await;
         closer.graceful_shutdown(Some(GRACE));
     });
-    let permits = Arc::new(Semaphore::new(limits.connections_max));
+    let (permits, timeout) = (Arc::new(Semaphore::new(limits.connections_max)), limits.head_timeout);
     let service = router.into_make_service();
     match listener.tls {
         Some(config) => {
             let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)))
                 .handshake_timeout(limits.head_timeout);
-            let mut server = axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits });
+            let mut server =
+                axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits, timeout });
             configure(server.http_builder(), limits);
             Ok(server.handle(handle).serve(service).await?)
         }
         None => {
             let acceptor = axum_server::accept::NoDelayAcceptor::new();
-            let mut server = axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits });
+            let mut server =
+                axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits, timeout });
             configure(server.http_builder(), limits);
             Ok(server.handle(handle).serve(service).await?)
         }
@@ -124,11 +126,12 @@ fn configure<E>(builder: &mut hyper_util::server::conn::auto::Builder<E>, limits
 }
 
 /// Accepts no more connections than there are permits. A refused connection is closed at once, which tells a
-/// client more than an endless wait.
+/// client more than an endless wait. One that is accepted has so much time to begin a request.
 #[derive(Clone)]
 struct Counted<A> {
     acceptor: A,
     permits: Arc<Semaphore>,
+    timeout: Duration,
 }
 
 /// A service that holds its connection's permit.
@@ -159,18 +162,19 @@ where
     I: Send + 'static,
     S: Send + 'static,
 {
-    type Stream = A::Stream;
+    type Stream = FirstBytes<A::Stream>;
     type Service = Holding<A::Service>;
     type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
-        let (acceptor, permits) = (self.acceptor.clone(), self.permits.clone());
+        let (acceptor, permits, timeout) = (self.acceptor.clone(), self.permits.clone(), self.timeout);
         Box::pin(async move {
             let Ok(permit) = permits.try_acquire_owned() else {
                 metrics::counter!("folkmoot_connections_refused_total").increment(1);
                 return Err(io::Error::other("more connections than the limit"));
             };
             let (stream, service) = acceptor.accept(stream, service).await?;
+            let stream = FirstBytes::within(timeout, stream);
             Ok((stream, Holding { service, _permit: Arc::new(permit) }))
         })
     }
