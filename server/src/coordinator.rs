@@ -8,7 +8,7 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
-use crate::ingest::Ingest;
+use crate::{catalog::Catalog, ingest::Ingest};
 
 /// A coordinator: everything but the sockets and the clock.
 pub struct Coordinator {
@@ -16,6 +16,8 @@ pub struct Coordinator {
     pub storage: SqlStorage,
     /// Models, weights and plans.
     pub blobs: BlobStore,
+    /// Tasks and versions that were read before.
+    pub catalog: Catalog,
     /// Uploads that are under way, and the sums into which they are folded.
     pub ingest: Ingest,
     /// Wakes the driver loop when a fact was recorded.
@@ -47,6 +49,7 @@ impl Coordinator {
         Self {
             storage,
             blobs,
+            catalog: Catalog::default(),
             ingest: Ingest::new(log),
             facts: Notify::new(),
             retry_window: RetryWindow::default(),

@@ -4,8 +4,8 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, Role, RoundLog, RoundLogError,
-    SqlStorage, StorageError, TaskRepository,
+    ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, Role, RoundLog,
+    RoundLogError, SqlStorage, StorageError, TaskRepository,
 };
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -122,14 +122,16 @@ impl Host {
         let address = listener.address().map_err(ServeError::Listen)?;
 
         let sqlite = || format!("sqlite://{}?mode=rwc", config.data.join("folkmoot.db").display());
-        let storage = SqlStorage::connect(&config.database.clone().unwrap_or_else(sqlite), Default::default()).await?;
+        let storage =
+            SqlStorage::connect(&config.database.clone().unwrap_or_else(sqlite), Default::default()).await?;
         let blobs = BlobStore::local(&config.data.join("blobs"))?;
         let log = RoundLog::local(&config.data.join("round-log"))?;
         let holder = node_id(&config.data.join("node-id"), &mut chance)?;
         let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
         let now = clock();
         let id_if_new = OrganisationId::from_random_bytes(coordinator.random_bytes());
-        let organisation = coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
+        let organisation =
+            coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
         let first_api_key = ensure_api_key(&coordinator, organisation, now).await?;
         forget_finished_rounds(&coordinator).await?;
 
@@ -204,7 +206,10 @@ async fn ensure_api_key(
 }
 
 /// Removes the logs of rounds that ended just before a crash: updates are not kept longer than they are needed.
-async fn forget_finished_rounds(coordinator: &Coordinator) -> Result<(), HostError> {
+///
+/// # Errors
+/// If the storage or the round log fails.
+pub async fn forget_finished_rounds(coordinator: &Coordinator) -> Result<(), HostError> {
     use folkmoot_storage::RoundRepository;
     let mut unfinished = Vec::new();
     for task in coordinator.storage.tasks_to_drive().await? {

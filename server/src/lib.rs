@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -60,7 +60,8 @@ impl From<StorageError> for Refusal {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::RevisionConflict(_) => {
-                Refusal::new(ErrorCode::Overloaded, format!("{error}; send the request again")).retry_after(100)
+                Refusal::new(ErrorCode::Overloaded, format!("{error}; send the request again"))
+                    .retry_after(100)
             }
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),
             other => Refusal::internal(&other),
@@ -79,10 +80,16 @@ impl From<BlobStoreError> for Refusal {
 
 impl From<RoundLogError> for Refusal {
     fn from(error: RoundLogError) -> Self {
-        if let RoundLogError::Busy(_) = error {
-            return Refusal::new(ErrorCode::UploadBusy, "another request is sending this update").retry_after(1_000);
+        match error {
+            RoundLogError::Busy(_) => {
+                Refusal::new(ErrorCode::UploadBusy, "another request is sending this update").retry_after(1_000)
+            }
+            // A segment goes with its round: the update was still on its way when the round ended.
+            RoundLogError::NotFound(_) => {
+                Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again")
+            }
+            other => Refusal::internal(&other),
         }
-        Refusal::internal(&error)
     }
 }
 

@@ -69,7 +69,9 @@ impl Authenticator {
             return Err(Refusal::new(ErrorCode::SignatureMissing, "the header folkmoot-client is missing"));
         };
         check_claims(claimed, now)?;
-        let unknown = || Refusal::new(ErrorCode::ClientUnknown, format!("no client {id} is enrolled here; enrol again"));
+        let unknown = || {
+            Refusal::new(ErrorCode::ClientUnknown, format!("no client {id} is enrolled here; enrol again"))
+        };
         let client = coordinator.storage.client(id).await?.ok_or_else(unknown)?;
         check_signature(&client.public_key, claimed)?;
         if client.revoked_at.is_some() {
@@ -99,7 +101,8 @@ impl Authenticator {
             nonces.rotated_at = now;
         }
         if nonces.current.len() >= NONCES_MAX {
-            return Err(Refusal::new(ErrorCode::Overloaded, "too many requests are being checked").retry_after(10_000));
+            return Err(Refusal::new(ErrorCode::Overloaded, "too many requests are being checked")
+                .retry_after(10_000));
         }
         let mut hasher = blake3::Hasher::new();
         let key = *hasher.update(who).update(b"\n").update(nonce.as_bytes()).finalize().as_bytes();
@@ -137,7 +140,10 @@ fn check_claims(claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
     }
     let is_nonce = parts.nonce.len() == 32 && parts.nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_nonce {
-        return Err(Refusal::new(ErrorCode::MalformedRequest, "folkmoot-nonce must be 32 hexadecimal digits"));
+        return Err(Refusal::new(
+            ErrorCode::MalformedRequest,
+            "folkmoot-nonce must be 32 hexadecimal digits",
+        ));
     }
     if parts.timestamp.0.abs_diff(now.0) > CLOCK_SKEW_MILLISECONDS_MAX {
         let detail = "the request was signed more than 5 minutes from now; sign again with server_time";

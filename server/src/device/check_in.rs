@@ -5,8 +5,7 @@ use folkmoot_protocol::{
     messages::{Artifact, Assignment, CheckInRequest},
 };
 use folkmoot_storage::{
-    AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord, ModelVersionRepository,
-    TaskRepository,
+    AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
 };
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
@@ -70,9 +69,9 @@ async fn assignment_message(
     record: &AssignmentRecord,
     now: Timestamp,
 ) -> Result<Assignment, Refusal> {
-    let missing = || Refusal::new(ErrorCode::AssignmentUnknown, "the assignment's task or model version is gone");
-    let task = coordinator.storage.task_of_any_organisation(record.task_id).await?.ok_or_else(missing)?;
-    let version = coordinator.storage.model_version(record.task_id, record.base_version).await?.ok_or_else(missing)?;
+    let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
+    let task = catalog.task(storage, record.task_id).await?;
+    let version = catalog.version(storage, record.task_id, record.base_version).await?;
     Ok(Assignment {
         assignment_id: record.id,
         task_id: record.task_id,
@@ -95,7 +94,8 @@ fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
     if request.attributes.len() > ATTRIBUTES_MAX {
         return refuse(format!("more than {ATTRIBUTES_MAX} attributes"));
     }
-    let texts = request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
+    let texts =
+        request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
     if texts.into_iter().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
         return refuse(format!("an attribute or sdk_version is longer than {ATTRIBUTE_BYTES_MAX} bytes"));
     }

@@ -85,9 +85,10 @@ pub async fn enrol(
             }
             Ok(EnrolResponse { client_id: client.id, population: client.population, server_time: now })
         }
-        EnrolOutcome::TokenExpired => {
-            Err(Refusal::new(ErrorCode::EnrolmentTokenExpired, "the enrolment token has expired; ask for another"))
-        }
+        EnrolOutcome::TokenExpired => Err(Refusal::new(
+            ErrorCode::EnrolmentTokenExpired,
+            "the enrolment token has expired; ask for another",
+        )),
         EnrolOutcome::TokenExhausted => {
             let detail = "the enrolment token was used as often as it may be; ask for another";
             Err(Refusal::new(ErrorCode::EnrolmentTokenExhausted, detail))

@@ -16,7 +16,9 @@ pub use enrol::{EnrolmentToken, enrol};
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use report::report;
-pub use upload::{Begun, UploadGuard, UploadRequest, begin_upload, finish_upload, refuse_upload, upload_status};
+pub use upload::{
+    Begun, UploadGuard, UploadRequest, begin_upload, finish_upload, refuse_upload, upload_status,
+};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
@@ -28,6 +30,9 @@ async fn own_assignment(
 ) -> Result<AssignmentRecord, Refusal> {
     let found = coordinator.storage.assignment(id).await?;
     found.filter(|assignment| assignment.client_id == client.id).ok_or_else(|| {
-        Refusal::new(ErrorCode::AssignmentUnknown, format!("this client has no assignment {id}; check in again"))
+        Refusal::new(
+            ErrorCode::AssignmentUnknown,
+            format!("this client has no assignment {id}; check in again"),
+        )
     })
 }

@@ -6,8 +6,8 @@ use folkmoot_protocol::{
     update::update_bytes,
 };
 use folkmoot_storage::{
-    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason, RoundLogError,
-    TaskRepository,
+    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason,
+    RoundLogError,
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -79,7 +79,10 @@ pub async fn begin_upload(
     let assignment = own_assignment(coordinator, client, id).await?;
     if let AssignmentStatus::Accepted { digest } = assignment.status {
         if digest != request.announced.digest {
-            return Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"));
+            return Err(Refusal::new(
+                ErrorCode::UpdateConflict,
+                "another update was accepted for this assignment",
+            ));
         }
         return Ok(Begun::Accepted(accepted(request.announced.length)));
     }
@@ -92,8 +95,7 @@ pub async fn begin_upload(
     let upload = match guard.as_ref() {
         Some(upload) => upload,
         None => {
-            let task = coordinator.storage.task_of_any_organisation(assignment.task_id).await?;
-            let task = task.ok_or_else(|| Refusal::new(ErrorCode::AssignmentUnknown, "the task is gone"))?;
+            let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
             let expected = ExpectedUpdate::of(&task, &assignment);
             match Upload::open(&coordinator.ingest, assignment.round_id, expected, request.announced) {
                 Ok(upload) => &*guard.insert(upload),
@@ -106,7 +108,8 @@ pub async fn begin_upload(
         return Err(Refusal::new(ErrorCode::UpdateConflict, detail));
     }
     if upload.received() != request.offset {
-        let detail = format!("the part begins at byte {}, but {} have arrived", request.offset, upload.received());
+        let detail =
+            format!("the part begins at byte {}, but {} have arrived", request.offset, upload.received());
         return Err(Refusal::new(ErrorCode::UploadOffsetMismatch, detail).received(upload.received()));
     }
     Ok(Begun::Awaited(guard))
@@ -144,9 +147,10 @@ pub async fn finish_upload(
         AcceptOutcome::Conflict => {
             Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"))
         }
-        AcceptOutcome::Closed => {
-            Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"))
-        }
+        AcceptOutcome::Closed => Err(Refusal::new(
+            ErrorCode::RoundClosed,
+            "the round has closed without this update; check in again",
+        )),
     }
 }
 
@@ -163,7 +167,12 @@ pub async fn refuse_upload(
 }
 
 /// Drops the assignment when the client is to give the update up, so that the round does not wait for it.
-async fn record_refusal(coordinator: &Coordinator, id: AssignmentId, refusal: Refusal, now: Timestamp) -> Refusal {
+async fn record_refusal(
+    coordinator: &Coordinator,
+    id: AssignmentId,
+    refusal: Refusal,
+    now: Timestamp,
+) -> Refusal {
     if refusal.code().disposition() == Disposition::CheckIn {
         coordinator.ingest.forget_upload(id);
         let reason = DropReason::Refused { code: refusal.code() };
@@ -183,9 +192,10 @@ fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<()
         AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {
             Err(Refusal::new(ErrorCode::AssignmentExpired, "the assignment was given up; check in again"))
         }
-        AssignmentStatus::Dropped { reason: DropReason::Expired } => {
-            Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"))
-        }
+        AssignmentStatus::Dropped { reason: DropReason::Expired } => Err(Refusal::new(
+            ErrorCode::RoundClosed,
+            "the round has closed without this update; check in again",
+        )),
         _ if assignment.deadline <= now => {
             Err(Refusal::new(ErrorCode::AssignmentExpired, "the deadline has passed; check in again"))
         }
@@ -197,7 +207,10 @@ fn accepted(received_bytes: u64) -> UploadStatus {
     UploadStatus { received_bytes, state: UploadState::Accepted }
 }
 
-async fn whole_update_bytes(coordinator: &Coordinator, assignment: &AssignmentRecord) -> Result<u64, Refusal> {
-    let task = coordinator.storage.task_of_any_organisation(assignment.task_id).await?;
-    Ok(task.and_then(|task| update_bytes(task.schema.parameter_count())).unwrap_or_default())
+async fn whole_update_bytes(
+    coordinator: &Coordinator,
+    assignment: &AssignmentRecord,
+) -> Result<u64, Refusal> {
+    let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
+    Ok(update_bytes(task.schema.parameter_count()).unwrap_or_default())
 }

@@ -9,8 +9,8 @@ use folkmoot_coordinator::{
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, ModelVersionRecord, ModelVersionRepository, RoundLogError, RoundRecord,
-    RoundRepository, StorageError, TaskRecord,
+    AcceptedUpdate, AssignmentRepository, ModelVersionRecord, ModelVersionRepository, RoundLogError,
+    RoundRecord, RoundRepository, StorageError, TaskRecord,
 };
 
 use super::DriveError;
@@ -41,9 +41,10 @@ pub async fn aggregate(
     let combined = tokio::task::spawn_blocking(move || {
         let sum = shared.ingest.sum_of(round_id, description.grid, parameters);
         let finalizer = description.finalizer.finalizer();
-        let next_weights = next_weights(&shared.ingest, &sum, &accepted, &description.grid, &base_weights, |w, d| {
-            finalizer.next(w, d)
-        });
+        let next_weights =
+            next_weights(&shared.ingest, &sum, &accepted, &description.grid, &base_weights, |w, d| {
+                finalizer.next(w, d)
+            });
         if next_weights.is_err() {
             // A sum that could be half reconciled is made again from the log.
             shared.ingest.forget_sum(round_id);
@@ -66,7 +67,8 @@ pub async fn aggregate(
     };
     let released = RoundInput::Released { version: number };
     let (policy, selection) = (task.description.scheduling.policy(), task.description.selection);
-    let (round, _) = coordinator.with_chance(|rng| record.round.clone().step(released, policy, selection, now, rng))?;
+    let (round, _) =
+        coordinator.with_chance(|rng| record.round.clone().step(released, policy, selection, now, rng))?;
     invariants::check_round(&round)?;
     let (_, committed) = storage.round_counts(task.id).await?;
     let stop = task.description.stop.met(committed + 1);
@@ -91,7 +93,8 @@ fn next_weights(
 ) -> Result<Vec<u8>, RoundLogError> {
     sum.reconcile(ingest.log(), accepted)?;
     let weights = accepted.iter().map(|update| update.weight).sum();
-    let mean = WeightedMean::new(grid, weights).expect("a round that aggregates has an update of weight 1 or more");
+    let mean =
+        WeightedMean::new(grid, weights).expect("a round that aggregates has an update of weight 1 or more");
     let (base, _) = base_weights.as_chunks::<4>();
     let mut base = base.iter();
     let mut out = Vec::with_capacity(base_weights.len());

@@ -8,6 +8,8 @@ use crate::{clock::Clock, coordinator::Coordinator};
 
 /// Steps that one task may make before the others have their turn.
 const STEPS_IN_A_TURN: usize = 8;
+/// How long facts are gathered before they are looked at.
+const GATHER: Duration = Duration::from_millis(5);
 /// Milliseconds for which a lease is taken.
 const LEASE_MILLISECONDS: u64 = 10_000;
 /// Milliseconds between two clean-ups of expired check-ins.
@@ -36,7 +38,8 @@ pub async fn run(
         tokio::select! {
             biased;
             () = &mut shutdown => break,
-            () = coordinator.facts.notified() => {}
+            // Facts come in crowds: one look serves all that arrive within these few milliseconds.
+            () = coordinator.facts.notified() => tokio::time::sleep(GATHER).await,
             () = tokio::time::sleep(config.tick) => {}
         }
         if let Err(error) = turn(&coordinator, &clock, &config, &mut leases).await {
@@ -94,7 +97,8 @@ async fn hold_lease(
     task: TaskId,
     leases: &mut HashMap<TaskId, Timestamp>,
 ) -> Result<bool, StorageError> {
-    let is_fresh = leases.get(&task).is_some_and(|until| until.milliseconds_since(now) > LEASE_MILLISECONDS / 2);
+    let is_fresh =
+        leases.get(&task).is_some_and(|until| until.milliseconds_since(now) > LEASE_MILLISECONDS / 2);
     if is_fresh {
         return Ok(true);
     }

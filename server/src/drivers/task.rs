@@ -8,7 +8,8 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp};
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStoreError, CheckInRepository,
-    ModelVersionRepository, RoundLogError, RoundRecord, RoundRepository, StorageError, TaskRecord, TaskRepository,
+    ModelVersionRepository, RoundLogError, RoundRecord, RoundRepository, StorageError, TaskRecord,
+    TaskRepository,
 };
 
 use super::aggregate::aggregate;
@@ -44,7 +45,11 @@ pub enum DriveError {
 ///
 /// # Errors
 /// If nothing could be written; the task is as it was.
-pub async fn drive_task(coordinator: &Arc<Coordinator>, id: TaskId, now: Timestamp) -> Result<bool, DriveError> {
+pub async fn drive_task(
+    coordinator: &Arc<Coordinator>,
+    id: TaskId,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
     let storage = &coordinator.storage;
     let Some(task) = storage.task_of_any_organisation(id).await? else { return Ok(false) };
     match storage.unfinished_round(id).await? {
@@ -57,7 +62,11 @@ pub async fn drive_task(coordinator: &Arc<Coordinator>, id: TaskId, now: Timesta
     }
 }
 
-async fn open_round(coordinator: &Arc<Coordinator>, task: &TaskRecord, now: Timestamp) -> Result<bool, DriveError> {
+async fn open_round(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
     let storage = &coordinator.storage;
     let (all, committed) = storage.round_counts(task.id).await?;
     if let Some(reason) = task.description.stop.met(committed) {

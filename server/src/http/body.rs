@@ -24,7 +24,8 @@ pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
 
 /// Reads a body of at most `bytes_max` within `timeout`.
 pub async fn read(body: Body, bytes_max: usize, timeout: Duration) -> Result<Bytes, Refusal> {
-    let late = |_| Refusal::new(ErrorCode::RequestTimeout, format!("the body did not arrive within {timeout:?}"));
+    let late =
+        |_| Refusal::new(ErrorCode::RequestTimeout, format!("the body did not arrive within {timeout:?}"));
     tokio::time::timeout(timeout, read_all(body, bytes_max)).await.map_err(late)?
 }
 
@@ -34,7 +35,10 @@ async fn read_all(mut body: Body, bytes_max: usize) -> Result<Bytes, Refusal> {
         let frame = frame.map_err(broken)?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > bytes_max {
-            return Err(Refusal::new(ErrorCode::PayloadTooLarge, format!("the body is above {bytes_max} bytes")));
+            return Err(Refusal::new(
+                ErrorCode::PayloadTooLarge,
+                format!("the body is above {bytes_max} bytes"),
+            ));
         }
         whole.extend_from_slice(&data);
     }
@@ -48,6 +52,7 @@ pub fn broken(error: axum::Error) -> Refusal {
 
 /// Reads JSON; the error names the field, line and column.
 pub fn json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Refusal::new(ErrorCode::MalformedRequest, format!("the body cannot be read: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        Refusal::new(ErrorCode::MalformedRequest, format!("the body cannot be read: {error}"))
+    })
 }

@@ -7,7 +7,10 @@ use crate::refusal::Refusal;
 
 /// Returns the routes that need no key.
 pub fn routes() -> Router<App> {
-    Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz)).route("/metrics", get(metrics))
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
 }
 
 /// `GET /healthz`: the process runs.
@@ -20,7 +23,8 @@ async fn readyz(State(app): State<App>) -> Result<&'static str, Refusal> {
     if *app.closing.borrow() {
         return Err(Refusal::new(ErrorCode::Overloaded, "the coordinator is going down"));
     }
-    let unavailable = |error| Refusal::new(ErrorCode::Overloaded, format!("the database does not answer: {error}"));
+    let unavailable =
+        |error| Refusal::new(ErrorCode::Overloaded, format!("the database does not answer: {error}"));
     app.coordinator.storage.tasks_to_drive().await.map_err(unavailable)?;
     Ok("ready\n")
 }

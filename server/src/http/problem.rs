@@ -33,12 +33,18 @@ impl IntoResponse for Refusal {
 /// Answers for a path that does not exist.
 pub async fn endpoint_unknown(uri: Uri) -> Refusal {
     let path: String = uri.path().chars().take(100).collect();
-    Refusal::new(ErrorCode::EndpointUnknown, format!("there is no endpoint {path}; GET /openapi.json lists them"))
+    Refusal::new(
+        ErrorCode::EndpointUnknown,
+        format!("there is no endpoint {path}; GET /openapi.json lists them"),
+    )
 }
 
 /// Answers for a method that a path does not know.
 pub async fn method_not_allowed() -> Refusal {
-    Refusal::new(ErrorCode::MethodNotAllowed, "this endpoint does not know the method; GET /openapi.json lists them")
+    Refusal::new(
+        ErrorCode::MethodNotAllowed,
+        "this endpoint does not know the method; GET /openapi.json lists them",
+    )
 }
 
 /// Answers for a handler that panicked: a bug of ours, which ends this request and nothing else.

@@ -36,7 +36,11 @@ pub async fn empty(app: &App, request: Request<Body>) -> Result<Signed<()>, Refu
 }
 
 /// Reads a control message and checks it against the digest that the request announces.
-pub async fn control(app: &App, request: Request<Body>, has_json: bool) -> Result<(Parts, bytes::Bytes), Refusal> {
+pub async fn control(
+    app: &App,
+    request: Request<Body>,
+    has_json: bool,
+) -> Result<(Parts, bytes::Bytes), Refusal> {
     let (parts, body) = request.into_parts();
     if has_json {
         body::check_type(&parts.headers, "application/json")?;
@@ -51,7 +55,11 @@ pub async fn control(app: &App, request: Request<Body>, has_json: bool) -> Resul
 }
 
 /// Verifies a request's signature and returns its client. `upload` is the part of an upload that it covers.
-pub async fn authenticate(app: &App, parts: &Parts, upload: Option<(u64, u64)>) -> Result<ClientRecord, Refusal> {
+pub async fn authenticate(
+    app: &App,
+    parts: &Parts,
+    upload: Option<(u64, u64)>,
+) -> Result<ClientRecord, Refusal> {
     let signature = text(&parts.headers, headers::SIGNATURE)
         .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
     let claimed = Claimed { parts: signed_parts(parts, upload)?, signature };
@@ -68,7 +76,8 @@ pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Res
 
 fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {
     // Nested routers show handlers a shorter path; the signature covers the one that the client sent.
-    let original = parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let original =
+        parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);
     let path = original.path_and_query().map_or("/", |path| path.as_str());
     let client = text(&parts.headers, headers::CLIENT).map(|id| parse(headers::CLIENT, id)).transpose()?;
     Ok(SignedParts {
@@ -91,7 +100,9 @@ where
     let mut values = headers.get_all(name).iter();
     match (values.next().and_then(|value| value.to_str().ok()), values.next()) {
         (Some(value), None) => parse(name, value),
-        (_, Some(_)) => Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is there twice"))),
+        (_, Some(_)) => {
+            Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is there twice")))
+        }
         (None, _) => Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is missing"))),
     }
 }

@@ -76,7 +76,8 @@ pub fn server_config(folder: &Path) -> Result<ServerConfig, TlsError> {
     let chain = rustls::pki_types::CertificateDer::pem_file_iter(&chain_file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| unusable(&chain_file, &error))?;
-    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&key_file).map_err(|error| unusable(&key_file, &error))?;
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&key_file)
+        .map_err(|error| unusable(&key_file, &error))?;
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -100,7 +101,8 @@ fn write(path: &Path, text: &str, is_secret: bool) -> Result<(), TlsError> {
     if is_secret {
         use std::os::unix::fs::OpenOptionsExt;
         let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
         return io::Write::write_all(&mut file, text.as_bytes()).map_err(failed);
     }
     fs::write(path, text).map_err(failed)

@@ -1,6 +1,9 @@
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError, RwLock},
+    sync::{
+        Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale, take_values};
@@ -22,14 +25,10 @@ pub struct RoundSum {
     grid: ValueGrid,
     parameter_count: usize,
     tiles: Vec<Mutex<Vec<i64>>>,
+    /// Set before `reconcile` takes its lock, so that no upload waits for it: reading a log can take seconds.
+    is_closed: AtomicBool,
     /// How far each update was folded. The write side belongs to `reconcile`, the read side to folding.
-    folded: RwLock<Folded>,
-}
-
-#[derive(Default)]
-struct Folded {
-    is_closed: bool,
-    updates: Mutex<BTreeMap<AssignmentId, FoldedUpdate>>,
+    folded: RwLock<Mutex<BTreeMap<AssignmentId, FoldedUpdate>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -43,14 +42,14 @@ impl RoundSum {
     pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize) -> Self {
         let tile = |start: usize| Mutex::new(vec![0; TILE_PARAMETERS.min(parameter_count - start)]);
         let tiles = (0..parameter_count).step_by(TILE_PARAMETERS).map(tile).collect();
-        Self { round, grid, parameter_count, tiles, folded: RwLock::default() }
-    }
-
-    /// Returns how many values of an update are in the sum.
-    pub fn folded_elements(&self, assignment: AssignmentId) -> u64 {
-        let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
-        let updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        updates.get(&assignment).map_or(0, |update| update.elements)
+        Self {
+            round,
+            grid,
+            parameter_count,
+            tiles,
+            is_closed: AtomicBool::new(false),
+            folded: RwLock::default(),
+        }
     }
 
     /// Folds values of an update that begin at element `first`; those that are in the sum already are passed
@@ -58,12 +57,16 @@ impl RoundSum {
     ///
     /// The caller has checked that the values are on the grid and inside the model.
     pub fn fold(&self, assignment: AssignmentId, weight: u64, first: u64, bytes: &[u8]) -> bool {
+        if self.is_closed.load(Ordering::Acquire) {
+            return false;
+        }
         let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
-        if folded.is_closed {
+        // Asked again under the lock: what is folded after `reconcile` would stay in the sum.
+        if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
         let elements = {
-            let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
             updates.entry(assignment).or_insert(FoldedUpdate { weight, elements: 0 }).elements
         };
         let end = first + bytes.len() as u64 / 4;
@@ -71,7 +74,7 @@ impl RoundSum {
         if end > elements {
             let skipped = (elements - first) as usize * 4;
             self.apply(elements as usize, &bytes[skipped..], weight, add_values);
-            let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
             updates.insert(assignment, FoldedUpdate { weight, elements: end });
         }
         true
@@ -83,7 +86,7 @@ impl RoundSum {
     /// If the log cannot be read; the sum is then not to be used any more.
     pub fn take_out(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
-        let update = folded.updates.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
+        let update = folded.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
         update.map_or(Ok(()), |update| {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)
         })
@@ -95,9 +98,9 @@ impl RoundSum {
     /// # Errors
     /// If the log cannot be read; the sum is then not to be used any more.
     pub fn reconcile(&self, log: &RoundLog, accepted: &[AcceptedUpdate]) -> Result<(), RoundLogError> {
-        let mut folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
-        folded.is_closed = true;
-        let mut updates = folded.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::Release);
+        let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
+        let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = self.parameter_count as u64;
         for update in accepted {
             let elements = updates.remove(&update.assignment_id).map_or(0, |update| update.elements);

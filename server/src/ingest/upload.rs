@@ -43,7 +43,8 @@ impl Upload {
     ) -> Result<Self, Refusal> {
         let needed = update_bytes(expected.parameter_count as u64);
         if needed != Some(announced.length) {
-            let detail = format!("{} bytes are announced; the plan's update has {needed:?}", announced.length);
+            let detail =
+                format!("{} bytes are announced; the plan's update has {needed:?}", announced.length);
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
         let id = expected.assignment_id;
@@ -100,7 +101,9 @@ impl Upload {
                 check_values(bytes, expected.grid.value_max).map_err(|fault| value_refusal(first, fault))?;
                 match sum.fold(expected.assignment_id, weight, first, bytes) {
                     true => Ok(()),
-                    false => Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update")),
+                    false => {
+                        Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update"))
+                    }
                 }
             }
         });
@@ -166,7 +169,9 @@ fn decode_refusal(error: DecodeError<Refusal>) -> Refusal {
         DecodeError::Header(HeaderError::Codec(_) | HeaderError::FormatVersion(_)) => {
             Refusal::new(ErrorCode::UpdateCodecUnsupported, error.to_string())
         }
-        DecodeError::Header(HeaderError::Magic) => Refusal::new(ErrorCode::UpdateMalformed, error.to_string()),
+        DecodeError::Header(HeaderError::Magic) => {
+            Refusal::new(ErrorCode::UpdateMalformed, error.to_string())
+        }
         DecodeError::TooLong => Refusal::new(ErrorCode::UploadLengthInvalid, error.to_string()),
     }
 }

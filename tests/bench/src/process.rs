@@ -7,13 +7,22 @@ use crate::Failure;
 /// Kernel ticks per second in `/proc`: 100 on every Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Returns the CPU time, user and system, of a process and all its threads.
-pub fn cpu_time(process: u32) -> Result<Duration, Failure> {
+/// CPU time of a process and all its threads.
+#[derive(Clone, Copy)]
+pub struct CpuTime {
+    /// In the program itself.
+    pub user: Duration,
+    /// In the kernel, for the program: sockets, files.
+    pub system: Duration,
+}
+
+/// Returns the CPU time of a process and all its threads.
+pub fn cpu_time(process: u32) -> Result<CpuTime, Failure> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The command's name stands in parentheses and may hold spaces; the fields are counted from behind it.
     let fields: Vec<&str> = stat.rsplit_once(')').ok_or("no /proc/PID/stat")?.1.split_whitespace().collect();
-    let ticks = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
-    Ok(Duration::from_secs_f64(ticks / TICKS_PER_SECOND))
+    let time = |field: &str| Ok::<_, Failure>(Duration::from_secs_f64(field.parse::<f64>()? / TICKS_PER_SECOND));
+    Ok(CpuTime { user: time(fields[11])?, system: time(fields[12])? })
 }
 
 /// Returns the most memory that a process has held, in bytes.

@@ -36,13 +36,15 @@ pub async fn check_in(
     request: Request<Body>,
 ) -> Result<Json<CheckInResponse>, Refusal> {
     let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
-    let wait = Duration::from_secs(u64::from(query.map_err(malformed)?.wait_seconds)).min(app.limits.long_poll_max);
+    let wait =
+        Duration::from_secs(u64::from(query.map_err(malformed)?.wait_seconds)).min(app.limits.long_poll_max);
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     // Listen before looking: a draw between the two is not missed.
     let waiter = app.coordinator.waiter(signed.client.id);
     let wait_milliseconds = wait.as_millis() as u64;
     let found =
-        device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now).await;
+        device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
+            .await;
     let found = match found {
         Ok(None) => await_assignment(&app, &signed.client, &waiter, wait).await,
         other => other,

@@ -28,7 +28,8 @@ pub async fn get_blob(
 
 /// Answers with a blob, or the part of it that is asked for. Its digest is its ETag: it never changes.
 fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<Response<Body>, Refusal> {
-    let etag = HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits are a header value");
+    let etag =
+        HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits are a header value");
     let builder = Response::builder()
         .header(header::ETAG, &etag)
         .header(header::CACHE_CONTROL, "private, max-age=31536000, immutable")
@@ -83,7 +84,16 @@ mod tests {
         assert_eq!(range("bytes=4-"), Some((4, 10)));
         assert_eq!(range("bytes=4-99"), Some((4, 10)));
         assert_eq!(range("bytes=-3"), Some((7, 10)));
-        let bad = ["bytes=5-4", "bytes=10-", "bytes=-11", "bytes=-0", "bytes=0-1,3-4", "items=0-1", "bytes=a-b", "0-1"];
+        let bad = [
+            "bytes=5-4",
+            "bytes=10-",
+            "bytes=-11",
+            "bytes=-0",
+            "bytes=0-1,3-4",
+            "items=0-1",
+            "bytes=a-b",
+            "0-1",
+        ];
         for text in bad.into_iter().chain(["bytes=0-18446744073709551615000", "bytes=--1", "bytes="]) {
             assert_eq!(range(text), None, "{text}");
         }

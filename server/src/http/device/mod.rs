@@ -20,7 +20,10 @@ pub fn routes() -> Router<App> {
         .route("/enrol", post(enrol::enrol))
         .route("/check-in", post(check_in::check_in))
         .route("/blobs/{digest}", get(get_blob::get_blob))
-        .route("/assignments/{id}/update", get(upload_update::upload_status).put(upload_update::upload_update))
+        .route(
+            "/assignments/{id}/update",
+            get(upload_update::upload_status).put(upload_update::upload_update),
+        )
         .route("/assignments/{id}/report", post(report::report))
         .route("/assignments/{id}/abort", post(abort::abort))
 }

@@ -19,6 +19,7 @@ pub async fn report(
     request: Request<Body>,
 ) -> Result<StatusCode, Refusal> {
     let signed = signed::json::<ReportRequest>(&app, request).await?;
-    device::report(&app.coordinator, &signed.client, assignment_id(&id)?, &signed.message, signed.now).await?;
+    device::report(&app.coordinator, &signed.client, assignment_id(&id)?, &signed.message, signed.now)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -62,7 +62,8 @@ pub async fn upload_update(
 async fn receive(app: &App, mut body: Body, guard: &mut UploadGuard) -> Result<(), Refusal> {
     let upload = guard.as_mut().expect("whoever sends has begun");
     let idle = app.limits.upload_idle_timeout;
-    let late = |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
+    let late =
+        |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         if let Ok(data) = frame.map_err(body::broken)?.into_data() {
             metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);

@@ -7,8 +7,6 @@ use serde::Serialize;
 
 use crate::clock::fastest;
 
-/// Parameters of the measured arrays: 40 MB of float32, which no cache holds.
-const PARAMETERS: usize = 10_000_000;
 /// What one piece of an upload brings at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 const REPETITIONS: usize = 15;
@@ -16,6 +14,8 @@ const REPETITIONS: usize = 15;
 /// Elements per second of one thread.
 #[derive(Serialize)]
 pub struct Folds {
+    /// Parameters of the measured arrays.
+    pub parameters: usize,
     /// Reading float32 values and adding them up: the least that any fold must do.
     pub read: f64,
     /// y ← y + a·x in float32, what a fold without exactness would do.
@@ -27,14 +27,14 @@ pub struct Folds {
 }
 
 /// Measures the fold beside a streaming read and an axpy, one thread, in this run.
-pub fn measure() -> Folds {
-    let x: Vec<f32> = (0..PARAMETERS).map(|i| (i % 1000) as f32 * 1e-3 - 0.5).collect();
+pub fn measure(parameters: usize) -> Folds {
+    let x: Vec<f32> = (0..parameters).map(|i| (i % 1000) as f32 * 1e-3 - 0.5).collect();
     let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let mut y = vec![0f32; PARAMETERS];
-    let mut sums = vec![0i64; PARAMETERS];
+    let mut y = vec![0f32; parameters];
+    let mut sums = vec![0i64; parameters];
     let grid = ValueGrid::default();
     let scale = scale(&grid, 100);
-    let rate = |seconds: f64| PARAMETERS as f64 / seconds;
+    let rate = |seconds: f64| parameters as f64 / seconds;
     let read = fastest(REPETITIONS, || {
         black_box(read_all(black_box(&x)));
     });
@@ -47,6 +47,7 @@ pub fn measure() -> Folds {
         }
     });
     Folds {
+        parameters,
         read: rate(read.as_secs_f64()),
         axpy: rate(axpy.as_secs_f64()),
         fold: rate(fold.as_secs_f64()),

@@ -33,6 +33,8 @@ pub struct Cell {
     pub updates_per_second: f64,
     /// The coordinator's CPU milliseconds per accepted update: check-in, model down, update up, aggregation.
     pub cpu_ms_per_update: f64,
+    /// Of these, the kernel's: sockets and the round log.
+    pub kernel_ms_per_update: f64,
     /// The coordinator's most memory, in MiB.
     pub peak_memory_mib: f64,
 }
@@ -82,15 +84,18 @@ fn run(
             round(&cohort, &values, ready.schema_digest).await?;
         }
         let seconds = started.elapsed().as_secs_f64();
-        let cpu = process::cpu_time(coordinator.id())? - cpu;
+        let cpu_after = process::cpu_time(coordinator.id())?;
         let updates = rounds * clients as u64;
+        let per_update = |time: Duration| time.as_secs_f64() * 1e3 / updates as f64;
+        let (user, system) = (per_update(cpu_after.user - cpu.user), per_update(cpu_after.system - cpu.system));
         Ok(Cell {
             parameters,
             clients,
             tls: !is_plain,
             updates,
             updates_per_second: updates as f64 / seconds,
-            cpu_ms_per_update: cpu.as_secs_f64() * 1e3 / updates as f64,
+            cpu_ms_per_update: user + system,
+            kernel_ms_per_update: system,
             peak_memory_mib: process::peak_memory(coordinator.id())? as f64 / f64::from(1 << 20),
         })
     })

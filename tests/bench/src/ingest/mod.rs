@@ -31,7 +31,10 @@ pub struct Arguments {
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    table::print_folds(&fold::measure(), arguments.json)?;
+    // A million parameters lie in a large cache, ten million in memory.
+    for parameters in [1_000_000, 10_000_000] {
+        table::print_folds(&fold::measure(parameters), arguments.json)?;
+    }
     if arguments.fold_only {
         return Ok(());
     }

@@ -7,7 +7,7 @@ pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
         println!("{}", serde_json::to_string(&serde_json::json!({ "bench": "fold", "elements_per_second": folds }))?);
         return Ok(());
     }
-    println!("fold in memory, one thread, 10 M parameters     elements/s   of axpy");
+    println!("fold in memory, one thread, {:>4} M parameters     elements/s   of axpy", folds.parameters / 1_000_000);
     for (name, rate) in [
         ("streaming read, float32", folds.read),
         ("axpy, float32", folds.axpy),
@@ -23,7 +23,7 @@ pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
 /// Prints the heading of the cells.
 pub fn print_heading(is_json: bool) {
     if !is_json {
-        println!("parameters  clients  tls  updates  updates/s  CPU ms/update  peak MiB");
+        println!("parameters  clients  tls  updates  updates/s  CPU ms/update  of it kernel  peak MiB");
     }
 }
 
@@ -34,13 +34,14 @@ pub fn print_cell(cell: &Cell, is_json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     println!(
-        "{:>10}  {:>7}  {:>3}  {:>7}  {:>9.1}  {:>13.2}  {:>8.0}",
+        "{:>10}  {:>7}  {:>3}  {:>7}  {:>9.1}  {:>13.2}  {:>12.2}  {:>8.0}",
         cell.parameters,
         cell.clients,
         if cell.tls { "yes" } else { "no" },
         cell.updates,
         cell.updates_per_second,
         cell.cpu_ms_per_update,
+        cell.kernel_ms_per_update,
         cell.peak_memory_mib
     );
     Ok(())

@@ -53,7 +53,7 @@ async fn an_active_task_opens_a_round_that_can_be_seen() {
     };
     assert_eq!((open.round.number, open.round.phase.as_str(), open.outstanding), (1, "selecting", 0));
     let rounds = admin.rounds(task.id, newest()).await.unwrap();
-    assert_eq!(rounds, [open.round.clone()]);
+    assert_eq!(rounds, std::slice::from_ref(&open.round));
     let funnel = admin.round(open.round.id).await.unwrap();
     assert_eq!((funnel.round, funnel.cohort, funnel.dropped), (open.round, 0, vec![]));
     running.host.stop().await.unwrap();

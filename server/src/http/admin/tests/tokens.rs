@@ -10,7 +10,7 @@ async fn a_token_can_be_made_listed_and_revoked() {
     assert!(created.token.starts_with(&created.record.id));
     let expires_at = created.record.expires_at.unwrap();
     assert_eq!(expires_at.milliseconds_since(created.record.created_at), 60_000);
-    assert_eq!(admin.tokens().await.unwrap(), [created.record.clone()]);
+    assert_eq!(admin.tokens().await.unwrap(), std::slice::from_ref(&created.record));
 
     admin.revoke_token(&created.record.id).await.unwrap();
     assert!(admin.tokens().await.unwrap()[0].revoked_at.is_some());
