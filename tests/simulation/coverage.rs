@@ -1,0 +1,79 @@
+//! What the seeds met, so that a simulation which has become harmless is noticed.
+
+use std::{collections::BTreeMap, fmt};
+
+/// Everything that is counted, and how often it has to happen in a thousand seeds.
+const KINDS: &[(&str, u64)] = &[
+    ("events", 100_000),
+    ("rounds committed", 1_000),
+    ("rounds abandoned", 300),
+    ("tasks completed", 500),
+    ("tasks cancelled", 5),
+    ("updates accepted", 2_000),
+    ("uploads refused", 300),
+    ("garbage sent", 100),
+    ("digest mismatches", 10),
+    ("coordinator crashes", 300),
+    ("crashes between the parts of an upload", 50),
+    ("crashes between the log and the acceptance", 5),
+    ("crashes between the acceptance and its answer", 5),
+    ("crashes between the steps of a driver", 50),
+    ("crashes between a commit and the end of its log", 5),
+    ("segments cut by a power loss", 50),
+    ("blob failures", 20),
+    ("client crashes", 500),
+    ("clients lost for good", 50),
+    ("clients stopped", 50),
+    ("requests", 10_000),
+    ("requests dropped", 500),
+    ("requests doubled", 500),
+    ("requests delayed", 500),
+    ("responses", 10_000),
+    ("responses dropped", 500),
+    ("responses doubled", 500),
+    ("responses delayed", 500),
+    ("connections broken", 200),
+    ("bytes damaged", 20),
+    ("coordinator clock jumps", 200),
+    ("client clock jumps", 300),
+    ("pauses", 100),
+    ("uploads resumed", 50),
+];
+
+/// Counts of what happened, by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<&'static str, u64>);
+
+impl Coverage {
+    /// Counts one.
+    pub fn count(&mut self, kind: &'static str) {
+        debug_assert!(KINDS.iter().any(|(known, _)| *known == kind), "`{kind}` is listed above");
+        *self.0.entry(kind).or_default() += 1;
+    }
+
+    /// Adds the counts of another world.
+    pub fn add(&mut self, other: &Coverage) {
+        for (kind, count) in &other.0 {
+            *self.0.entry(kind).or_default() += count;
+        }
+    }
+
+    /// Lists what happened too rarely for so many seeds.
+    pub fn missing(&self, seeds: u64) -> Vec<String> {
+        let too_rare = |(kind, in_a_thousand): &(&'static str, u64)| {
+            let (count, wanted) = (self.of(kind), (in_a_thousand * seeds / 1000).max(1));
+            (count < wanted).then(|| format!("{kind}: {count}, at least {wanted} are expected"))
+        };
+        KINDS.iter().filter_map(too_rare).collect()
+    }
+
+    fn of(&self, kind: &str) -> u64 {
+        self.0.get(kind).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        KINDS.iter().try_for_each(|(kind, _)| writeln!(f, "  {:>10}  {kind}", self.of(kind)))
+    }
+}

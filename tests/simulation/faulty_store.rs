@@ -1,0 +1,151 @@
+//! An object store in memory that fails when it is told to.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures::stream::BoxStream;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
+};
+
+/// How the next call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    /// A read brings nothing.
+    Get,
+    /// A write does nothing.
+    Put,
+    /// A write is done, but its answer is lost.
+    PutAnswer,
+}
+
+/// An object store that fails when it is told to.
+#[derive(Debug, Default)]
+pub struct FaultyStore {
+    inner: InMemory,
+    next: Mutex<Option<StoreFault>>,
+    failures: AtomicU64,
+}
+
+type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+impl FaultyStore {
+    /// Lets a call fail, once; `None` lets all succeed again.
+    pub fn fail_next(&self, fault: Option<StoreFault>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+    }
+
+    /// Lets all calls succeed, and returns what was to fail.
+    pub fn disarm(&self) -> Option<StoreFault> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns how many calls have failed.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn fails(&self, fault: StoreFault) -> bool {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let fails = *next == Some(fault);
+        if fails {
+            *next = None;
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        fails
+    }
+}
+
+fn failure() -> object_store::Error {
+    object_store::Error::Generic { store: "simulated", source: "the disk failed".into() }
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+// The methods are written as `#[async_trait]` would write them.
+impl ObjectStore for FaultyStore {
+    fn put_opts<'s, 'p, 'a>(
+        &'s self,
+        path: &'p Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Call<'a, PutResult>
+    where
+        's: 'a,
+        'p: 'a,
+        Self: 'a,
+    {
+        Box::pin(async move {
+            if self.fails(StoreFault::Put) {
+                return Err(failure());
+            }
+            let done = self.inner.put_opts(path, payload, options).await?;
+            if self.fails(StoreFault::PutAnswer) { Err(failure()) } else { Ok(done) }
+        })
+    }
+
+    fn put_multipart_opts<'s, 'p, 'a>(
+        &'s self,
+        path: &'p Path,
+        options: PutMultipartOptions,
+    ) -> Call<'a, Box<dyn MultipartUpload>>
+    where
+        's: 'a,
+        'p: 'a,
+        Self: 'a,
+    {
+        self.inner.put_multipart_opts(path, options)
+    }
+
+    fn get_opts<'s, 'p, 'a>(&'s self, path: &'p Path, options: GetOptions) -> Call<'a, GetResult>
+    where
+        's: 'a,
+        'p: 'a,
+        Self: 'a,
+    {
+        Box::pin(async move {
+            if self.fails(StoreFault::Get) {
+                return Err(failure());
+            }
+            self.inner.get_opts(path, options).await
+        })
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    fn list_with_delimiter<'s, 'p, 'a>(&'s self, prefix: Option<&'p Path>) -> Call<'a, ListResult>
+    where
+        's: 'a,
+        'p: 'a,
+        Self: 'a,
+    {
+        self.inner.list_with_delimiter(prefix)
+    }
+
+    fn copy_opts<'s, 'f, 't, 'a>(&'s self, from: &'f Path, to: &'t Path, options: CopyOptions) -> Call<'a, ()>
+    where
+        's: 'a,
+        'f: 'a,
+        't: 'a,
+        Self: 'a,
+    {
+        self.inner.copy_opts(from, to, options)
+    }
+}

@@ -1,0 +1,207 @@
+//! What must hold in every world, by name. `world/check.rs` brings the facts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folkmoot_coordinator::{
+    invariants::{BrokenInvariantError, check_round},
+    round::{Phase, Round},
+};
+use folkmoot_protocol::{AssignmentId, ClientId, UpdateDigest, messages::UploadState};
+use folkmoot_server::{drivers::DriveError, refusal::Refusal};
+use folkmoot_session::{InvalidTransitionError, Session};
+use folkmoot_storage::{
+    AcceptedUpdate, AssignmentRecord, AssignmentStatus, ModelVersionRecord, StorageError,
+};
+
+use crate::oracle::RememberedUpdate;
+
+/// An invariant that a world broke.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// Which.
+    pub invariant: &'static str,
+    /// What was found.
+    pub detail: String,
+}
+
+/// Whether an invariant holds.
+pub type Holds = Result<(), Broken>;
+
+/// What the clients remember of what they sent.
+pub type Memory = BTreeMap<(AssignmentId, UpdateDigest), RememberedUpdate>;
+
+/// Makes the report of a broken invariant.
+pub fn broken(invariant: &'static str, detail: impl Into<String>) -> Broken {
+    Broken { invariant, detail: detail.into() }
+}
+
+fn holds(invariant: &'static str, is_so: bool, detail: impl FnOnce() -> String) -> Holds {
+    if is_so { Ok(()) } else { Err(broken(invariant, detail())) }
+}
+
+impl From<BrokenInvariantError> for Broken {
+    fn from(error: BrokenInvariantError) -> Self {
+        broken(error.name, error.detail)
+    }
+}
+
+impl From<StorageError> for Broken {
+    fn from(error: StorageError) -> Self {
+        broken("the_storage_does_not_fail", error.to_string())
+    }
+}
+
+/// Every round shows what a round must show, its number follows the one before, and one is open at most.
+pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
+    for round in rounds {
+        check_round(round)?;
+    }
+    for pair in rounds.windows(2) {
+        let is_so = pair[1].number == pair[0].number + 1;
+        holds("rounds_are_in_order", is_so, || format!("round {} after {}", pair[1].number, pair[0].number))?;
+    }
+    let open = rounds.iter().filter(|round| !round.phase.is_final()).count();
+    holds("one_round_is_open_at_most", open <= 1, || format!("{open} are open"))
+}
+
+/// What is over stays as it was, and a phase has no way back.
+pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
+    let rank = |phase: &Phase| match phase {
+        Phase::Selecting { .. } => 0,
+        Phase::Reporting { .. } => 1,
+        Phase::Aggregating { .. } => 2,
+        Phase::Committed { .. } | Phase::Abandoned { .. } => 3,
+    };
+    let same = rank(before) == rank(after);
+    let aggregated_in_vain = rank(before) == 2 && matches!(after, Phase::Abandoned { .. });
+    let is_so = rank(before) <= rank(after) && (!same || before == after) && !aggregated_in_vain;
+    holds("a_round_only_goes_forward", is_so, || format!("{before:?} became {after:?}"))
+}
+
+/// Model versions are numbered 0, 1, 2 …, as the committed rounds say.
+pub fn versions_have_no_gap(versions: &[ModelVersionRecord], rounds: &[Round]) -> Holds {
+    let committed = rounds.iter().filter_map(|round| match round.phase {
+        Phase::Committed { version, .. } => Some((Some(round.id), version)),
+        _ => None,
+    });
+    let expected: Vec<_> = [(None, 0)].into_iter().chain(committed).collect();
+    let found: Vec<_> = versions.iter().map(|version| (version.round_id, version.number)).collect();
+    holds("versions_have_no_gap", expected == found, || format!("{found:?} instead of {expected:?}"))
+}
+
+/// The weights are those that the oracle computes, bit for bit.
+pub fn weights_are_the_oracles(version: u64, found: &[u8], expected: &[f32]) -> Holds {
+    let bytes: Vec<u8> = expected.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+    holds("weights_are_the_oracles", found == bytes, || {
+        let weights: Vec<f32> = found
+            .chunks_exact(4)
+            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect();
+        format!("version {version} is\n  {weights:?}\nand not\n  {expected:?}")
+    })
+}
+
+/// What counts was sent by a client that meant it, with the weight that it gave.
+pub fn what_counts_was_sent<'a>(
+    update: &AcceptedUpdate,
+    memory: &'a Memory,
+) -> Result<&'a RememberedUpdate, Broken> {
+    let remembered = memory.get(&(update.assignment_id, update.digest));
+    let remembered =
+        remembered.ok_or_else(|| broken("what_counts_was_sent", format!("nobody sent {update:?}")))?;
+    let is_so =
+        remembered.weight == update.weight && remembered.example_count == update.metrics.example_count;
+    holds("what_counts_was_sent", remembered.is_garbage || is_so, || {
+        format!("{update:?} was sent as {remembered:?}")
+    })?;
+    holds("garbage_is_never_accepted", !remembered.is_garbage, || format!("{update:?} counts"))?;
+    Ok(remembered)
+}
+
+/// No assignment counts twice, and those that count are those that were accepted.
+pub fn every_assignment_counts_once(updates: &[AcceptedUpdate], assignments: &[AssignmentRecord]) -> Holds {
+    let counted: Vec<_> = updates.iter().map(|update| (update.assignment_id, update.digest)).collect();
+    let accepted: Vec<_> = assignments.iter().filter_map(accepted_digest).collect();
+    holds("every_assignment_counts_once", counted == accepted, || {
+        format!("{counted:?} count, accepted {accepted:?}")
+    })
+}
+
+fn accepted_digest(assignment: &AssignmentRecord) -> Option<(AssignmentId, UpdateDigest)> {
+    match assignment.status {
+        AssignmentStatus::Accepted { digest } => Some((assignment.id, digest)),
+        _ => None,
+    }
+}
+
+/// An assignment that was accepted or dropped stays so.
+pub fn an_end_is_an_end(before: &AssignmentStatus, after: &AssignmentRecord) -> Holds {
+    let is_so = matches!(before, AssignmentStatus::Outstanding) || *before == after.status;
+    holds("an_end_is_an_end", is_so, || format!("{} was {before:?} and is {:?}", after.id, after.status))
+}
+
+/// No client has two outstanding assignments.
+pub fn a_client_has_one_assignment<'a>(outstanding: impl Iterator<Item = &'a AssignmentRecord>) -> Holds {
+    let mut clients: BTreeSet<ClientId> = BTreeSet::new();
+    for assignment in outstanding {
+        let is_new = clients.insert(assignment.client_id);
+        holds("a_client_has_one_assignment", is_new, || format!("{} has two", assignment.client_id))?;
+    }
+    Ok(())
+}
+
+/// A round that is over has no outstanding assignment, and one that commits had enough updates.
+pub fn a_closed_round_waits_for_nobody(round: &Round, assignments: &[AssignmentRecord]) -> Holds {
+    let is_closed = round.phase.is_final() || matches!(round.phase, Phase::Aggregating { .. });
+    let waits = assignments.iter().any(|assignment| assignment.status == AssignmentStatus::Outstanding);
+    holds("a_closed_round_waits_for_nobody", !(is_closed && waits), || format!("round {} does", round.number))
+}
+
+/// Who was told that its update is accepted can rely on it.
+pub fn what_was_answered_is_stored(
+    state: UploadState,
+    status: &AssignmentStatus,
+    digest: Option<UpdateDigest>,
+) -> Holds {
+    if state != UploadState::Accepted {
+        return Ok(());
+    }
+    let is_so = match (status, digest) {
+        (AssignmentStatus::Accepted { digest }, Some(announced)) => *digest == announced,
+        (AssignmentStatus::Accepted { .. }, None) => true,
+        _ => false,
+    };
+    holds("what_was_answered_is_stored", is_so, || format!("accepted was said, {status:?} is stored"))
+}
+
+/// A session shows one digest for one assignment, ever.
+pub fn a_session_shows_one_digest(before: Option<UpdateDigest>, shown: UpdateDigest) -> Holds {
+    let is_so = before.is_none_or(|before| before == shown);
+    holds("a_session_shows_one_digest", is_so, || format!("{before:?}, then {shown}"))
+}
+
+/// A session takes every event that can happen.
+pub fn no_session_refuses(error: InvalidTransitionError) -> Broken {
+    broken("no_session_refuses", error.to_string())
+}
+
+/// Something will move a session on: an answer that is awaited, or an alarm that is early enough.
+pub fn a_session_waits_for_something(session: &Session, alarm: Option<u64>) -> Holds {
+    let (state, alarm) = (session.state(), alarm.unwrap_or(u64::MAX));
+    let is_so = match state.wake_at() {
+        Some(wake_at) => alarm <= wake_at.0,
+        None => state.request_id().is_some() || session.is_stopped(),
+    };
+    holds("a_session_waits_for_something", is_so, || format!("the alarm is {alarm}, the state {state:?}"))
+}
+
+/// Nothing fails inside a coordinator whose disks work.
+pub fn no_request_fails_inside(refusal: &Refusal, was_a_disk: bool) -> Holds {
+    let is_so = was_a_disk || refusal.code() != folkmoot_protocol::ErrorCode::Internal;
+    holds("no_request_fails_inside", is_so, || refusal.to_string())
+}
+
+/// No step of a driver fails while the disks work and nobody else writes.
+pub fn no_step_fails(error: &DriveError, was_a_disk: bool) -> Holds {
+    holds("no_step_fails", was_a_disk, || format!("{error:?}"))
+}

@@ -1,0 +1,101 @@
+//! The seeded simulation: a real coordinator, real sessions and a real database in one process, on a clock that
+//! only events move. Requests and answers are lost, doubled, late and out of order, processes crash between any
+//! two steps, clocks jump, disks fail, and some clients lie; after every step the invariants are checked, and
+//! when the world becomes kind every task must come to its end.
+//!
+//! - `FOLKMOOT_SEEDS=n` runs that many seeds; without it ten thousand, or 300 with `FOLKMOOT_TEST_QUICK=1`.
+//! - `FOLKMOOT_SEED=n` runs one, and shows everything that happens.
+//!
+//! # How to add another fault
+//! Give it a rate in `scenario.rs`, a place in `world/` where it strikes, and a line in `coverage.rs`, so that it
+//! is noticed when it no longer does. A seed that found a mistake stays, as a named test below.
+
+mod chance;
+mod clock;
+mod coverage;
+mod faulty_store;
+mod invariants;
+mod oracle;
+mod run;
+mod scenario;
+mod trace;
+mod training;
+mod world;
+
+use run::{Stage, run_seeds};
+use scenario::Sabotage;
+
+/// Seeds of a whole run.
+const SEEDS: u64 = 10_000;
+/// Seeds of a quick run.
+const QUICK_SEEDS: u64 = 300;
+/// Fewer seeds are too few to say what happens too rarely.
+const SEEDS_THAT_SHOW: u64 = 300;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_seeds() {
+    if let Some(seed) = number("FOLKMOOT_SEED") {
+        // The coordinator's own log, between the events.
+        let log = tracing_subscriber::fmt().without_time().with_writer(std::io::stderr);
+        log.with_env_filter("warn,folkmoot_server=debug").init();
+        match Stage::new().run(seed, None, true) {
+            Ok(ran) => eprintln!("seed {seed} holds:\n{}", ran.coverage),
+            Err(failure) => panic!("{failure}"),
+        }
+        return;
+    }
+    let is_quick = std::env::var("FOLKMOOT_TEST_QUICK").is_ok_and(|value| value == "1");
+    let seeds = number("FOLKMOOT_SEEDS").unwrap_or(if is_quick { QUICK_SEEDS } else { SEEDS });
+    let stopwatch = clock::Stopwatch::start();
+    let coverage = run_seeds(0..seeds, None).unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{seeds} seeds in {:.1?}:\n{coverage}", stopwatch.elapsed());
+    if seeds >= SEEDS_THAT_SHOW {
+        let missing = coverage.missing(seeds);
+        assert!(missing.is_empty(), "the worlds have become harmless:\n  {}", missing.join("\n  "));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in 0..5 {
+        let run = || Stage::new().run(seed, None, false).unwrap_or_else(|failure| panic!("{failure}"));
+        let (first, second) = (run(), run());
+        assert_eq!((first.trace_hash, &first.coverage), (second.trace_hash, &second.coverage), "seed {seed}");
+    }
+}
+
+/// Runs worlds with a mistake in them until it is found, and says by which invariant.
+fn found_by(sabotage: Sabotage) -> &'static str {
+    let failure =
+        run_seeds(0..500, Some(sabotage)).expect_err("a simulation that misses a mistake is of no use");
+    failure.broken.invariant
+}
+
+#[test]
+fn a_lost_update_is_found() {
+    assert_eq!(found_by(Sabotage::AnUpdateIsLost), "weights_are_the_oracles");
+}
+
+#[test]
+fn a_forged_answer_is_found() {
+    assert_eq!(found_by(Sabotage::AnAnswerIsForged), "what_was_answered_is_stored");
+}
+
+#[test]
+fn a_second_update_of_one_session_is_found() {
+    assert_eq!(found_by(Sabotage::AClientAnswersTwice), "a_session_shows_one_digest");
+}
+
+#[test]
+fn garbage_that_counts_is_found() {
+    assert_eq!(found_by(Sabotage::GarbageCounts), "garbage_is_never_accepted");
+}
+
+#[test]
+fn a_world_that_stands_still_is_found() {
+    assert_eq!(found_by(Sabotage::NobodyDrives), "a_kind_world_comes_to_its_end");
+}

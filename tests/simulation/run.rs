@@ -1,0 +1,155 @@
+//! Runs seeds: one world at a time on each core.
+
+use std::{
+    any::Any,
+    fmt,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use folkmoot_storage::{SqlOptions, SqlStorage};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    coverage::Coverage,
+    invariants::{Broken, broken},
+    scenario::Sabotage,
+    trace::Trace,
+    world::World,
+};
+
+/// Worlds that share a database, each as an organisation of its own: making a database takes longer than a world.
+const WORLDS_IN_A_DATABASE: u32 = 100;
+
+/// A seed whose world broke an invariant.
+#[derive(Debug)]
+pub struct SeedFailure {
+    /// The seed.
+    pub seed: u64,
+    /// What it broke.
+    pub broken: Broken,
+    lines: Vec<String>,
+}
+
+impl fmt::Display for SeedFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {} broke `{}`: {}", self.seed, self.broken.invariant, self.broken.detail)?;
+        writeln!(f, "the last events were:")?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        writeln!(f, "replay it, with every event, by:")?;
+        let command = "cargo test -p folkmoot-tests --test simulation ten_thousand_seeds -- --nocapture";
+        writeln!(f, "  FOLKMOOT_SEED={} {command}", self.seed)
+    }
+}
+
+/// What came of a world.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it met.
+    pub coverage: Coverage,
+    /// The hash of its trace.
+    pub trace_hash: u64,
+}
+
+/// A place to run worlds, one after the other.
+pub struct Stage {
+    runtime: Runtime,
+    folder: TempDir,
+    storage: Option<(SqlStorage, u32)>,
+}
+
+impl Stage {
+    /// Makes a stage. Its round logs lie in memory where the system has a file system for that.
+    pub fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be built");
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
+        Self { runtime, folder: folder.expect("there is a folder for temporary files"), storage: None }
+    }
+
+    /// Runs the world of a seed.
+    ///
+    /// # Errors
+    /// The invariant that it broke, or its panic.
+    pub fn run(
+        &mut self,
+        seed: u64,
+        sabotage: Option<Sabotage>,
+        is_verbose: bool,
+    ) -> Result<Ran, Box<SeedFailure>> {
+        let trace = Trace::new(is_verbose);
+        let folder = self.folder.path().join(format!("seed-{seed}"));
+        let storage = self.storage();
+        let world =
+            || self.runtime.block_on(World::run(seed, sabotage, storage, folder.clone(), trace.clone()));
+        let outcome = catch_unwind(AssertUnwindSafe(world));
+        let outcome = outcome.unwrap_or_else(|panic| Err(broken("nothing_panics", panic_message(&*panic))));
+        // What is left of a world must not reach the next one.
+        let _ = std::fs::remove_dir_all(&folder);
+        match outcome {
+            Ok(coverage) => Ok(Ran { coverage, trace_hash: trace.hash() }),
+            Err(broken) => {
+                self.storage = None;
+                Err(Box::new(SeedFailure { seed, broken, lines: trace.last_lines() }))
+            }
+        }
+    }
+
+    fn storage(&mut self) -> SqlStorage {
+        let (storage, worlds) = match self.storage.take() {
+            Some((storage, worlds)) if worlds < WORLDS_IN_A_DATABASE => (storage, worlds + 1),
+            _ => {
+                let connected =
+                    self.runtime.block_on(SqlStorage::connect("sqlite::memory:", SqlOptions::default()));
+                (connected.expect("a database in memory can be made"), 1)
+            }
+        };
+        self.storage = Some((storage.clone(), worlds));
+        storage
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".into())
+}
+
+/// Runs many seeds on every core, up to the first failure.
+///
+/// # Errors
+/// The failure of the smallest seed that was found to fail.
+pub fn run_seeds(seeds: Range<u64>, sabotage: Option<Sabotage>) -> Result<Coverage, Box<SeedFailure>> {
+    let next = AtomicU64::new(seeds.start);
+    let (total, failure) = (Mutex::new(Coverage::default()), Mutex::new(None::<Box<SeedFailure>>));
+    let run = || {
+        let mut stage = Stage::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            match stage.run(seed, sabotage, false) {
+                Ok(ran) => total.lock().unwrap_or_else(PoisonError::into_inner).add(&ran.coverage),
+                Err(failed) => {
+                    next.store(seeds.end, Ordering::Relaxed);
+                    let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.as_ref().is_none_or(|first| failed.seed < first.seed) {
+                        *first = Some(failed);
+                    }
+                }
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, |count| count.get());
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
+    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or_else(|| Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner)), Err)
+}

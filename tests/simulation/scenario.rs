@@ -1,0 +1,216 @@
+//! What a seed stands for: tasks, clients of several natures, and how unkind the world is.
+
+use folkmoot_coordinator::{
+    finalizer::{FedAvg, FinalizerChoice},
+    scheduling::{SchedulingChoice, Synchronous},
+    task::{StopConditions, TaskDescription},
+};
+use folkmoot_protocol::{
+    LocalOptimizer, Loss, PopulationName, TensorSchema, TensorSpec, TrainingPlan, ValueGrid,
+};
+
+use crate::chance::Chance;
+
+/// Everything that is drawn before a world begins.
+pub struct Scenario {
+    /// The tasks, all of one population.
+    pub tasks: Vec<TaskScenario>,
+    /// The clients.
+    pub clients: Vec<Nature>,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Events until nothing goes wrong any more.
+    pub fault_events: u64,
+    /// A mistake that is put in on purpose.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// A task.
+pub struct TaskScenario {
+    /// Its description.
+    pub description: TaskDescription,
+    /// Its model's tensors.
+    pub schema: TensorSchema,
+}
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nature {
+    /// As the SDK does.
+    Honest,
+    /// Honest, until it is never heard of again.
+    Vanishing,
+    /// It trains for ever.
+    Stalling,
+    /// It sends what no coordinator may count.
+    Hostile(Garbage),
+}
+
+/// What a hostile client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Garbage {
+    NotFinite,
+    OutOfRange,
+    OtherSchema,
+    OtherVersion,
+    NoWeight,
+    TooMuchWeight,
+    OtherAssignment,
+    AnothersAssignment,
+    TooLong,
+    TooShort,
+    ImpossibleMetrics,
+    NoUpdate,
+    OtherDigest,
+}
+
+const GARBAGE: [Garbage; 13] = [
+    Garbage::NotFinite,
+    Garbage::OutOfRange,
+    Garbage::OtherSchema,
+    Garbage::OtherVersion,
+    Garbage::NoWeight,
+    Garbage::TooMuchWeight,
+    Garbage::OtherAssignment,
+    Garbage::AnothersAssignment,
+    Garbage::TooLong,
+    Garbage::TooShort,
+    Garbage::ImpossibleMetrics,
+    Garbage::NoUpdate,
+    Garbage::OtherDigest,
+];
+
+/// Mistakes that the simulation must find, or it finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// The oracle leaves one update out, as a coordinator would that lost one.
+    AnUpdateIsLost,
+    /// A client whose connection broke is told that its update was accepted.
+    AnAnswerIsForged,
+    /// A client that comes back makes another update for the same assignment.
+    AClientAnswersTwice,
+    /// A hostile client's update is taken for an honest one by the clients' memory, and the other way round.
+    GarbageCounts,
+    /// The drivers stop working when the world becomes kind.
+    NobodyDrives,
+}
+
+/// What goes wrong, each so many times in a thousand.
+#[derive(Clone, Copy, Default)]
+pub struct Faults {
+    /// A message is lost.
+    pub dropped: u64,
+    /// A message arrives twice.
+    pub doubled: u64,
+    /// A message arrives long after its successors.
+    pub delayed: u64,
+    /// A connection breaks, at each part of an upload.
+    pub broken: u64,
+    /// A bit falls over, at each part of an upload.
+    pub damaged: u64,
+    /// The coordinator crashes, at each place where it can.
+    pub crash_points: u64,
+    /// A client is killed, at each of its steps.
+    pub client_kills: u64,
+    /// The weights of what the environment does by itself: coordinator crash, client crash, coordinator clock,
+    /// client clock, operator, client stopped, blob failure.
+    pub environment: [u64; 7],
+    /// The largest jump of a clock, in milliseconds.
+    pub jump_milliseconds_max: u64,
+    /// Says that an operator may end a task.
+    pub may_cancel: bool,
+}
+
+impl Scenario {
+    /// Draws the scenario of a seed.
+    pub fn of(seed: u64, sabotage: Option<Sabotage>) -> Self {
+        let mut chance = Chance::of(seed, 0);
+        let count = chance.within(3..=8) as usize;
+        let honest = chance.within(1..=count as u64) as usize;
+        let mut clients = vec![Nature::Honest; honest];
+        clients.resize_with(count, || nature(&mut chance));
+        let task_count = if chance.happens(250) { 2 } else { 1 };
+        let tasks = (0..task_count).map(|_| task(&mut chance, honest as u64, count as u64)).collect();
+        let faults = faults(&mut chance);
+        Self { tasks, clients, faults, fault_events: chance.within(100..=500), sabotage }
+    }
+}
+
+fn nature(chance: &mut Chance) -> Nature {
+    match chance.within(0..=9) {
+        0..=2 => Nature::Honest,
+        3..=4 => Nature::Vanishing,
+        5 => Nature::Stalling,
+        _ => Nature::Hostile(GARBAGE[chance.below(GARBAGE.len())]),
+    }
+}
+
+fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
+    let minimum = chance.within(1..=honest.min(3));
+    let report_goal = chance.within(minimum..=minimum.max(clients.min(5)));
+    let scheduling = Synchronous {
+        report_goal,
+        over_selection_factor: [1.0, 1.3, 2.0][chance.below(3)],
+        minimum_cohort: Some(minimum),
+        selection_deadline_seconds: chance.within(2..=15),
+        reporting_deadline_seconds: chance.within(5..=45),
+    };
+    let optimizer = LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
+    let plan = TrainingPlan {
+        loss: Loss::MeanSquaredError,
+        optimizer,
+        epochs: 1,
+        steps_max: None,
+        batch_size: 4,
+        proximal_term: 0.0,
+    };
+    let grid = ValueGrid {
+        fraction_bits: chance.within(8..=30) as u32,
+        value_max: [16.0, 1.0, 0.1][chance.below(3)],
+        weight_max: [10_000, 100, 1][chance.below(3)],
+    };
+    let description = TaskDescription {
+        name: "a simulated task".into(),
+        population: population(),
+        plan,
+        eligibility: Default::default(),
+        selection: Default::default(),
+        scheduling: SchedulingChoice::Synchronous(scheduling),
+        codec: Default::default(),
+        protection: Default::default(),
+        grid,
+        aggregator: Default::default(),
+        finalizer: FinalizerChoice::FedAvg(FedAvg { server_learning_rate: [1.0, 0.5, 0.7][chance.below(3)] }),
+        stop: StopConditions { rounds: chance.within(1..=4) },
+    };
+    assert_eq!(description.validate(), [], "a simulated task is a valid one");
+    TaskScenario { description, schema: schema(chance) }
+}
+
+fn schema(chance: &mut Chance) -> TensorSchema {
+    let tensor = |name: &str, shape: &[u64]| TensorSpec { name: name.into(), shape: shape.to_vec() };
+    let (rows, columns) = (chance.within(1..=6), chance.within(2..=5));
+    TensorSchema { tensors: vec![tensor("weight", &[rows, columns]), tensor("bias", &[columns])] }
+}
+
+/// Returns the one population.
+pub fn population() -> PopulationName {
+    "simulated".parse().expect("it is a plain word")
+}
+
+/// Draws each kind of fault by itself: worlds in which only one thing goes wrong find what a mixture hides.
+fn faults(chance: &mut Chance) -> Faults {
+    let mut rate = |most: u64| if chance.happens(400) { 0 } else { chance.within(1..=most) };
+    Faults {
+        dropped: rate(250),
+        doubled: rate(250),
+        delayed: rate(250),
+        broken: rate(250),
+        damaged: rate(60),
+        crash_points: rate(120),
+        client_kills: rate(60),
+        environment: [rate(10), rate(10), rate(10), rate(10), rate(6), rate(6), rate(6)],
+        jump_milliseconds_max: [2_000, 30_000, 120_000][chance.below(3)],
+        may_cancel: chance.happens(50),
+    }
+}

@@ -1,0 +1,128 @@
+//! What clients compute: values that depend on the client, the assignment and the attempt, and on nothing else.
+
+use folkmoot_protocol::{
+    AssignmentId, ValueGrid,
+    messages::Assignment,
+    update::{UpdateHeader, UpdateMetrics},
+};
+use folkmoot_update::encode_update;
+
+use crate::{
+    chance::Chance,
+    oracle::RememberedUpdate,
+    scenario::{Garbage, Nature},
+};
+
+/// An update before it is sent.
+pub struct Trained {
+    /// The bytes that are announced: their digest and length.
+    pub bytes: Vec<u8>,
+    /// What the client remembers of it.
+    pub remembered: RememberedUpdate,
+}
+
+/// What a training needs to know of a task.
+pub struct Lesson<'a> {
+    /// The grid.
+    pub grid: &'a ValueGrid,
+    /// The schema's digest.
+    pub schema_digest: [u8; 32],
+    /// The model's parameters.
+    pub parameter_count: usize,
+}
+
+/// Trains, or does as if. Another attempt at the same assignment gives other values.
+pub fn train(
+    seed: u64,
+    client: usize,
+    nature: Nature,
+    assignment: &Assignment,
+    attempt: u64,
+    lesson: &Lesson<'_>,
+) -> Trained {
+    let id = assignment.assignment_id;
+    let mut purpose = [0; 8];
+    purpose.copy_from_slice(&id.as_bytes()[..8]);
+    let purpose = u64::from_le_bytes(purpose) ^ (client as u64) << 56 ^ attempt << 40 ^ 1;
+    let mut chance = Chance::of(seed, purpose);
+    let grid = lesson.grid;
+    let weight = match chance.within(0..=3) {
+        0 => 1,
+        1 => grid.weight_max,
+        _ => chance.within(1..=grid.weight_max),
+    };
+    let values: Vec<f32> = (0..lesson.parameter_count).map(|_| value(&mut chance, grid, weight)).collect();
+    let example_count = chance.within(0..=10_000);
+    let metrics = UpdateMetrics {
+        example_count,
+        loss_sum: chance.within(0..=1_000_000) as f64 / 7.0,
+        correct_count: chance.within(0..=example_count),
+        step_count: chance.within(1..=100),
+    };
+    let header = UpdateHeader {
+        assignment_id: id,
+        schema_digest: lesson.schema_digest,
+        base_version: assignment.base_version,
+        weight,
+        metrics,
+        element_count: values.len() as u64,
+    };
+    let remembered = RememberedUpdate { weight, values, example_count, is_garbage: nature.is_hostile() };
+    let bytes = match nature {
+        Nature::Hostile(garbage) => spoil(garbage, header, &remembered.values, grid, &mut chance),
+        _ => encode_update(&header, &remembered.values),
+    };
+    Trained { bytes, remembered }
+}
+
+impl Nature {
+    /// Says whether nothing that the client sends may count.
+    pub fn is_hostile(self) -> bool {
+        matches!(self, Nature::Hostile(_))
+    }
+}
+
+/// Draws a value of the grid, its corners and ties more often than chance would.
+fn value(chance: &mut Chance, grid: &ValueGrid, weight: u64) -> f32 {
+    let step = 1.0 / (2f64.powi(grid.fraction_bits as i32) * weight as f64);
+    let sign = if chance.happens(500) { 1.0 } else { -1.0 };
+    let magnitude = match chance.within(0..=9) {
+        0 => 0.0,
+        1 => grid.value_max,
+        2 => ((chance.within(0..=1000) as f64 + 0.5) * step) as f32,
+        3 => (chance.within(0..=1000) as f64 * step) as f32,
+        4 => f32::from_bits(chance.within(1..=0x007f_ffff) as u32),
+        _ => (chance.within(0..=1 << 30) as f64 / (1u64 << 30) as f64) as f32 * grid.value_max,
+    };
+    sign * magnitude.min(grid.value_max)
+}
+
+fn spoil(
+    garbage: Garbage,
+    mut header: UpdateHeader,
+    values: &[f32],
+    grid: &ValueGrid,
+    chance: &mut Chance,
+) -> Vec<u8> {
+    let mut values = values.to_vec();
+    let place = chance.below(values.len());
+    match garbage {
+        Garbage::NotFinite => values[place] = [f32::NAN, f32::INFINITY, -f32::NAN][chance.below(3)],
+        Garbage::OutOfRange => values[place] = -f32::from_bits(grid.value_max.to_bits() + 1),
+        Garbage::OtherSchema => header.schema_digest[chance.below(32)] ^= 1,
+        Garbage::OtherVersion => header.base_version += 1,
+        Garbage::NoWeight => header.weight = 0,
+        Garbage::TooMuchWeight => header.weight = grid.weight_max + 1,
+        Garbage::OtherAssignment => header.assignment_id = AssignmentId::from_random_bytes(chance.id()),
+        Garbage::TooLong => values.push(0.0),
+        Garbage::TooShort => drop(values.pop()),
+        Garbage::ImpossibleMetrics => header.metrics.loss_sum = f64::NAN,
+        // These lie when they send.
+        Garbage::AnothersAssignment | Garbage::NoUpdate | Garbage::OtherDigest => {}
+    }
+    let mut bytes = encode_update(&header, &values);
+    if garbage == Garbage::NoUpdate {
+        bytes[chance.below(8)] ^= 1 << chance.below(8);
+    }
+    bytes
+}

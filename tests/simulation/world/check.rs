@@ -1,0 +1,193 @@
+//! Brings the facts to the invariants. A step that cannot have changed a fact does not look at it again.
+
+use bytes::Bytes;
+use folkmoot_coordinator::{
+    finalizer::FinalizerChoice,
+    round::{Phase, Round},
+};
+use folkmoot_protocol::{AssignmentId, UpdateDigest, messages::UploadState};
+use folkmoot_storage::{
+    AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStore, ModelVersionRepository,
+    RoundRepository, TaskRepository,
+};
+
+use super::{SimTask, World, short};
+use crate::{
+    invariants::{self, Broken, Holds, broken},
+    oracle::next_weights,
+    scenario::Sabotage,
+};
+
+/// Rounds that are looked at after a step: those before are over, and are looked at again at the end.
+const RECENT_ROUNDS: u32 = 2;
+/// More rounds than any task here has.
+const ALL_ROUNDS: u32 = 100_000;
+
+impl World {
+    /// Checks what a driver's step can have changed.
+    pub(super) async fn check_task(&mut self, task: usize, has_advanced: bool) -> Holds {
+        if !has_advanced {
+            return self.check_state(task).await;
+        }
+        let mut rounds = self.rounds(task, RECENT_ROUNDS).await?;
+        invariants::rounds_are_in_order(&rounds)?;
+        for round in rounds.drain(..) {
+            let before = self.tasks[task].rounds.insert(round.number, round.clone());
+            if before.as_ref() == Some(&round) {
+                continue;
+            }
+            if let Some(before) = before {
+                invariants::a_round_only_goes_forward(&before.phase, &round.phase)?;
+            }
+            self.note(format_args!(
+                "task {}, round {}: {:?}",
+                short(round.task_id),
+                round.number,
+                round.phase
+            ));
+            match round.phase {
+                Phase::Committed { .. } => self.coverage.count("rounds committed"),
+                Phase::Abandoned { .. } => self.coverage.count("rounds abandoned"),
+                Phase::Reporting { .. } => self.check_assignments_are_exclusive().await?,
+                _ => {}
+            }
+            self.check_round(task, &round).await?;
+        }
+        self.check_state(task).await
+    }
+
+    /// A task's state changes with the commit of its last round, or by an operator.
+    async fn check_state(&mut self, task: usize) -> Holds {
+        let SimTask { id, state, rounds, .. } = &self.tasks[task];
+        let is_open = rounds.values().next_back().is_some_and(|round| !round.phase.is_final());
+        if state.is_final() || is_open {
+            return Ok(());
+        }
+        let Some(record) = self.storage.task_of_any_organisation(*id).await? else {
+            return Err(broken("a_task_stays", id.to_string()));
+        };
+        if record.state.is_final() {
+            self.coverage.count("tasks completed");
+            self.note(format_args!("task {} is {:?}", short(record.id), record.state));
+        }
+        self.tasks[task].state = record.state;
+        Ok(())
+    }
+
+    async fn rounds(&self, task: usize, limit: u32) -> Result<Vec<Round>, Broken> {
+        let mut records = self.storage.rounds(self.tasks[task].id, limit, None).await?;
+        records.reverse();
+        Ok(records.into_iter().map(|record| record.round).collect())
+    }
+
+    /// Checks a round with its assignments, and with its weights if it is committed.
+    async fn check_round(&mut self, task: usize, round: &Round) -> Holds {
+        if matches!(round.phase, Phase::Selecting { .. }) {
+            return Ok(());
+        }
+        let assignments = self.storage.assignments(round.id).await?;
+        for assignment in &assignments {
+            self.check_status(assignment)?;
+        }
+        invariants::a_closed_round_waits_for_nobody(round, &assignments)?;
+        let updates = self.storage.accepted_updates(round.id).await?;
+        invariants::every_assignment_counts_once(&updates, &assignments)?;
+        let Phase::Committed { version, accepted, .. } = round.phase else { return Ok(()) };
+        if accepted != updates.len() as u64 {
+            return Err(broken(
+                "a_commit_is_of_the_accepted",
+                format!("{accepted} are said, {} counted", updates.len()),
+            ));
+        }
+        let mut sent = Vec::new();
+        for update in &updates {
+            sent.push(invariants::what_counts_was_sent(update, &self.ledger.memory)?);
+        }
+        if self.sabotage == Some(Sabotage::AnUpdateIsLost) && sent.len() > 1 {
+            sent.pop();
+        }
+        let description = &self.tasks[task].description;
+        let FinalizerChoice::FedAvg(finalizer) = description.finalizer;
+        let base = self.weights(task, round.base_version).await?;
+        let base: Vec<f32> = base.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let expected = next_weights(&base, &sent, &description.grid, finalizer.server_learning_rate);
+        invariants::weights_are_the_oracles(version, &self.weights(task, version).await?, &expected)
+    }
+
+    /// Reads the weights of a version from the store, past every cache.
+    async fn weights(&self, task: usize, version: u64) -> Result<Bytes, Broken> {
+        let record = self.storage.model_version(self.tasks[task].id, version).await?;
+        let record =
+            record.ok_or_else(|| broken("versions_have_no_gap", format!("there is no version {version}")))?;
+        // What is armed to fail is armed for the coordinator, not for the check.
+        let armed = self.server.store.disarm();
+        let found = BlobStore::new(self.server.store.clone()).get(record.weights).await;
+        self.server.store.fail_next(armed);
+        found.map_err(|error| broken("what_is_released_is_kept", error.to_string()))
+    }
+
+    fn check_status(&mut self, assignment: &AssignmentRecord) -> Holds {
+        let before = self.ledger.statuses.insert(assignment.id, assignment.status.clone());
+        before.map_or(Ok(()), |before| invariants::an_end_is_an_end(&before, assignment))
+    }
+
+    /// Checks what a request can have changed.
+    pub(super) async fn check_assignment(&mut self, id: AssignmentId) -> Result<(), Broken> {
+        match self.storage.assignment(id).await? {
+            Some(assignment) => self.check_status(&assignment),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that what a client is told about its update is so.
+    pub(super) async fn check_answer(
+        &mut self,
+        id: AssignmentId,
+        state: UploadState,
+        digest: Option<UpdateDigest>,
+    ) -> Holds {
+        if state != UploadState::Accepted {
+            return Ok(());
+        }
+        self.check_assignment(id).await?;
+        let status = self.ledger.statuses.get(&id).unwrap_or(&AssignmentStatus::Outstanding);
+        invariants::what_was_answered_is_stored(state, status, digest)?;
+        let AssignmentStatus::Accepted { digest } = status else { return Ok(()) };
+        match self.ledger.memory.get(&(id, *digest)) {
+            Some(update) if !update.is_garbage => Ok(()),
+            other => Err(broken("garbage_is_never_accepted", format!("{other:?} was accepted for {id}"))),
+        }
+    }
+
+    async fn check_assignments_are_exclusive(&mut self) -> Holds {
+        let mut outstanding = Vec::new();
+        for task in &self.tasks {
+            let Some(open) = self.storage.unfinished_round(task.id).await? else { continue };
+            outstanding.extend(self.storage.assignments(open.round.id).await?);
+        }
+        let is_outstanding =
+            |assignment: &&AssignmentRecord| assignment.status == AssignmentStatus::Outstanding;
+        invariants::a_client_has_one_assignment(outstanding.iter().filter(is_outstanding))
+    }
+
+    /// Checks all that there is.
+    pub(super) async fn check_everything(&mut self) -> Holds {
+        for task in 0..self.tasks.len() {
+            let rounds = self.rounds(task, ALL_ROUNDS).await?;
+            invariants::rounds_are_in_order(&rounds)?;
+            let mut versions = self.storage.model_versions(self.tasks[task].id, ALL_ROUNDS, None).await?;
+            versions.reverse();
+            invariants::versions_have_no_gap(&versions, &rounds)?;
+            for round in &rounds {
+                let seen = self.tasks[task].rounds.get(&round.number);
+                let seen = seen.ok_or_else(|| {
+                    broken("a_round_only_goes_forward", format!("{round:?} was never seen"))
+                })?;
+                invariants::a_round_only_goes_forward(&seen.phase, &round.phase)?;
+                self.check_round(task, round).await?;
+            }
+        }
+        self.check_assignments_are_exclusive().await?;
+        self.check_logs_are_gone()
+    }
+}

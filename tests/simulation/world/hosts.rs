@@ -1,0 +1,298 @@
+//! The clients: a real session each, and a host that performs its effects, dies and comes back.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use folkmoot_protocol::{AssignmentId, BlobDigest, Timestamp, UpdateDigest, messages::CheckInRequest};
+use folkmoot_server::ingest::Announced;
+use folkmoot_session::{Answer, Effect, Event as SessionEvent, Offer, RequestId, Session};
+use folkmoot_storage::ClientRecord;
+
+use super::{Event, World, network::Request, short};
+use crate::{
+    chance::Chance,
+    invariants::{
+        Holds, a_session_shows_one_digest, a_session_waits_for_something, broken, no_session_refuses,
+    },
+    scenario::{Garbage, Nature, Sabotage},
+};
+
+/// A client's machine.
+pub struct SimClient {
+    pub index: usize,
+    pub record: ClientRecord,
+    pub nature: Nature,
+    /// How far its clock is off, in milliseconds.
+    pub clock_offset: i64,
+    /// Counts its processes, so that what was meant for an earlier one is lost.
+    pub incarnation: u32,
+    /// The session in memory; none while the process does not run.
+    pub session: Option<Session>,
+    /// Says that it never comes back.
+    pub is_gone: bool,
+    /// The alarm, by its clock.
+    pub alarm_at: Option<Timestamp>,
+    pub alarm: u64,
+    /// The disk: the session as it was last stored.
+    stored: Option<String>,
+    /// The disk: updates that were prepared.
+    pub updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
+    /// The disk: blobs.
+    pub cached: BTreeSet<BlobDigest>,
+    fetching: Option<(RequestId, BlobDigest)>,
+    /// What was trained and not yet prepared; it lives in memory.
+    pub trained: Option<(AssignmentId, u64)>,
+    attempts: u64,
+    offer: Offer,
+    chance: Chance,
+}
+
+impl SimClient {
+    pub fn new(seed: u64, index: usize, record: ClientRecord, nature: Nature) -> Self {
+        let mut chance = Chance::of(seed, 100 + index as u64);
+        let request = CheckInRequest {
+            sdk_version: "0.1.0".into(),
+            example_count: chance.within(1..=500),
+            attributes: BTreeMap::new(),
+        };
+        let offer = Offer { request, wait_seconds: [0, 10, 30][chance.below(3)] };
+        Self {
+            index,
+            record,
+            nature,
+            clock_offset: chance.signed(60_000),
+            incarnation: 0,
+            session: None,
+            is_gone: false,
+            alarm_at: None,
+            alarm: 0,
+            stored: None,
+            updates: BTreeMap::new(),
+            cached: BTreeSet::new(),
+            fetching: None,
+            trained: None,
+            attempts: 0,
+            offer,
+            chance,
+        }
+    }
+}
+
+impl World {
+    fn client_now(&self, client: usize) -> Timestamp {
+        Timestamp(self.now.saturating_add_signed(self.clients[client].clock_offset))
+    }
+
+    pub(super) fn start_client(&mut self, index: usize) -> Holds {
+        let client = &mut self.clients[index];
+        if client.is_gone || client.session.is_some() {
+            return Ok(());
+        }
+        let restored = client.stored.as_ref().map(|json| Session::from_json(json.as_bytes()));
+        let restored =
+            restored.transpose().map_err(|error| broken("what_was_stored_can_be_read", error.to_string()))?;
+        client.session = Some(restored.unwrap_or_else(|| Session::new(client.offer.clone())));
+        self.note(format_args!("client {index} starts"));
+        self.step_client(index, SessionEvent::Started)
+    }
+
+    pub(super) fn meet(&mut self, index: usize, incarnation: u32, event: SessionEvent) -> Holds {
+        let client = &mut self.clients[index];
+        if client.incarnation != incarnation || client.session.is_none() {
+            return Ok(());
+        }
+        if let SessionEvent::Answered { request_id, answer: Answer::Fetch(Ok(_)) } = &event
+            && let Some((_, digest)) = client.fetching.take_if(|(awaited, _)| awaited == request_id)
+        {
+            client.cached.insert(digest);
+        }
+        self.step_client(index, event)
+    }
+
+    pub(super) fn ring(&mut self, index: usize, alarm: u64) -> Holds {
+        let client = &mut self.clients[index];
+        if client.alarm != alarm || client.session.is_none() {
+            return Ok(());
+        }
+        client.alarm_at = None;
+        self.step_client(index, SessionEvent::Wake)
+    }
+
+    fn step_client(&mut self, index: usize, event: SessionEvent) -> Holds {
+        let now = self.client_now(index);
+        let client = &mut self.clients[index];
+        let session = client.session.take().expect("only a running process steps");
+        let (before, name) = (session.state().name(), event.name());
+        let (session, effects) =
+            session.step(event, now, &mut client.chance.0).map_err(no_session_refuses)?;
+        let after = session.state().name();
+        client.session = Some(session);
+        self.note(format_args!("client {index}: {before} --{name}--> {after}"));
+        let is_killed = self.chance.happens(self.faults.client_kills);
+        let performed = if is_killed { self.chance.below(effects.len() + 1) } else { effects.len() };
+        for effect in effects.into_iter().take(performed) {
+            self.perform(index, effect)?;
+        }
+        if is_killed {
+            self.kill_client(index);
+            return Ok(());
+        }
+        let client = &self.clients[index];
+        client
+            .session
+            .as_ref()
+            .map_or(Ok(()), |session| a_session_waits_for_something(session, client.alarm_at.map(|at| at.0)))
+    }
+
+    /// Ends a client's process at once.
+    pub(super) fn kill_client(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if client.session.is_none() {
+            return;
+        }
+        client.session = None;
+        client.incarnation += 1;
+        client.alarm += 1;
+        client.alarm_at = None;
+        client.trained = None;
+        self.coverage.count("client crashes");
+        self.note(format_args!("client {index} is killed"));
+        let delay = self.chance.within(50..=10_000);
+        self.after(delay, Event::ClientStarts { client: index });
+    }
+
+    /// A client that is never heard of again.
+    pub(super) fn lose_client(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if client.is_gone {
+            return;
+        }
+        client.is_gone = true;
+        client.session = None;
+        client.incarnation += 1;
+        client.alarm += 1;
+        self.coverage.count("clients lost for good");
+        self.note(format_args!("client {index} is lost for good"));
+    }
+
+    /// Sets the alarm anew: the clock or the alarm has changed.
+    pub(super) fn set_alarm(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        client.alarm += 1;
+        let Some(at) = client.alarm_at else { return };
+        let due = at.0.saturating_add_signed(-client.clock_offset).max(self.now);
+        let alarm = client.alarm;
+        self.queue.push(due, Event::AlarmRings { client: index, alarm });
+    }
+
+    fn answer_here(&mut self, index: usize, request_id: RequestId, milliseconds: u64, answer: Answer) {
+        let incarnation = self.clients[index].incarnation;
+        let event = SessionEvent::answered(request_id, answer);
+        self.after(milliseconds, Event::ClientMeets { client: index, incarnation, event });
+    }
+
+    fn perform(&mut self, index: usize, effect: Effect) -> Holds {
+        let client = &mut self.clients[index];
+        match effect {
+            Effect::Persist => client.stored = client.session.as_ref().map(Session::to_json),
+            Effect::WakeAt(at) => {
+                client.alarm_at = Some(at);
+                self.set_alarm(index);
+            }
+            Effect::CheckIn { request_id, request, wait_seconds } => {
+                self.send(index, request_id, Request::CheckIn { request, wait_seconds });
+            }
+            Effect::Fetch { request_id, artifact, .. } => {
+                if client.cached.contains(&artifact.digest) {
+                    self.answer_here(index, request_id, 1, Answer::Fetch(Ok(0)));
+                } else {
+                    client.fetching = Some((request_id, artifact.digest));
+                    self.send(index, request_id, Request::Fetch { artifact });
+                }
+            }
+            Effect::Train { request_id, assignment } => {
+                client.attempts += 1;
+                client.trained = Some((assignment.assignment_id, client.attempts));
+                match client.nature {
+                    Nature::Vanishing if self.chance.happens(300) => self.lose_client(index),
+                    Nature::Stalling if !self.chance.happens(200) => {}
+                    _ => {
+                        let milliseconds = self.chance.within(100..=12_000);
+                        self.answer_here(index, request_id, milliseconds, Answer::Trained);
+                    }
+                }
+            }
+            Effect::Prepare { request_id, assignment } => self.prepare(index, request_id, &assignment),
+            Effect::QueryUpload { request_id, assignment_id } => {
+                self.send(index, request_id, Request::QueryUpload { assignment_id });
+            }
+            Effect::Upload { request_id, assignment_id, offset, length, digest } => {
+                let announced = Announced { digest, length };
+                return self.upload(index, request_id, assignment_id, offset, announced);
+            }
+            Effect::SendReport { request_id, assignment_id, report } => {
+                self.send(index, request_id, Request::Report { assignment_id, report });
+            }
+            Effect::SendAbort { request_id, assignment_id, abort } => {
+                self.note(format_args!(
+                    "client {index} gives {} up: {:?}",
+                    short(assignment_id),
+                    abort.reason
+                ));
+                self.send(index, request_id, Request::Abort { assignment_id, abort });
+            }
+            Effect::Cancel { .. } => {}
+            Effect::Forget { assignment_id } => {
+                client.updates.remove(&assignment_id);
+                client.trained = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Announces an update and sends it, unless the client lies.
+    fn upload(
+        &mut self,
+        index: usize,
+        request_id: RequestId,
+        assignment_id: AssignmentId,
+        offset: u64,
+        mut announced: Announced,
+    ) -> Holds {
+        let client = &self.clients[index];
+        let stored =
+            client.updates.get(&assignment_id).filter(|bytes| bytes.len() as u64 == announced.length);
+        let Some(mut bytes) = stored.cloned() else {
+            self.answer_here(index, request_id, 1, Answer::UpdateLost);
+            return Ok(());
+        };
+        let (nature, incarnation) = (client.nature, client.incarnation);
+        if self.sabotage == Some(Sabotage::AClientAnswersTwice) && incarnation % 2 == 1 {
+            announced.digest = UpdateDigest::of(&incarnation.to_le_bytes());
+        }
+        let shown = self.ledger.shown.insert((index, assignment_id), announced.digest);
+        a_session_shows_one_digest(shown, announced.digest)?;
+        let mut sent_to = assignment_id;
+        match nature {
+            Nature::Hostile(Garbage::OtherDigest) => {
+                let mut damaged = bytes.to_vec();
+                if let Some(last) = damaged.last_mut() {
+                    *last ^= 1;
+                }
+                bytes = Arc::new(damaged);
+            }
+            Nature::Hostile(Garbage::AnothersAssignment) => {
+                let others = self.ledger.newest.filter(|(owner, _)| *owner != index);
+                sent_to = others.map_or(AssignmentId::from_bytes([0; 16]), |(_, id)| id);
+            }
+            _ => {}
+        }
+        if nature.is_hostile() {
+            self.coverage.count("garbage sent");
+        }
+        self.send(index, request_id, Request::Upload { assignment_id: sent_to, announced, offset, bytes });
+        Ok(())
+    }
+}

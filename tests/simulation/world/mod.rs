@@ -1,0 +1,186 @@
+//! One world of one seed: a coordinator, its storage and its clients, on a clock that only events move.
+
+mod check;
+mod drivers;
+mod environment;
+mod hosts;
+mod network;
+mod queue;
+mod requests;
+mod server;
+mod set_up;
+mod uploads;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use folkmoot_coordinator::{
+    round::Round,
+    task::{TaskDescription, TaskState},
+};
+use folkmoot_protocol::{
+    AssignmentId, OrganisationId, RoundId, TaskId, TensorSchema, Timestamp, UpdateDigest,
+};
+use folkmoot_storage::{AssignmentStatus, SqlStorage};
+use hosts::SimClient;
+use queue::{Event, Queue};
+use server::SimServer;
+
+use crate::{
+    chance::Chance,
+    coverage::Coverage,
+    invariants::{Holds, Memory, broken},
+    scenario::{Faults, Sabotage, Scenario},
+    trace::Trace,
+};
+
+/// The virtual time at which a world begins: some moment of 2023.
+const BEGINNING: u64 = 1_700_000_000_000;
+/// Events after which a kind world must have come to its end.
+const CALM_EVENTS_MAX: u64 = 20_000;
+/// Virtual milliseconds after which a kind world must have come to its end: two hours.
+const CALM_MILLISECONDS_MAX: u64 = 2 * 60 * 60 * 1000;
+/// Events for which a world whose tasks have ended goes on: what is late must change nothing.
+const EVENTS_AFTER_THE_END: u64 = 30;
+
+/// A task, and what was last seen of it.
+struct SimTask {
+    id: TaskId,
+    description: TaskDescription,
+    schema: TensorSchema,
+    state: TaskState,
+    rounds: BTreeMap<u64, Round>,
+}
+
+/// What was seen and must stay true.
+#[derive(Default)]
+struct Ledger {
+    /// What the clients sent.
+    memory: Memory,
+    /// What has become of each assignment.
+    statuses: BTreeMap<AssignmentId, AssignmentStatus>,
+    /// The digest that each client's session has shown for each assignment.
+    shown: BTreeMap<(usize, AssignmentId), UpdateDigest>,
+    /// The newest assignment that was given to anyone, and to whom.
+    newest: Option<(usize, AssignmentId)>,
+}
+
+/// A world.
+pub struct World {
+    seed: u64,
+    now: u64,
+    queue: Queue,
+    chance: Chance,
+    trace: Trace,
+    coverage: Coverage,
+    faults: Faults,
+    fault_events: u64,
+    sabotage: Option<Sabotage>,
+    is_calm: bool,
+    organisation: OrganisationId,
+    storage: SqlStorage,
+    server: SimServer,
+    clients: Vec<SimClient>,
+    tasks: Vec<SimTask>,
+    ledger: Ledger,
+}
+
+impl World {
+    /// Lets the world of a seed run to its end, and says what it met.
+    ///
+    /// # Errors
+    /// The first invariant that it broke.
+    pub async fn run(
+        seed: u64,
+        sabotage: Option<Sabotage>,
+        storage: SqlStorage,
+        folder: PathBuf,
+        trace: Trace,
+    ) -> Result<Coverage, crate::invariants::Broken> {
+        let scenario = Scenario::of(seed, sabotage);
+        let mut world = Box::pin(Self::set_up(seed, scenario, storage, folder, trace)).await?;
+        let (mut events, mut events_after_the_end) = (0, 0);
+        while events < world.fault_events && events_after_the_end < EVENTS_AFTER_THE_END {
+            Box::pin(world.step()).await?;
+            events += 1;
+            events_after_the_end += u64::from(world.has_ended());
+        }
+        world.calm_down().await?;
+        let (began_at, mut calm_events) = (world.now, 0);
+        while !world.has_ended() {
+            if calm_events > CALM_EVENTS_MAX || world.now - began_at > CALM_MILLISECONDS_MAX {
+                return Err(broken("a_kind_world_comes_to_its_end", world.describe()));
+            }
+            Box::pin(world.step()).await?;
+            calm_events += 1;
+        }
+        world.check_everything().await?;
+        Ok(world.coverage)
+    }
+
+    async fn step(&mut self) -> Holds {
+        let Some((at, event)) = self.queue.pop() else {
+            return Err(broken("a_kind_world_comes_to_its_end", "nothing will ever happen any more"));
+        };
+        self.now = at;
+        self.coverage.count("events");
+        match event {
+            Event::ClientStarts { client } => self.start_client(client),
+            Event::ClientMeets { client, incarnation, event } => self.meet(client, incarnation, event),
+            Event::AlarmRings { client, alarm } => self.ring(client, alarm),
+            Event::RequestArrives { message } => self.request_arrives(message).await,
+            Event::BytesArrive { connection } => self.bytes_arrive(connection).await,
+            Event::WaitEnds { poll } => self.wait_ends(poll).await,
+            Event::DriversWake => self.drive().await,
+            Event::DriversTick => self.tick().await,
+            Event::CoordinatorStarts => self.start_coordinator().await,
+            Event::EnvironmentActs => self.act().await,
+        }
+    }
+
+    /// Says whether every task has come to its end, and no round is open.
+    fn has_ended(&self) -> bool {
+        self.tasks.iter().all(|task| {
+            task.state.is_final()
+                && task.rounds.values().next_back().is_none_or(|round| round.phase.is_final())
+        })
+    }
+
+    /// Returns the coordinator's time.
+    fn server_now(&self) -> Timestamp {
+        Timestamp(self.now.saturating_add_signed(self.server.clock_offset))
+    }
+
+    fn note(&self, what: std::fmt::Arguments<'_>) {
+        self.trace.note(self.now - BEGINNING, what);
+    }
+
+    fn after(&mut self, milliseconds: u64, event: Event) {
+        self.queue.push(self.now + milliseconds, event);
+    }
+
+    fn task_of_round(&self, id: RoundId) -> Option<&SimTask> {
+        self.tasks.iter().find(|task| task.rounds.values().any(|round| round.id == id))
+    }
+
+    /// Describes where everybody stands.
+    fn describe(&self) -> String {
+        let mut text = format!("after {} s:", (self.now - BEGINNING) / 1000);
+        for task in &self.tasks {
+            let round = task.rounds.values().next_back();
+            text += &format!("\n  task {} is {:?}, its last round {round:?}", short(task.id), task.state);
+            text += &format!("\n    {:?}", task.description.scheduling);
+        }
+        for client in &self.clients {
+            let state = client.session.as_ref().map(|session| session.state());
+            text += &format!("\n  client {} ({:?}) is {state:?}", client.index, client.nature);
+        }
+        text
+    }
+}
+
+/// Returns the first digits of an id.
+fn short(id: impl std::fmt::Display) -> String {
+    let mut text = id.to_string();
+    text.truncate(8);
+    text
+}

@@ -1,0 +1,176 @@
+//! What the coordinator does with a request: what the HTTP handlers do, without HTTP.
+
+use std::sync::Arc;
+
+use folkmoot_protocol::{BlobDigest, messages::CheckInResponse};
+use folkmoot_server::{coordinator::Coordinator, device, refusal::Refusal};
+use folkmoot_session::{Answer, Failure};
+use folkmoot_storage::ClientRecord;
+use futures::FutureExt;
+use tokio::sync::Notify;
+
+use super::{
+    Event, World,
+    network::{Message, Request},
+    short,
+};
+use crate::invariants::{Holds, broken, no_request_fails_inside};
+
+/// A check-in that waits for an assignment.
+pub struct HeldPoll {
+    /// The check-in.
+    pub message: Message,
+    waiter: Arc<Notify>,
+}
+
+impl World {
+    pub(super) async fn request_arrives(&mut self, message: Message) -> Holds {
+        let (client, name, id) = (message.client, message.request.name(), message.request_id.0);
+        let Some(coordinator) = self.server.coordinator.clone() else {
+            self.note(format_args!("client {client}'s {name} #{id} finds no coordinator"));
+            self.fail(&message);
+            return Ok(());
+        };
+        self.note(format_args!("client {client}'s {name} #{id} arrives"));
+        let failures = self.server.store.failures();
+        let outcome = self.answer(&coordinator, &message).await?;
+        match outcome {
+            Ok(Some(answer)) => self.respond(&message, answer),
+            Ok(None) => {}
+            Err(refusal) => self.refuse(&message, &refusal, failures)?,
+        }
+        self.listen();
+        Ok(())
+    }
+
+    /// Does what is asked for. `None` if the answer comes later.
+    async fn answer(
+        &mut self,
+        coordinator: &Arc<Coordinator>,
+        message: &Message,
+    ) -> Result<Result<Option<Answer>, Refusal>, crate::invariants::Broken> {
+        let (record, now) = (self.clients[message.client].record.clone(), self.server_now());
+        Ok(match &message.request {
+            Request::CheckIn { .. } => self.check_in(coordinator, &record, message).await,
+            Request::Fetch { artifact } => {
+                let found = device::blob(coordinator, &record, artifact.digest).await;
+                if let Ok(bytes) = &found {
+                    let is_right =
+                        BlobDigest::of(bytes) == artifact.digest && bytes.len() as u64 == artifact.bytes;
+                    if !is_right {
+                        return Err(broken("a_blob_is_what_its_name_says", artifact.digest.to_string()));
+                    }
+                }
+                found.map(|bytes| Some(Answer::Fetch(Ok(bytes.len() as u64))))
+            }
+            Request::QueryUpload { assignment_id } => {
+                match device::upload_status(coordinator, &record, *assignment_id, now).await {
+                    Ok(status) => {
+                        self.check_answer(*assignment_id, status.state, None).await?;
+                        Ok(Some(Answer::Upload(Ok(status))))
+                    }
+                    Err(refusal) => Err(refusal),
+                }
+            }
+            Request::Upload { .. } => return self.begin_upload(coordinator, &record, message).await,
+            Request::Report { assignment_id, report } => {
+                let done = device::report(coordinator, &record, *assignment_id, report, now).await;
+                done.map(|()| Some(Answer::Report(Ok(()))))
+            }
+            Request::Abort { assignment_id, abort } => {
+                let done = device::abort(coordinator, &record, *assignment_id, abort, now).await;
+                done.map(|()| Some(Answer::Abort(Ok(()))))
+            }
+        })
+    }
+
+    async fn check_in(
+        &mut self,
+        coordinator: &Coordinator,
+        record: &ClientRecord,
+        message: &Message,
+    ) -> Result<Option<Answer>, Refusal> {
+        let Request::CheckIn { request, wait_seconds } = &message.request else { return Ok(None) };
+        let wait = u64::from(*wait_seconds) * 1000;
+        let waiter = coordinator.waiter(record.id);
+        let found = device::check_in(coordinator, record, request, wait, self.server_now()).await;
+        match found {
+            Ok(None) if wait > 0 => {
+                let poll = self.server.next_number();
+                self.server.polls.insert(poll, HeldPoll { message: message.clone(), waiter });
+                self.after(wait, Event::WaitEnds { poll });
+                Ok(None)
+            }
+            other => {
+                coordinator.forget_waiter(record.id, &waiter);
+                let found = other?;
+                Ok(Some(self.check_in_answer(coordinator, message.client, found)))
+            }
+        }
+    }
+
+    fn check_in_answer(
+        &mut self,
+        coordinator: &Coordinator,
+        client: usize,
+        found: Option<folkmoot_protocol::messages::Assignment>,
+    ) -> Answer {
+        let window = coordinator.retry_window;
+        Answer::CheckIn(Ok(match found {
+            Some(assignment) => {
+                let id = assignment.assignment_id;
+                self.note(format_args!("client {client} is given {}", short(id)));
+                self.ledger.newest = Some((client, id));
+                CheckInResponse::Assigned { assignment }
+            }
+            None => CheckInResponse::Wait {
+                retry_after_milliseconds_min: window.milliseconds_min,
+                retry_after_milliseconds_max: window.milliseconds_max,
+            },
+        }))
+    }
+
+    /// Answers a held check-in whose client was drawn.
+    pub(super) async fn wake_polls(&mut self) -> Holds {
+        let woken =
+            self.server.polls.iter().filter(|(_, poll)| poll.waiter.notified().now_or_never().is_some());
+        for poll in woken.map(|(poll, _)| *poll).collect::<Vec<_>>() {
+            self.wait_ends(poll).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn wait_ends(&mut self, poll: u64) -> Holds {
+        let Some(coordinator) = self.server.coordinator.clone() else { return Ok(()) };
+        let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
+        let record = self.clients[message.client].record.clone();
+        let failures = self.server.store.failures();
+        let found = device::assignment_of(&coordinator, &record, self.server_now()).await;
+        coordinator.forget_waiter(record.id, &waiter);
+        match found {
+            Ok(found) => {
+                let answer = self.check_in_answer(&coordinator, message.client, found);
+                self.respond(&message, answer);
+                Ok(())
+            }
+            Err(refusal) => self.refuse(&message, &refusal, failures),
+        }
+    }
+
+    /// Answers with a refusal.
+    pub(super) fn refuse(&mut self, message: &Message, refusal: &Refusal, failures: u64) -> Holds {
+        no_request_fails_inside(refusal, self.server.store.failures() != failures)?;
+        self.note(format_args!(
+            "client {}'s #{} is refused: {}",
+            message.client,
+            message.request_id.0,
+            refusal.code()
+        ));
+        if matches!(message.request, Request::Upload { .. }) {
+            self.coverage.count("uploads refused");
+        }
+        let answer = message.request.failed(Failure::from(&*refusal.0));
+        self.respond(message, answer);
+        Ok(())
+    }
+}

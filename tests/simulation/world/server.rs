@@ -1,0 +1,202 @@
+//! The coordinator's process: what it loses when it crashes, and what stays.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
+
+use folkmoot_protocol::RoundId;
+use folkmoot_server::{coordinator::Coordinator, host::forget_finished_rounds};
+use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore, RoundLog, RoundLogError};
+use futures::FutureExt;
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::{Event, World, requests::HeldPoll, uploads::Connection};
+use crate::{
+    faulty_store::FaultyStore,
+    invariants::{Broken, Holds, broken},
+};
+
+/// The coordinator's machine.
+pub struct SimServer {
+    /// The running process, with all that lives in its memory.
+    pub coordinator: Option<Arc<Coordinator>>,
+    /// The blobs, which stay.
+    pub store: Arc<FaultyStore>,
+    /// The round log's folder, which stays.
+    pub folder: PathBuf,
+    /// How far the clock is off, in milliseconds.
+    pub clock_offset: i64,
+    /// Says that the machine went off when the process did.
+    pub has_lost_power: bool,
+    /// How often the process has started.
+    pub starts: u64,
+    /// Says that the drivers will wake.
+    pub is_woken: bool,
+    /// Uploads under way.
+    pub connections: BTreeMap<u64, Connection>,
+    /// Check-ins that are held.
+    pub polls: BTreeMap<u64, HeldPoll>,
+    /// The last number of a connection or poll.
+    pub last_number: u64,
+}
+
+/// A round's log, as it lay on the disk.
+pub struct LogCopy {
+    folder: PathBuf,
+    files: Vec<(std::ffi::OsString, Vec<u8>)>,
+}
+
+impl SimServer {
+    /// Makes a machine whose process does not run.
+    pub fn new(store: Arc<FaultyStore>, folder: PathBuf) -> Self {
+        Self {
+            coordinator: None,
+            store,
+            folder,
+            clock_offset: 0,
+            has_lost_power: false,
+            starts: 0,
+            is_woken: false,
+            connections: BTreeMap::new(),
+            polls: BTreeMap::new(),
+            last_number: 0,
+        }
+    }
+
+    /// Draws the number of a connection or poll.
+    pub fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+}
+
+/// A disk of the test's own machine that fails is no finding.
+pub fn disk(error: impl std::fmt::Display) -> Broken {
+    broken("the_test_has_a_disk", error.to_string())
+}
+
+impl World {
+    pub(super) async fn start_coordinator(&mut self) -> Holds {
+        if self.server.coordinator.is_some() {
+            return Ok(());
+        }
+        // Only now, when nothing of the process that crashed is left, can the segments be opened.
+        if std::mem::take(&mut self.server.has_lost_power) {
+            self.lose_power().await?;
+        }
+        self.server.starts += 1;
+        self.note(format_args!("the coordinator starts"));
+        let log = RoundLog::local(&self.server.folder).map_err(disk)?;
+        let chance =
+            ChaCha20Rng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(self.server.starts));
+        let blobs = BlobStore::new(self.server.store.clone());
+        let coordinator = Arc::new(Coordinator::new(self.storage.clone(), blobs, log, chance));
+        forget_finished_rounds(&coordinator)
+            .await
+            .map_err(|error| broken("a_crashed_coordinator_starts", error.to_string()))?;
+        self.server.coordinator = Some(coordinator);
+        self.after(5, Event::DriversWake);
+        Ok(())
+    }
+
+    /// Ends the process at once: what lived in memory is gone, connections break.
+    pub(super) fn crash(&mut self, where_: &'static str) -> Holds {
+        if self.server.coordinator.is_none() {
+            return Ok(());
+        }
+        self.note(format_args!("the coordinator crashes: {where_}"));
+        self.coverage.count("coordinator crashes");
+        self.server.is_woken = false;
+        for connection in std::mem::take(&mut self.server.connections).into_values() {
+            self.fail(&connection.message);
+        }
+        for poll in std::mem::take(&mut self.server.polls).into_values() {
+            self.fail(&poll.message);
+        }
+        self.server.coordinator = None;
+        self.server.has_lost_power = self.chance.happens(500);
+        let delay = self.chance.within(100..=if self.is_calm { 500 } else { 20_000 });
+        self.after(delay, Event::CoordinatorStarts);
+        Ok(())
+    }
+
+    /// Takes from the log what a disk may forget: whatever no answer has called durable.
+    async fn lose_power(&mut self) -> Holds {
+        let log = RoundLog::local(&self.server.folder).map_err(disk)?;
+        for round in log.rounds().map_err(disk)? {
+            for id in log.segments(round).map_err(disk)? {
+                let assignment = self.storage.assignment(id).await?;
+                if assignment
+                    .is_some_and(|assignment| matches!(assignment.status, AssignmentStatus::Accepted { .. }))
+                {
+                    continue;
+                }
+                self.coverage.count("segments cut by a power loss");
+                if self.chance.happens(200) {
+                    log.remove_segment(round, id).map_err(disk)?;
+                    continue;
+                }
+                let mut segment = log.open(round, id).map_err(disk)?;
+                let length = self.chance.within(0..=segment.len());
+                self.note(format_args!(
+                    "the segment of {} keeps {length} of {} bytes",
+                    super::short(id),
+                    segment.len()
+                ));
+                segment.truncate(length).map_err(disk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes the drivers if a fact was recorded, as `drivers::run` does.
+    pub(super) fn listen(&mut self) {
+        let Some(coordinator) = &self.server.coordinator else { return };
+        let is_notified = coordinator.facts.notified().now_or_never().is_some();
+        if is_notified && !self.server.is_woken {
+            self.server.is_woken = true;
+            let delay = self.chance.within(0..=20);
+            self.after(delay, Event::DriversWake);
+        }
+    }
+
+    /// Copies a round's log, to put it back as if the process had crashed before removing it.
+    pub(super) fn copy_log(&self, round: RoundId) -> Result<Option<LogCopy>, Broken> {
+        let folder = self.server.folder.join(round.to_string());
+        if !folder.exists() {
+            return Ok(None);
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(disk)? {
+            let entry = entry.map_err(disk)?;
+            files.push((entry.file_name(), fs::read(entry.path()).map_err(disk)?));
+        }
+        Ok(Some(LogCopy { folder, files }))
+    }
+
+    /// Puts a copied log back.
+    pub(super) fn put_back(&self, copy: &LogCopy) -> Holds {
+        fs::create_dir_all(&copy.folder).map_err(disk)?;
+        for (name, bytes) in &copy.files {
+            fs::write(copy.folder.join(name), bytes).map_err(disk)?;
+        }
+        Ok(())
+    }
+
+    /// No update is kept longer than its round.
+    pub(super) fn check_logs_are_gone(&self) -> Holds {
+        let rounds = || -> Result<_, RoundLogError> { RoundLog::local(&self.server.folder)?.rounds() };
+        let left = rounds().map_err(disk)?;
+        let is_open = |id: &RoundId| {
+            let of = |round: &&folkmoot_coordinator::round::Round| round.id == *id;
+            let round = self.task_of_round(*id).and_then(|task| task.rounds.values().find(of));
+            round.is_some_and(|round| !round.phase.is_final())
+        };
+        match left.iter().find(|id| !is_open(id)) {
+            None => Ok(()),
+            Some(id) => Err(broken(
+                "no_update_outlives_its_round",
+                format!("the log of {} is left", super::short(id)),
+            )),
+        }
+    }
+}
