@@ -57,7 +57,7 @@ fn a_wrong_type_or_value_names_its_line() {
     let (text, _) = message("[server]\nlisten = \"nowhere\"\n", &[]);
     assert!(text.starts_with("folkmoot.toml:2:10: listen: "), "{text}");
     let (text, _) = message("[server]\ntls = \"of\"\n", &[]);
-    assert!(text.starts_with("folkmoot.toml:2:7: there is no choice `of`"), "{text}");
+    assert!(text.starts_with("folkmoot.toml:2:8: there is no choice `of`"), "{text}");
 }
 
 #[test]

@@ -76,9 +76,10 @@ impl<'a> Unknown<'a> {
     }
 }
 
-/// Finds a word inside a span. An error inside a choice (`kind = …`) only has the span of the whole table.
+/// Finds a word inside a span or after it. An error inside a choice (`kind = …`) only has the span of its table's
+/// head.
 fn find(text: &str, span: &Range<usize>, word: &str) -> Option<usize> {
-    let part = text.get(span.clone())?;
+    let part = text.get(span.start..)?;
     let is_letter =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let mut matches = part.match_indices(word).filter(|(at, _)| {

@@ -9,6 +9,8 @@ use folkmoot_protocol::{
     },
 };
 
+use super::Binary;
+
 /// Enrols a new install by an enrolment token. Asking again with the same key gives the same client id.
 #[utoipa::path(
     post, path = "/v1/enrol", tag = "device", security(("client_signature" = [])), request_body = EnrolRequest,
@@ -36,8 +38,8 @@ pub fn check_in() {}
     get, path = "/v1/blobs/{digest}", tag = "device", security(("client_signature" = [])),
     params(("digest" = String, Path, description = "The SHA-256 of its bytes")),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "The blob"),
-        (status = 206, body = Vec<u8>, content_type = "application/octet-stream", description = "A part of it"),
+        (status = 200, body = Binary, content_type = "application/octet-stream", description = "The blob"),
+        (status = 206, body = Binary, content_type = "application/octet-stream", description = "A part of it"),
         (status = 304, description = "The client has it"),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
     )
@@ -64,7 +66,7 @@ pub fn upload_status() {}
         ("folkmoot-upload-length" = u64, Header, description = "The bytes of the whole update"),
         ("folkmoot-content-digest" = String, Header, description = "The BLAKE3 of the whole update"),
     ),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = Binary, content_type = "application/octet-stream"),
     responses(
         (status = 200, body = UploadStatus),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),

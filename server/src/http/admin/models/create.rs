@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    http::{App, admin::access::Caller, body},
+    http::{App, admin::access::Caller, body, openapi::Binary},
     refusal::Refusal,
 };
 
@@ -33,7 +33,7 @@ pub struct ModelView {
 /// Keeps an ONNX model. The same one again changes nothing.
 #[utoipa::path(
     post, path = "/v1/admin/models", tag = "models", security(("api_key" = ["operator"])),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The ONNX file"),
+    request_body(content = Binary, content_type = "application/octet-stream", description = "The ONNX file"),
     responses(
         (status = 201, body = ModelView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),

@@ -13,6 +13,7 @@ use crate::{
     http::{
         App,
         admin::{access::Caller, tasks},
+        openapi::Binary,
     },
     refusal::Refusal,
 };
@@ -29,7 +30,7 @@ pub const VERSION_HEADER: &str = "folkmoot-model-version";
         ("number" = String, Path, description = "The version's number, or `latest`"),
     ),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "The ONNX file",
+        (status = 200, body = Binary, content_type = "application/octet-stream", description = "The ONNX file",
          headers(("folkmoot-model-version" = u64, description = "The version's number"))),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
     )
