@@ -61,7 +61,7 @@ fn a_second_run_does_not_trip_over_the_first_and_a_pipe_gets_plain_lines() {
         let output = demo(directory.path(), &["--rounds", "1", "--clients", "2", "--cohort", "1"]);
         let shown = text(&output.stdout);
         assert!(output.status.success(), "{shown}\n{}", text(&output.stderr));
-        assert!(shown.contains(run) && shown.contains("round 1/1") && !shown.contains('\u{1b}'), "{shown}");
+        assert!(shown.contains(run) && shown.contains("1/1 ") && !shown.contains('\u{1b}'), "{shown}");
         assert!(directory.path().join(run).is_dir());
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::demo::{
 
 const BAR: &str = "{prefix}  {bar:20.cyan/dim}  {msg}";
 
-/// A bar for every round, which fills with the reports.
+/// A bar for every round, which fills with the reports. What the round came to takes its place.
 #[derive(Default)]
 pub struct BarsScreen {
     rounds: u32,
@@ -37,13 +37,14 @@ impl Screen for BarsScreen {
     fn progress(&mut self, round: u64, traffic: RoundTraffic) {
         let bar = self.bar(round);
         bar.set_position(traffic.accepted);
-        bar.set_message(format!("{:>3} of {} reports", traffic.accepted, traffic.assigned));
+        bar.set_message(format!("{}/{} reports", traffic.accepted, traffic.assigned));
     }
 
     fn round(&mut self, round: &RoundReport) {
-        self.bar(round.round).set_position(round.reports);
-        self.bar(round.round).finish_with_message(text::round(round));
-        self.bar = None;
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        say(&text::round(round, self.rounds));
     }
 
     fn finished(&mut self, report: &Report, files: &Files) {

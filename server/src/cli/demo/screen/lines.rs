@@ -14,7 +14,7 @@ impl Screen for LinesScreen {
     }
 
     fn round(&mut self, round: &RoundReport) {
-        say(&format!("{}  {}", text::round_name(round.round, self.rounds), text::round(round)));
+        say(&text::round(round, self.rounds));
     }
 
     fn finished(&mut self, report: &Report, files: &Files) {

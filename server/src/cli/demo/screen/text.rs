@@ -1,7 +1,5 @@
 //! The texts that humans read, in a terminal or not.
 
-use indicatif::DecimalBytes;
-
 use super::{Files, Serving, Started};
 use crate::cli::demo::{
     curve::accuracy_curve,
@@ -20,28 +18,47 @@ pub fn started(started: &Started) -> Vec<String> {
         "{} clients are enrolled; they hold {} digits, split with alpha = {}. Each round draws {} of them.",
         settings.clients, started.examples, settings.alpha, settings.cohort
     ));
-    lines.push(String::new());
+    lines.extend([String::new(), round_head(started.rounds)]);
     lines
 }
 
-/// Returns what a round came to, in columns.
-pub fn round(report: &RoundReport) -> String {
+/// Returns what the columns of [`round`] are.
+pub fn round_head(rounds: u32) -> String {
+    let name = format!("{:>width$}", "round", width = round_name(1, rounds).len());
     format!(
-        "{:>3} of {} reports  {:>10} up  {:>10} down  loss {:>6.4}  accuracy {:>5.1} %  {:>5.2} s",
-        report.reports,
-        report.cohort,
-        DecimalBytes(report.bytes_up).to_string(),
-        DecimalBytes(report.bytes_down).to_string(),
-        report.loss,
-        100.0 * report.accuracy,
-        report.seconds
+        "{name}  {:>8}  {:>8}  {:>8}  {:>7}  {:>8}  {:>7}",
+        "reports", "sent", "fetched", "loss", "accuracy", "time"
     )
 }
 
-/// Returns `round  3/30`, as wide in every round.
+/// Returns what a round came to, in columns: reports of the cohort, bytes, training loss, held-out accuracy.
+pub fn round(report: &RoundReport, rounds: u32) -> String {
+    let name = round_name(report.round, rounds);
+    let reports = format!("{}/{}", report.reports, report.cohort);
+    let (sent, fetched) = (bytes(report.bytes_up), bytes(report.bytes_down));
+    let (accuracy, seconds) = (100.0 * report.accuracy, report.seconds);
+    format!(
+        "{name}  {reports:>8}  {sent:>8}  {fetched:>8}  {:>7.4}  {accuracy:>6.1} %  {seconds:>5.2} s",
+        report.loss
+    )
+}
+
+/// Returns `  3/30`, as wide in every round, and at least as wide as its head.
 pub fn round_name(round: u64, rounds: u32) -> String {
-    let width = rounds.to_string().len();
-    format!("round {round:>width$}/{rounds}")
+    let width = rounds.to_string().len().max(2);
+    format!("{:>5}", format!("{round:>width$}/{rounds}"))
+}
+
+/// Returns a number of bytes with three digits.
+fn bytes(count: u64) -> String {
+    let (mut value, mut unit) = (count as f64, "B");
+    for larger in ["kB", "MB", "GB"] {
+        if value >= 999.5 {
+            (value, unit) = (value / 1000.0, larger);
+        }
+    }
+    let decimals = if unit == "B" || value >= 99.95 { 0 } else { 1 };
+    format!("{value:.decimals$} {unit}")
 }
 
 /// Sums up: a table and the curve.
@@ -55,8 +72,8 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
         ("before training", format!("{:.1} %", 100.0 * report.initial_accuracy)),
         ("rounds", format!("{} in {:.1} s", report.rounds, report.seconds)),
         ("updates combined", reports.to_string()),
-        ("sent by clients", DecimalBytes(report.bytes_up).to_string()),
-        ("fetched by clients", DecimalBytes(report.bytes_down).to_string()),
+        ("sent by clients", bytes(report.bytes_up)),
+        ("fetched by clients", bytes(report.bytes_down)),
         ("model", files.model.clone()),
         ("report", files.report.clone()),
         ("chart", files.chart.clone()),
@@ -103,12 +120,19 @@ mod tests {
     use crate::cli::demo::report::test_report;
 
     #[test]
-    fn rounds_stand_in_columns() {
-        let report = test_report(&[0.05, 1.0]);
-        let widths: Vec<usize> =
-            report.per_round.iter().map(|report| round(report).chars().count()).collect();
-        assert_eq!(widths[0], widths[1]);
-        assert_eq!(round_name(3, 30).len(), round_name(30, 30).len());
+    fn rounds_stand_in_columns_below_their_head() {
+        for rounds in [1, 30, 10_000] {
+            let report = test_report(&[0.05, 1.0]);
+            let mut widths = report.per_round.iter().map(|report| round(report, rounds).chars().count());
+            let head = round_head(rounds).chars().count();
+            assert!(head < 80 && widths.all(|width| width == head), "{rounds}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_three_digits() {
+        let shown: Vec<String> = [0, 999, 1000, 99_949, 193_520, 999_600, 5_810_000].map(bytes).into();
+        assert_eq!(shown, ["0 B", "999 B", "1.0 kB", "99.9 kB", "194 kB", "1.0 MB", "5.8 MB"]);
     }
 
     #[test]
