@@ -1,6 +1,6 @@
 //! What the process says about itself: its log on stderr, and its metrics.
 
-use std::{io, time::Duration};
+use std::{io, io::IsTerminal, time::Duration};
 
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, util::TryInitError};
@@ -39,7 +39,10 @@ pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), Teleme
     let invalid =
         |error: &dyn ToString| TelemetryError::Filter { filter: text.into(), detail: error.to_string() };
     let filter = EnvFilter::try_new(text).map_err(|error| invalid(&error))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
     match config.format {
         LogFormat::Text => builder.finish().try_init()?,
         LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,

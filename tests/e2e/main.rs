@@ -10,6 +10,7 @@ mod cohort;
 mod crash_client;
 mod crash_coordinator;
 mod idle_polls;
+mod postgres;
 mod tokens;
 mod unreliable_clients;
 
