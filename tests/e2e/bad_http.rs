@@ -24,9 +24,9 @@ use crate::{
 async fn deployment() -> (Deployment, Vec<RawClient>, Vec<Member>) {
     let spec = TaskSpec::synthetic(&[6, 8, 3], 2, 1);
     let tune = |config: &mut folkmoot_tests::coordinator_process::CoordinatorConfig| {
-        config.head_milliseconds = 1_500;
-        config.control_milliseconds = 1_500;
-        config.upload_idle_milliseconds = 1_500;
+        config.head_milliseconds = 2_000;
+        config.control_milliseconds = 2_000;
+        config.upload_idle_milliseconds = 2_000;
     };
     let deployment = Deployment::start(COORDINATOR, &spec, tune).await;
     let clients = enrol(&deployment, 2).await;

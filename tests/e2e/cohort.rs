@@ -7,6 +7,7 @@ use folkmoot_protocol::{
     AssignmentId, ErrorCode,
     messages::{Assignment, UploadState, UploadStatus},
 };
+use folkmoot_storage::RoundLog;
 use folkmoot_tests::{
     deployment::{Deployment, patiently},
     log::{fields_of, phase_of},
@@ -106,10 +107,26 @@ pub fn sent_by<'a>(members: impl IntoIterator<Item = &'a Member>) -> BTreeMap<As
     members.into_iter().map(|member| (member.id(), Bytes::from(member.update.bytes()))).collect()
 }
 
-/// Verifies all rounds against what was sent.
+/// Verifies all rounds against what was sent, and that nothing is kept of the updates of those that are over.
 pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes>) -> Vec<EndedRound> {
     let storage = deployment.storage().await;
     let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, sent).await;
     storage.close().await;
+    await_forgotten(deployment, &rounds).await;
     rounds
+}
+
+/// Waits until the round log holds no round that is over: the commit comes first, then its updates are removed.
+pub async fn await_forgotten(deployment: &Deployment, ended: &[EndedRound]) {
+    let log = RoundLog::local(deployment.data().join("round-log")).expect("the folder is there");
+    let forgotten = async {
+        loop {
+            let kept = log.rounds().expect("the folder can be read");
+            if ended.iter().all(|round| !kept.contains(&round.id)) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    patiently("the removal of updates that are no longer needed", forgotten).await;
 }

@@ -87,7 +87,7 @@ fn assert_too_late(answer: &Answer) {
 async fn a_round_commits_at_its_deadline_with_those_that_were_in_time() {
     let spec = TaskSpec::synthetic(&WIDTHS, 9, 2)
         .with_scheduling("minimum_cohort", 3)
-        .with_scheduling("reporting_deadline_seconds", 8);
+        .with_scheduling("reporting_deadline_seconds", 10);
     let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let clients = enrol(&deployment, 9).await;
     let first = draw(&deployment, &clients).await;

@@ -145,6 +145,19 @@ impl Deployment {
     }
 }
 
+impl Drop for Deployment {
+    /// A test that fails shows what the coordinator had to say about it.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let lines = self.log.since(0);
+            let notable =
+                |line: &&String| ["ERROR", "WARN", "panicked"].iter().any(|word| line.contains(word));
+            let notable: Vec<&String> = lines.iter().filter(notable).take(20).collect();
+            eprintln!("the coordinator's errors: {notable:#?}");
+        }
+    }
+}
+
 /// Reads `folkmoot_refusals_total{code="…"} n`.
 fn counted_refusals(line: &str) -> Option<(String, u64)> {
     let (code, count) = line.strip_prefix("folkmoot_refusals_total{code=\"")?.split_once("\"} ")?;

@@ -113,10 +113,12 @@ async fn slow_requests_end_by_themselves() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_says_nothing_after_its_handshake_ends() {
+async fn a_connection_that_never_says_which_http_it_speaks_ends() {
     let (deployment, _, members) = deployment().await;
-    let mut silent = deployment.endpoint.connect().await.expect("the coordinator listens");
-    await_end(&mut silent).await;
+    for said in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM"] {
+        let mut silent = begin(&deployment.endpoint, said.as_bytes(), b"").await;
+        await_end(&mut silent).await;
+    }
     finish(&deployment, &members).await;
     deployment.assert_unharmed().await;
 }

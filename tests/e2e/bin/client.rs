@@ -15,7 +15,6 @@ use folkmoot_tests::{
     client_process::ClientConfig,
     task::{now, random_bytes},
 };
-use tokio::io::AsyncReadExt;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let argument = std::env::args().nth(1).ok_or("the configuration is expected as JSON")?;
@@ -36,7 +35,10 @@ async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
         .on_event(|event| println!("{}", line_of(&event)))
         .build()?;
     let end = async {
-        let _ = tokio::task::spawn_blocking(|| std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new())).await;
+        let _ = tokio::task::spawn_blocking(|| {
+            std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new())
+        })
+        .await;
     };
     client.run(end).await?;
     Ok(())

@@ -5,7 +5,6 @@ use std::{error::Error, io::Write};
 use folkmoot_server::{clock, host::Host};
 use folkmoot_tests::coordinator_process::CoordinatorConfig;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use tokio::io::AsyncReadExt;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let argument = std::env::args().nth(1).ok_or("the configuration is expected as JSON")?;
@@ -25,6 +24,7 @@ async fn serve(config: &CoordinatorConfig) -> Result<(), Box<dyn Error>> {
         Host::start(config.host(), clock::system_clock(), clock::system_chance(), Some(metrics)).await?;
     println!("ready");
     std::io::stdout().flush()?;
-    tokio::task::spawn_blocking(|| std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new())).await??;
+    tokio::task::spawn_blocking(|| std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new()))
+        .await??;
     Ok(host.stop().await?)
 }

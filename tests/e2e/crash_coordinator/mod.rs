@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::task::JoinSet;
 
-use crate::COORDINATOR;
+use crate::{COORDINATOR, cohort::await_forgotten};
 use client::CrashClient;
 use ledger::Ledger;
 use moment::{Aim, Evidence, Moment};
@@ -26,7 +26,7 @@ use moment::{Aim, Evidence, Moment};
 const SEED: u64 = 20_261_120;
 const CLIENTS: u64 = 8;
 /// Rounds that commit. Kills come in the first of them; the last run undisturbed.
-const ROUNDS: u64 = 48;
+const ROUNDS: u64 = 32;
 const KILLS_MIN: u32 = 24;
 /// Each state must have been hit so often.
 const HITS_MIN: u32 = 3;
@@ -45,6 +45,7 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     }
 
     let hits = kill_often(&mut deployment, &ledger).await;
+    let updates_when_undisturbed = ledger.acknowledged().len();
     patiently("the last round", completion(&deployment)).await;
     clients.shutdown().await;
     deployment.assert_answers().await;
@@ -54,7 +55,11 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, &ledger.sent()).await;
     assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
     assert_no_acknowledged_update_is_lost(&ledger, &rounds);
-    println!("seed {SEED}: kills by state {hits:?}, {} updates acknowledged", ledger.acknowledged().len());
+    await_forgotten(&deployment, &rounds).await;
+    println!(
+        "seed {SEED}: kills by state {hits:?}, {} updates acknowledged, {updates_when_undisturbed} of them by then",
+        ledger.acknowledged().len()
+    );
 }
 
 /// Kills and restarts until every state was hit often enough, and returns how often.
