@@ -124,8 +124,8 @@ impl Host {
         let sqlite = || format!("sqlite://{}?mode=rwc", config.data.join("folkmoot.db").display());
         let storage =
             SqlStorage::connect(&config.database.clone().unwrap_or_else(sqlite), Default::default()).await?;
-        let blobs = BlobStore::local(&config.data.join("blobs"))?;
-        let log = RoundLog::local(&config.data.join("round-log"))?;
+        let blobs = BlobStore::local(config.data.join("blobs"))?;
+        let log = RoundLog::local(config.data.join("round-log"))?;
         let holder = node_id(&config.data.join("node-id"), &mut chance)?;
         let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
         let now = clock();

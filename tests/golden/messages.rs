@@ -16,10 +16,14 @@ use super::{assert_golden, fixtures};
 /// Compares a message's JSON with the committed one, and reads it back.
 #[track_caller]
 fn assert_message<T: Serialize + DeserializeOwned>(name: &str, message: &T) {
-    let json = serde_json::to_string_pretty(message).unwrap() + "\n";
+    let json = serde_json::to_string_pretty(message).expect("a message is plain data") + "\n";
     assert_golden(&format!("messages/{name}.json"), &json);
-    let read: T = serde_json::from_str(&json).unwrap();
-    assert_eq!(serde_json::to_string_pretty(&read).unwrap() + "\n", json, "{name} is read as another");
+    let read: T = serde_json::from_str(&json).expect("what was written can be read");
+    assert_eq!(
+        serde_json::to_string_pretty(&read).expect("a message is plain data") + "\n",
+        json,
+        "{name} is read as another"
+    );
 }
 
 #[test]
