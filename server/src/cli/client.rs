@@ -10,6 +10,7 @@ use super::{
     CliError,
     examples_file::ExamplesArgs,
     output::{self, OutputArgs},
+    stop_signal::stop_signal,
 };
 use crate::{
     config::{LogConfig, LogFormat},
@@ -49,7 +50,7 @@ struct Ended {
     accepted_rounds: u64,
 }
 
-/// Takes part in rounds on local data, until ctrl-c or the wanted number of rounds.
+/// Takes part in rounds on local data, until ctrl-c, SIGTERM or the wanted number of rounds.
 ///
 /// # Errors
 /// If a file cannot be read, or the coordinator refuses the client.
@@ -58,12 +59,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let (rounds, out) = (args.rounds, args.output);
     let mut client = build(args)?;
-    let shutdown = async {
-        // Without signals there is nothing to wait for: the process is ended from outside.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
+    let shutdown = stop_signal()?;
     let summary = match rounds {
         Some(rounds) => Box::pin(client.run_rounds(rounds, shutdown)).await,
         None => Box::pin(client.run(shutdown)).await,

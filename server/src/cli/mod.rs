@@ -14,6 +14,7 @@ mod model;
 mod openapi;
 mod output;
 mod serve;
+mod stop_signal;
 mod task;
 mod token;
 

@@ -1,9 +1,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use serde::Serialize;
-use tokio::signal;
 
-use super::{CliError, config, output::OutputArgs};
+use super::{CliError, config, output::OutputArgs, stop_signal::stop_signal};
 use crate::{
     clock::{system_chance, system_clock},
     config::{Config, LogFormat, TlsChoice},
@@ -107,26 +106,6 @@ fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
         }
         ServeEvent::Stopping => "stopping: open requests and steps are ended".into(),
         ServeEvent::Stopped => "stopped".into(),
-    })
-}
-
-/// Returns what resolves at ctrl-c or SIGTERM.
-fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
-    let failed = |error| CliError::new(format!("signals cannot be listened to: {error}"));
-    #[cfg(unix)]
-    let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate()).map_err(failed)?;
-    #[cfg(unix)]
-    let mut interrupt = signal::unix::signal(signal::unix::SignalKind::interrupt()).map_err(failed)?;
-    #[cfg(windows)]
-    let mut interrupt = signal::windows::ctrl_c().map_err(failed)?;
-    Ok(async move {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        #[cfg(windows)]
-        let _ = interrupt.recv().await;
     })
 }
 
