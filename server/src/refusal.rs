@@ -82,12 +82,14 @@ impl From<RoundLogError> for Refusal {
     fn from(error: RoundLogError) -> Self {
         match error {
             RoundLogError::Busy(_) => {
-                Refusal::new(ErrorCode::UploadBusy, "another request is sending this update").retry_after(1_000)
+                Refusal::new(ErrorCode::UploadBusy, "another request is sending this update")
+                    .retry_after(1_000)
             }
             // A segment goes with its round: the update was still on its way when the round ended.
-            RoundLogError::NotFound(_) => {
-                Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again")
-            }
+            RoundLogError::NotFound(_) => Refusal::new(
+                ErrorCode::RoundClosed,
+                "the round has closed without this update; check in again",
+            ),
             other => Refusal::internal(&other),
         }
     }

@@ -29,7 +29,8 @@ async fn real_clients_train_over_postgresql() {
     config.database = Some(postgres.database());
     let host = Host::start(config, clock::system_clock(), clock::system_chance(), None).await.unwrap();
     let pem = std::fs::read(host.root_certificate.clone().unwrap()).unwrap();
-    let api = AdminClient::new(&host.url(), host.first_api_key.as_deref().unwrap(), Some(pem.clone())).unwrap();
+    let api =
+        AdminClient::new(&host.url(), host.first_api_key.as_deref().unwrap(), Some(pem.clone())).unwrap();
 
     let model = api.create_model(std::fs::read(digits("model.onnx")).unwrap()).await.unwrap().model;
     let description = serde_json::from_value(json!({
@@ -45,7 +46,8 @@ async fn real_clients_train_over_postgresql() {
     let task = api.create_task(description, model, true).await.unwrap().id;
     let token = api.create_token("digits".parse().unwrap(), None, None).await.unwrap().token;
 
-    let examples = read_csv(std::fs::File::open(digits("digits.csv")).unwrap(), &CsvOptions::default()).unwrap();
+    let examples =
+        read_csv(std::fs::File::open(digits("digits.csv")).unwrap(), &CsvOptions::default()).unwrap();
     let mut running = tokio::task::JoinSet::new();
     for number in 0..CLIENTS {
         let share: Vec<usize> = (0..examples.len()).skip(number).step_by(CLIENTS).collect();

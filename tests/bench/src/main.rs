@@ -13,7 +13,10 @@ use clap::{Parser, Subcommand};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask bench", about = "Measures, and prints ratios against a peer or a limit of the same run")]
+#[command(
+    name = "cargo xtask bench",
+    about = "Measures, and prints ratios against a peer or a limit of the same run"
+)]
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,

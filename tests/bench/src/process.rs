@@ -21,14 +21,16 @@ pub fn cpu_time(process: u32) -> Result<CpuTime, Failure> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The command's name stands in parentheses and may hold spaces; the fields are counted from behind it.
     let fields: Vec<&str> = stat.rsplit_once(')').ok_or("no /proc/PID/stat")?.1.split_whitespace().collect();
-    let time = |field: &str| Ok::<_, Failure>(Duration::from_secs_f64(field.parse::<f64>()? / TICKS_PER_SECOND));
+    let time =
+        |field: &str| Ok::<_, Failure>(Duration::from_secs_f64(field.parse::<f64>()? / TICKS_PER_SECOND));
     Ok(CpuTime { user: time(fields[11])?, system: time(fields[12])? })
 }
 
 /// Returns the most memory that a process has held, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/PID/status")?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/PID/status")?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024)
 }

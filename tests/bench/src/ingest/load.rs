@@ -51,7 +51,13 @@ pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -
     outcome
 }
 
-fn start(data: &Path, parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Child, Failure> {
+fn start(
+    data: &Path,
+    parameters: usize,
+    clients: usize,
+    rounds: u64,
+    is_plain: bool,
+) -> Result<Child, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("host").arg("--data").arg(data);
     command.args(["--parameters", &parameters.to_string(), "--clients", &clients.to_string()]);
@@ -87,7 +93,8 @@ fn run(
         let cpu_after = process::cpu_time(coordinator.id())?;
         let updates = rounds * clients as u64;
         let per_update = |time: Duration| time.as_secs_f64() * 1e3 / updates as f64;
-        let (user, system) = (per_update(cpu_after.user - cpu.user), per_update(cpu_after.system - cpu.system));
+        let (user, system) =
+            (per_update(cpu_after.user - cpu.user), per_update(cpu_after.system - cpu.system));
         Ok(Cell {
             parameters,
             clients,
@@ -152,7 +159,8 @@ async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32
 }
 
 async fn await_assignment(transport: &Transport) -> Result<Assignment, Failure> {
-    let request = CheckInRequest { sdk_version: "bench".into(), example_count: 100, attributes: Default::default() };
+    let request =
+        CheckInRequest { sdk_version: "bench".into(), example_count: 100, attributes: Default::default() };
     loop {
         match transport.check_in(&request, 30).await? {
             CheckInResponse::Assigned { assignment } => return Ok(assignment),

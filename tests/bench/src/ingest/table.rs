@@ -4,10 +4,16 @@ use crate::Failure;
 /// Prints the fold beside the read and the axpy.
 pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
     if is_json {
-        println!("{}", serde_json::to_string(&serde_json::json!({ "bench": "fold", "elements_per_second": folds }))?);
+        println!(
+            "{}",
+            serde_json::to_string(&serde_json::json!({ "bench": "fold", "elements_per_second": folds }))?
+        );
         return Ok(());
     }
-    println!("fold in memory, one thread, {:>4} M parameters     elements/s   of axpy", folds.parameters / 1_000_000);
+    println!(
+        "fold in memory, one thread, {:>4} M parameters     elements/s   of axpy",
+        folds.parameters / 1_000_000
+    );
     for (name, rate) in [
         ("streaming read, float32", folds.read),
         ("axpy, float32", folds.axpy),
