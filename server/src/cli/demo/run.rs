@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use folkmoot_engine::Examples;
 use tokio::{signal::ctrl_c, time::sleep};
@@ -144,10 +144,12 @@ fn certificate(host: &Host) -> Result<Option<Vec<u8>>, DemoError> {
     Ok(Some(std::fs::read(path).map_err(failed)?))
 }
 
+/// The user may be in another folder by then, so the certificate's path is absolute.
 fn serving(host: &Host) -> Serving {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     Serving {
         url: host.url(),
-        root_certificate: host.root_certificate.as_ref().map(|path| path.display().to_string()),
+        root_certificate: host.root_certificate.as_ref().map(|path| absolute(path).display().to_string()),
         api_key: host.first_api_key.clone(),
     }
 }

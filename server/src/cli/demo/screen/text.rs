@@ -93,7 +93,7 @@ pub fn serving(serving: &Serving) -> Vec<String> {
         "The coordinator and its clients stay open until ctrl-c. In another terminal:".to_owned(),
         format!("  export FOLKMOOT_URL={}", serving.url),
     ];
-    lines.extend(serving.root_certificate.iter().map(|path| format!("  export FOLKMOOT_CA={path}")));
+    lines.extend(serving.root_certificate.iter().map(|path| format!("  export FOLKMOOT_CA='{path}'")));
     lines.extend(serving.api_key.iter().map(|key| format!("  export FOLKMOOT_API_KEY={key}")));
     lines.push("  folkmoot task list".to_owned());
     lines
