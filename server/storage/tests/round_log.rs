@@ -106,6 +106,17 @@ fn rounds_are_listed_and_removed() {
     assert_eq!((log.rounds().unwrap(), log.segments(round(1)).unwrap()), (vec![round(2)], vec![]));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_segment_that_went_with_its_round_is_not_found() {
+    let (_folder, log, _segment) = log_with_segment().unwrap();
+    let mut segment = log.open(round(1), assignment(2)).unwrap();
+    log.remove_round(round(1)).unwrap();
+    segment.append(b"late").unwrap();
+    let refused = segment.sync();
+    assert!(matches!(refused, Err(RoundLogError::NotFound(id)) if id == assignment(2)), "{refused:?}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_with_the_path() {

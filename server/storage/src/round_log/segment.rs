@@ -1,6 +1,6 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{ErrorKind, Write},
+    io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use super::RoundLogError;
 /// [`RoundLogError::Busy`] until this one is dropped. Every call blocks on the disk.
 #[derive(Debug)]
 pub struct LogSegment {
+    assignment: AssignmentId,
     path: PathBuf,
     file: File,
     len: u64,
@@ -35,7 +36,7 @@ impl LogSegment {
             Err(TryLockError::WouldBlock) => return Err(RoundLogError::Busy(assignment)),
         }
         let len = file.metadata().map_err(RoundLogError::at(&path))?.len();
-        Ok(Self { path, file, len, is_torn: false, is_entry_synced: false })
+        Ok(Self { assignment, path, file, len, is_torn: false, is_entry_synced: false })
     }
 
     /// Returns the number of bytes: after a crash, where the upload goes on.
@@ -86,13 +87,19 @@ impl LogSegment {
     /// Returns when the bytes are on the disk, and the segment's name in its folders too.
     ///
     /// # Errors
-    /// [`RoundLogError::Io`]: the bytes must then be taken as lost.
+    /// [`RoundLogError::NotFound`] if the segment was removed, with its round, since it was opened;
+    /// [`RoundLogError::Io`] if the disk fails. The bytes must then be taken as lost.
     pub fn sync(&mut self) -> Result<(), RoundLogError> {
         self.file.sync_data().map_err(RoundLogError::at(&self.path))?;
         if !self.is_entry_synced {
             let round_folder = self.path.parent();
             for folder in [round_folder, round_folder.and_then(Path::parent)].into_iter().flatten() {
-                sync_folder(folder)?;
+                match sync_folder(folder) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        return Err(RoundLogError::NotFound(self.assignment));
+                    }
+                    synced => synced.map_err(RoundLogError::at(folder))?,
+                }
             }
             self.is_entry_synced = true;
         }
@@ -101,9 +108,6 @@ impl LogSegment {
 }
 
 /// Makes the names in a folder durable. Windows does that by itself and cannot open a folder.
-fn sync_folder(folder: &Path) -> Result<(), RoundLogError> {
-    if cfg!(unix) {
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(RoundLogError::at(folder))?;
-    }
-    Ok(())
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
