@@ -200,7 +200,9 @@ pub fn population() -> PopulationName {
 
 /// Draws each kind of fault by itself: worlds in which only one thing goes wrong find what a mixture hides.
 fn faults(chance: &mut Chance) -> Faults {
+    let is_still = chance.happens(250);
     let mut rate = |most: u64| if chance.happens(400) { 0 } else { chance.within(1..=most) };
+    let environment = [rate(10), rate(10), rate(10), rate(10), rate(6), rate(6), rate(6)];
     Faults {
         dropped: rate(250),
         doubled: rate(250),
@@ -209,8 +211,8 @@ fn faults(chance: &mut Chance) -> Faults {
         damaged: rate(60),
         crash_points: rate(120),
         client_kills: rate(60),
-        environment: [rate(10), rate(10), rate(10), rate(10), rate(6), rate(6), rate(6)],
+        environment: if is_still { [0; 7] } else { environment },
         jump_milliseconds_max: [2_000, 30_000, 120_000][chance.below(3)],
-        may_cancel: chance.happens(50),
+        may_cancel: chance.happens(100),
     }
 }

@@ -25,7 +25,7 @@ impl World {
         if self.is_calm {
             return Ok(());
         }
-        let pause = self.chance.within(200..=4_000);
+        let pause = self.chance.within(500..=8_000);
         self.after(pause, Event::EnvironmentActs);
         let total: u64 = self.faults.environment.iter().sum();
         if total == 0 {

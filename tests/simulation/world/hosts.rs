@@ -219,7 +219,9 @@ impl World {
                     Nature::Vanishing if self.chance.happens(300) => self.lose_client(index),
                     Nature::Stalling if !self.chance.happens(200) => {}
                     _ => {
-                        let milliseconds = self.chance.within(100..=12_000);
+                        // A kind world gives its clients the time that they need: the shortest deadline is 5 seconds.
+                        let most = if self.is_calm { 1_500 } else { 12_000 };
+                        let milliseconds = self.chance.within(100..=most);
                         self.answer_here(index, request_id, milliseconds, Answer::Trained);
                     }
                 }
