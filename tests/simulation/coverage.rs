@@ -13,6 +13,7 @@ const KINDS: &[(&str, u64)] = &[
     ("uploads refused", 300),
     ("garbage sent", 100),
     ("digest mismatches", 10),
+    ("conflicts", 5),
     ("coordinator crashes", 300),
     ("crashes between the parts of an upload", 50),
     ("crashes between the log and the acceptance", 5),

@@ -99,3 +99,22 @@ fn garbage_that_counts_is_found() {
 fn a_world_that_stands_still_is_found() {
     assert_eq!(found_by(Sabotage::NobodyDrives), "a_kind_world_comes_to_its_end");
 }
+
+/// Runs one seed that once failed.
+fn holds(seed: u64) {
+    Stage::new().run(seed, None, false).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// A client whose connection broke asked how much of its update had arrived, and was answered 500 for ever: the
+/// question opened the segment that the broken upload still held.
+#[test]
+fn seed_5_a_broken_upload_is_asked_about() {
+    holds(5);
+}
+
+/// The last byte of an update came when its round had been abandoned, and the answer was 500: the folder that
+/// was to be synced had gone with the round.
+#[test]
+fn seed_71_an_upload_outlives_its_round() {
+    holds(71);
+}

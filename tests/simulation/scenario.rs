@@ -62,9 +62,11 @@ pub enum Garbage {
     ImpossibleMetrics,
     NoUpdate,
     OtherDigest,
+    /// Two updates for one assignment, each of them as it should be: one of them may count, and only one.
+    TwoUpdates,
 }
 
-const GARBAGE: [Garbage; 13] = [
+const GARBAGE: [Garbage; 14] = [
     Garbage::NotFinite,
     Garbage::OutOfRange,
     Garbage::OtherSchema,
@@ -78,6 +80,7 @@ const GARBAGE: [Garbage; 13] = [
     Garbage::ImpossibleMetrics,
     Garbage::NoUpdate,
     Garbage::OtherDigest,
+    Garbage::TwoUpdates,
 ];
 
 /// Mistakes that the simulation must find, or it finds nothing.
@@ -141,6 +144,7 @@ fn nature(chance: &mut Chance) -> Nature {
         0..=2 => Nature::Honest,
         3..=4 => Nature::Vanishing,
         5 => Nature::Stalling,
+        6 => Nature::Hostile(Garbage::TwoUpdates),
         _ => Nature::Hostile(GARBAGE[chance.below(GARBAGE.len())]),
     }
 }

@@ -67,7 +67,7 @@ pub fn train(
         metrics,
         element_count: values.len() as u64,
     };
-    let remembered = RememberedUpdate { weight, values, example_count, is_garbage: nature.is_hostile() };
+    let remembered = RememberedUpdate { weight, values, example_count, is_garbage: nature.sends_garbage() };
     let bytes = match nature {
         Nature::Hostile(garbage) => spoil(garbage, header, &remembered.values, grid, &mut chance),
         _ => encode_update(&header, &remembered.values),
@@ -76,9 +76,14 @@ pub fn train(
 }
 
 impl Nature {
-    /// Says whether nothing that the client sends may count.
+    /// Says whether the client does other than the SDK does.
     pub fn is_hostile(self) -> bool {
         matches!(self, Nature::Hostile(_))
+    }
+
+    /// Says whether nothing that the client sends may count.
+    pub fn sends_garbage(self) -> bool {
+        self.is_hostile() && self != Nature::Hostile(Garbage::TwoUpdates)
     }
 }
 
@@ -118,7 +123,7 @@ fn spoil(
         Garbage::TooShort => drop(values.pop()),
         Garbage::ImpossibleMetrics => header.metrics.loss_sum = f64::NAN,
         // These lie when they send.
-        Garbage::AnothersAssignment | Garbage::NoUpdate | Garbage::OtherDigest => {}
+        Garbage::AnothersAssignment | Garbage::NoUpdate | Garbage::OtherDigest | Garbage::TwoUpdates => {}
     }
     let mut bytes = encode_update(&header, &values);
     if garbage == Garbage::NoUpdate {

@@ -12,12 +12,14 @@ use super::{Event, World, short};
 use crate::{
     faulty_store::StoreFault,
     invariants::Holds,
-    scenario::{Faults, Nature, Sabotage},
+    scenario::{Faults, Garbage, Nature, Sabotage},
     training::{Lesson, train},
 };
 
 /// How far a clock can be off, in milliseconds: ten minutes.
 const OFFSET_MILLISECONDS_MAX: i64 = 10 * 60 * 1000;
+/// Added to an attempt's number, it gives another update.
+const SECOND_UPDATE: u64 = 1 << 16;
 
 impl World {
     /// Draws what goes wrong next.
@@ -168,6 +170,11 @@ impl World {
         let (digest, length) = (UpdateDigest::of(&trained.bytes), trained.bytes.len() as u64);
         self.ledger.memory.insert((id, digest), trained.remembered);
         let incarnation = client.incarnation;
+        if client.nature == Nature::Hostile(Garbage::TwoUpdates) {
+            let second = train(self.seed, index, client.nature, assignment, attempt + SECOND_UPDATE, &lesson);
+            self.ledger.memory.insert((id, UpdateDigest::of(&second.bytes)), second.remembered);
+            self.clients[index].second_updates.insert(id, second.bytes.into());
+        }
         self.clients[index].updates.insert(id, trained.bytes.into());
         let event = SessionEvent::answered(request_id, Answer::Prepared { digest, length });
         let pause = self.chance.within(1..=200);

@@ -39,6 +39,8 @@ pub struct SimClient {
     stored: Option<String>,
     /// The disk: updates that were prepared.
     pub updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
+    /// A second update for the same assignment, of a client that has one.
+    pub second_updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
     /// The disk: blobs.
     pub cached: BTreeSet<BlobDigest>,
     fetching: Option<(RequestId, BlobDigest)>,
@@ -70,6 +72,7 @@ impl SimClient {
             alarm: 0,
             stored: None,
             updates: BTreeMap::new(),
+            second_updates: BTreeMap::new(),
             cached: BTreeSet::new(),
             fetching: None,
             trained: None,
@@ -270,12 +273,18 @@ impl World {
             self.answer_here(index, request_id, 1, Answer::UpdateLost);
             return Ok(());
         };
-        let (nature, incarnation) = (client.nature, client.incarnation);
-        if self.sabotage == Some(Sabotage::AClientAnswersTwice) && incarnation % 2 == 1 {
-            announced.digest = UpdateDigest::of(&incarnation.to_le_bytes());
+        let nature = client.nature;
+        let is_shown = self.ledger.shown.contains_key(&(index, assignment_id));
+        if self.sabotage == Some(Sabotage::AClientAnswersTwice) && is_shown {
+            announced.digest = UpdateDigest::of(b"another update");
         }
         let shown = self.ledger.shown.insert((index, assignment_id), announced.digest);
         a_session_shows_one_digest(shown, announced.digest)?;
+        if let Some(second) = self.clients[index].second_updates.get(&assignment_id).cloned() {
+            let announced = Announced { digest: UpdateDigest::of(&second), length: second.len() as u64 };
+            let offset = if self.chance.happens(500) { offset } else { 0 };
+            self.send(index, request_id, Request::Upload { assignment_id, announced, offset, bytes: second });
+        }
         let mut sent_to = assignment_id;
         match nature {
             Nature::Hostile(Garbage::OtherDigest) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_protocol::{BlobDigest, messages::CheckInResponse};
+use folkmoot_protocol::{BlobDigest, ErrorCode, messages::CheckInResponse};
 use folkmoot_server::{coordinator::Coordinator, device, refusal::Refusal};
 use folkmoot_session::{Answer, Failure};
 use folkmoot_storage::ClientRecord;
@@ -168,6 +168,9 @@ impl World {
         ));
         if matches!(message.request, Request::Upload { .. }) {
             self.coverage.count("uploads refused");
+            if refusal.code() == ErrorCode::UpdateConflict {
+                self.coverage.count("conflicts");
+            }
         }
         let answer = message.request.failed(Failure::from(&*refusal.0));
         self.respond(message, answer);
