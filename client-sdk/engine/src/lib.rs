@@ -26,5 +26,6 @@ pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};
 pub use train::{
-    CheckpointError, Loss, Optimizer, PlanError, Progress, TrainError, Trainer, TrainingOutcome, TrainingPlan,
+    CheckpointError, LocalOptimizer, Loss, PlanError, Progress, TrainError, Trainer, TrainingOutcome,
+    TrainingPlan,
 };

@@ -3,7 +3,7 @@
 mod support;
 
 use folkmoot_engine::{
-    Examples, FitError, ImportLimits, Labels, Loss, Model, Optimizer, PlanError, TrainError, Trainer,
+    Examples, FitError, ImportLimits, Labels, LocalOptimizer, Loss, Model, PlanError, TrainError, Trainer,
     TrainingPlan, onnx,
 };
 use support::{digits, model, plan};
@@ -16,7 +16,7 @@ fn line() -> Model {
 fn line_plan(momentum: f32, weight_decay: f32, proximal_term: f32) -> TrainingPlan {
     TrainingPlan {
         loss: Loss::MeanSquaredError,
-        optimizer: Optimizer::Sgd { learning_rate: 0.125, momentum, weight_decay },
+        optimizer: LocalOptimizer::Sgd { learning_rate: 0.125, momentum, weight_decay },
         epochs: 2,
         steps_max: None,
         batch_size: 2,
@@ -50,7 +50,7 @@ fn two_steps_by_hand() {
 
 #[test]
 fn a_training_that_diverges_is_an_error() {
-    let optimizer = Optimizer::Sgd { learning_rate: 1e30, momentum: 0.0, weight_decay: 0.0 };
+    let optimizer = LocalOptimizer::Sgd { learning_rate: 1e30, momentum: 0.0, weight_decay: 0.0 };
     let plan = TrainingPlan { optimizer, ..line_plan(0.0, 0.0, 0.0) };
     let error = train(&line(), &[1.0], plan, &line_examples()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 2 }), "{error}");

@@ -139,6 +139,8 @@ error_codes! {
     RoundUnknown = "round_unknown", 404, GiveUp;
     /// There is no such model version.
     ModelVersionUnknown = "model_version_unknown", 404, GiveUp;
+    /// There is no such token, API key or client.
+    ResourceUnknown = "resource_unknown", 404, GiveUp;
     /// Something of this name exists already.
     NameTaken = "name_taken", 409, GiveUp;
 }

@@ -71,6 +71,51 @@ pub enum LocalOptimizer {
     },
 }
 
+/// A number in the plan that makes no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{field} is {value}; it must be {allowed}")]
+pub struct PlanError {
+    /// The plan's field.
+    pub field: &'static str,
+    /// What it is.
+    pub value: f64,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+impl TrainingPlan {
+    /// Checks that every number is in its range.
+    ///
+    /// # Errors
+    /// Returns a [`PlanError`] for the first field that is not.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = self.optimizer;
+        let is_weight = |value: f32| value.is_finite() && value >= 0.0;
+        check_field(
+            "learning_rate",
+            learning_rate,
+            learning_rate.is_finite() && learning_rate > 0.0,
+            "above 0",
+        )?;
+        check_field("momentum", momentum, (0.0..1.0).contains(&momentum), "0 or more and below 1")?;
+        check_field("weight_decay", weight_decay, is_weight(weight_decay), "0 or more")?;
+        check_field("proximal_term", self.proximal_term, is_weight(self.proximal_term), "0 or more")?;
+        check_field("epochs", self.epochs, self.epochs > 0, "1 or more")?;
+        check_field("batch_size", self.batch_size, self.batch_size > 0, "1 or more")?;
+        let steps_max = self.steps_max.unwrap_or(u32::MAX);
+        check_field("steps_max", steps_max, steps_max > 0, "1 or more")
+    }
+}
+
+fn check_field(
+    field: &'static str,
+    value: impl Into<f64>,
+    is_allowed: bool,
+    allowed: &'static str,
+) -> Result<(), PlanError> {
+    if is_allowed { Ok(()) } else { Err(PlanError { field, value: value.into(), allowed }) }
+}
+
 /// How weights and updates travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -112,5 +157,34 @@ impl Default for ValueGrid {
     /// Steps of 4e-9, values to ±16, weights to 10,000 examples: room for a cohort of 190,000.
     fn default() -> Self {
         Self { fraction_bits: 28, value_max: 16.0, weight_max: 10_000 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"{"loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8}"#;
+
+    #[test]
+    fn what_is_left_out_is_off() {
+        let plan: TrainingPlan = serde_json::from_str(MINIMAL).unwrap();
+        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.5, momentum: 0.0, weight_decay: 0.0 };
+        let loss = Loss::SoftmaxCrossEntropy;
+        let expected =
+            TrainingPlan { loss, optimizer, epochs: 1, steps_max: None, batch_size: 8, proximal_term: 0.0 };
+        assert_eq!(plan, expected);
+        assert_eq!(plan.validate(), Ok(()));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        for (from, to) in [("epochs", "epoch"), ("learning_rate", "rate"), ("sgd", "adam")] {
+            assert!(serde_json::from_str::<TrainingPlan>(&MINIMAL.replace(from, to)).is_err(), "{to}");
+        }
+        let extended = MINIMAL.replace("0.5", "0.5,\"nesterov\":true");
+        assert!(serde_json::from_str::<TrainingPlan>(&extended).is_err());
     }
 }

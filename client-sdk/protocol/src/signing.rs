@@ -40,10 +40,19 @@ pub enum SigningError {
 /// Writes the text that is signed: one part a line, so that no two requests share a text.
 pub fn signed_text(parts: &SignedParts<'_>) -> String {
     let client = parts.client.map(|id| id.to_string()).unwrap_or_default();
-    let (offset, length) = parts.upload.map_or(("".into(), "".into()), |(o, l)| (o.to_string(), l.to_string()));
+    let (offset, length) =
+        parts.upload.map_or(("".into(), "".into()), |(o, l)| (o.to_string(), l.to_string()));
     format!(
         "folkmoot-request\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
-        parts.method, parts.path, client, parts.protocol, parts.timestamp.0, parts.nonce, parts.content, offset, length
+        parts.method,
+        parts.path,
+        client,
+        parts.protocol,
+        parts.timestamp.0,
+        parts.nonce,
+        parts.content,
+        offset,
+        length
     )
 }
 
@@ -129,8 +138,8 @@ mod tests {
         // S + L is the same S modulo the group order L, but not canonical.
         let mut bytes = STANDARD.decode(&signature).unwrap();
         let order = [
-            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
         ];
         let mut carry = 0u16;
         for (byte, add) in bytes[32..].iter_mut().zip(order) {

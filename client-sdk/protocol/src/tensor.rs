@@ -108,7 +108,10 @@ mod tests {
 
     fn schema(shapes: &[&[u64]]) -> TensorSchema {
         let tensors = shapes.iter().enumerate();
-        let spec = |(index, shape): (usize, &&[u64])| TensorSpec { name: format!("t{index}"), shape: shape.to_vec() };
+        let spec = |(index, shape): (usize, &&[u64])| TensorSpec {
+            name: format!("t{index}"),
+            shape: shape.to_vec(),
+        };
         TensorSchema { tensors: tensors.map(spec).collect() }
     }
 

@@ -1,25 +1,6 @@
 use folkmoot_engine as engine;
 use folkmoot_protocol as protocol;
 
-/// Translates a plan's training into the engine's words.
-pub(super) fn engine_plan(plan: &protocol::TrainingPlan) -> engine::TrainingPlan {
-    engine::TrainingPlan {
-        loss: match plan.loss {
-            protocol::Loss::SoftmaxCrossEntropy => engine::Loss::SoftmaxCrossEntropy,
-            protocol::Loss::MeanSquaredError => engine::Loss::MeanSquaredError,
-        },
-        optimizer: match plan.optimizer {
-            protocol::LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } => {
-                engine::Optimizer::Sgd { learning_rate, momentum, weight_decay }
-            }
-        },
-        epochs: plan.epochs,
-        steps_max: plan.steps_max,
-        batch_size: plan.batch_size,
-        proximal_term: plan.proximal_term,
-    }
-}
-
 /// Translates what the training measured into the update's words.
 pub(super) fn update_metrics(metrics: engine::Metrics) -> protocol::update::UpdateMetrics {
     protocol::update::UpdateMetrics {

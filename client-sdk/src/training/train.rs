@@ -9,7 +9,7 @@ use folkmoot_protocol::{
     messages::{AbortReason, Assignment},
 };
 
-use super::{Inputs, WorkError, plan::engine_plan};
+use super::{Inputs, WorkError};
 use crate::{
     Host,
     storage::{BlobCache, WorkStore},
@@ -79,7 +79,7 @@ pub(crate) fn train(
 
 /// Makes the trainer. The seed is the assignment's, so a training that is begun again gives the same update.
 fn trainer(training: &LocalTraining, inputs: &Inputs) -> Result<Trainer, WorkError> {
-    let plan = engine_plan(&inputs.plan.training);
+    let plan = inputs.plan.training.clone();
     let id = training.assignment.assignment_id;
     let (model, weights) = (&inputs.model, &inputs.starting_weights);
     let checkpoint = training.work.load_checkpoint(id).unwrap_or_else(|error| {

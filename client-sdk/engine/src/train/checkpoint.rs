@@ -4,7 +4,7 @@
 //! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of velocities `u64`,
 //! weights `f32`, velocities `f32`, checksum `u64` over everything before it.
 
-use super::{Loss, Optimizer, TrainingPlan};
+use super::{LocalOptimizer, Loss, TrainingPlan};
 use crate::metrics::Metrics;
 
 const MAGIC: &[u8; 4] = b"FMCP";
@@ -136,7 +136,7 @@ impl Reader<'_> {
 /// against somebody who makes a false one: checkpoints never leave the device.
 pub(super) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
     let TrainingPlan { loss, optimizer, epochs, steps_max, batch_size, proximal_term } = plan;
-    let Optimizer::Sgd { learning_rate, momentum, weight_decay } = optimizer;
+    let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = optimizer;
     let loss = match loss {
         Loss::SoftmaxCrossEntropy => 0,
         Loss::MeanSquaredError => 1,

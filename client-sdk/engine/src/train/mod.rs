@@ -2,12 +2,11 @@
 
 mod checkpoint;
 mod error;
-mod plan;
 mod schedule;
 mod sgd;
 mod trainer;
 
 pub use checkpoint::CheckpointError;
 pub use error::TrainError;
-pub use plan::{Loss, Optimizer, PlanError, TrainingPlan};
+pub use folkmoot_protocol::{LocalOptimizer, Loss, PlanError, TrainingPlan};
 pub use trainer::{Progress, Trainer, TrainingOutcome};

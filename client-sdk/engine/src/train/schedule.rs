@@ -46,10 +46,10 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Loss, Optimizer};
+    use crate::train::{LocalOptimizer, Loss};
 
     fn plan(epochs: u32, steps_max: Option<u32>) -> TrainingPlan {
-        let optimizer = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
+        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
         TrainingPlan {
             loss: Loss::MeanSquaredError,
             optimizer,

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent on slices.
 
-use super::{Optimizer, TrainingPlan};
+use super::{LocalOptimizer, TrainingPlan};
 
 /// The numbers of one update.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub(super) struct Sgd {
 
 impl Sgd {
     pub(super) fn new(plan: &TrainingPlan) -> Self {
-        let Optimizer::Sgd { learning_rate, momentum, weight_decay } = plan.optimizer;
+        let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = plan.optimizer;
         Self { learning_rate, momentum, weight_decay, proximal_term: plan.proximal_term }
     }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use folkmoot_engine::data::{CsvOptions, read_csv};
-use folkmoot_engine::{Examples, ImportLimits, Loss, Model, Optimizer, TrainingPlan};
+use folkmoot_engine::{Examples, ImportLimits, LocalOptimizer, Loss, Model, TrainingPlan};
 
 pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx");
 const CSV: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
@@ -22,7 +22,7 @@ pub fn digits() -> (Examples, Examples) {
 pub fn plan(epochs: u32) -> TrainingPlan {
     TrainingPlan {
         loss: Loss::SoftmaxCrossEntropy,
-        optimizer: Optimizer::Sgd { learning_rate: 0.1, momentum: 0.9, weight_decay: 1e-4 },
+        optimizer: LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.9, weight_decay: 1e-4 },
         epochs,
         steps_max: None,
         batch_size: 32,

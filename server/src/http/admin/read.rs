@@ -55,7 +55,7 @@ pub fn missing<'a>(what: &'static str, id: &'a str) -> impl FnOnce(StorageError)
     move |error| match error {
         StorageError::NotFound(_) => {
             let id: String = id.chars().take(64).collect();
-            Refusal::new(ErrorCode::EndpointUnknown, format!("there is no {what} {id}"))
+            Refusal::new(ErrorCode::ResourceUnknown, format!("there is no {what} {id}"))
         }
         other => other.into(),
     }

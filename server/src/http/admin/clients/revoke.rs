@@ -28,7 +28,7 @@ pub async fn revoke_client(
     Extension(caller): Extension<Caller>,
     Path(text): Path<String>,
 ) -> Result<StatusCode, Refusal> {
-    let id: ClientId = read::id(&text, ErrorCode::EndpointUnknown)?;
+    let id: ClientId = read::id(&text, ErrorCode::ResourceUnknown)?;
     let revoked = app.coordinator.storage.revoke_client(caller.organisation_id, id, (app.clock)()).await;
     revoked.map_err(read::missing("client", &text))?;
     tracing::info!(client = %id, api_key = caller.api_key_id, "client revoked");

@@ -28,7 +28,7 @@ async fn a_key_can_neither_revoke_itself_nor_one_that_is_not_there() {
     let own = &admin.api_keys().await.unwrap()[0].id;
     assert!(refused(admin.revoke_api_key(own).await).1.contains("cannot revoke itself"));
     let (code, detail) = refused(admin.revoke_api_key("0123456789abcdef").await);
-    assert_eq!((code, detail.as_str()), (ErrorCode::EndpointUnknown, "there is no API key 0123456789abcdef"));
+    assert_eq!((code, detail.as_str()), (ErrorCode::ResourceUnknown, "there is no API key 0123456789abcdef"));
     let (code, _) = refused(admin.create_api_key(" ", Role::Viewer).await);
     assert_eq!(code, ErrorCode::MalformedRequest);
     running.host.stop().await.unwrap();

@@ -15,7 +15,7 @@ async fn a_token_can_be_made_listed_and_revoked() {
     admin.revoke_token(&created.record.id).await.unwrap();
     assert!(admin.tokens().await.unwrap()[0].revoked_at.is_some());
     let (code, _) = refused(admin.revoke_token("0123456789abcdef").await);
-    assert_eq!(code, ErrorCode::EndpointUnknown);
+    assert_eq!(code, ErrorCode::ResourceUnknown);
     let (code, detail) = refused(admin.create_token("digits".parse().unwrap(), Some(0), None).await);
     assert_eq!(code, ErrorCode::MalformedRequest);
     assert!(detail.starts_with("uses_max is 0"), "{detail}");
@@ -30,6 +30,6 @@ async fn a_token_can_be_made_listed_and_revoked() {
 async fn a_client_that_is_not_there_cannot_be_revoked() {
     let running = start().await;
     let (code, _) = refused(running.admin().revoke_client(ClientId::from_random_bytes([1; 16])).await);
-    assert_eq!(code, ErrorCode::EndpointUnknown);
+    assert_eq!(code, ErrorCode::ResourceUnknown);
     running.host.stop().await.unwrap();
 }
