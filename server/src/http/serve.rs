@@ -18,6 +18,9 @@ use super::{HttpLimits, first_bytes::FirstBytes};
 const GRACE: Duration = Duration::from_secs(10);
 /// Bytes of a request's head, at most.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that an HTTP/1.1 connection reads at a time. It is what a client costs in memory while it uploads, so it is
+/// small: a piece that fits the cache is also hashed, checked and folded from the cache.
+const CONNECTION_BYTES_MAX: usize = 64 * 1024;
 /// Requests at a time on one HTTP/2 connection, at most.
 const STREAMS_MAX: u32 = 128;
 /// Streams that a peer may reset before they are served; more of them close the connection (CVE-2023-44487).
@@ -110,7 +113,7 @@ fn configure<E>(builder: &mut hyper_util::server::conn::auto::Builder<E>, limits
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
-        .max_buf_size(1 << 20)
+        .max_buf_size(CONNECTION_BYTES_MAX)
         .max_headers(64);
     builder
         .http2()
