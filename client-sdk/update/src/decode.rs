@@ -67,7 +67,9 @@ impl UpdateDecoder {
             let (head, rest) = bytes.split_at(missing.min(bytes.len()));
             self.header_bytes.extend_from_slice(head);
             bytes = rest;
-            let Ok(header) = <&[u8; HEADER_BYTES]>::try_from(self.header_bytes.as_slice()) else { return Ok(()) };
+            let Ok(header) = <&[u8; HEADER_BYTES]>::try_from(self.header_bytes.as_slice()) else {
+                return Ok(());
+            };
             let header = UpdateHeader::decode(header).map_err(DecodeError::Header)?;
             visit(Piece::Header(&header)).map_err(DecodeError::Refused)?;
             self.header = Some(header);

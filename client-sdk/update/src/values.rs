@@ -32,7 +32,11 @@ pub fn check_values(bytes: &[u8], value_max: f32) -> Result<(), ValueFault> {
     }
     let index = chunks.iter().position(|chunk| magnitude(chunk) > limit).expect("the largest is one of them");
     let value = f32::from_le_bytes(chunks[index]);
-    Err(if value.is_finite() { ValueFault::OutOfRange { index, value } } else { ValueFault::NotFinite { index } })
+    Err(if value.is_finite() {
+        ValueFault::OutOfRange { index, value }
+    } else {
+        ValueFault::NotFinite { index }
+    })
 }
 
 #[cfg(test)]

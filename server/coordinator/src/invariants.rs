@@ -16,7 +16,11 @@ pub struct BrokenInvariantError {
     pub detail: String,
 }
 
-fn holds(name: &'static str, is_so: bool, detail: impl FnOnce() -> String) -> Result<(), BrokenInvariantError> {
+fn holds(
+    name: &'static str,
+    is_so: bool,
+    detail: impl FnOnce() -> String,
+) -> Result<(), BrokenInvariantError> {
     if is_so { Ok(()) } else { Err(BrokenInvariantError { name, detail: detail() }) }
 }
 
@@ -29,7 +33,9 @@ pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
 
 /// No round combines more updates than it drew clients, nor none.
 pub fn a_commit_combines_its_cohort(round: &Round) -> Result<(), BrokenInvariantError> {
-    let (Phase::Aggregating { cohort, accepted, .. } | Phase::Committed { cohort, accepted, .. }) = round.phase else {
+    let (Phase::Aggregating { cohort, accepted, .. } | Phase::Committed { cohort, accepted, .. }) =
+        round.phase
+    else {
         return Ok(());
     };
     let is_so = (1..=cohort).contains(&accepted);
@@ -37,16 +43,23 @@ pub fn a_commit_combines_its_cohort(round: &Round) -> Result<(), BrokenInvariant
 }
 
 /// Every assignment of a round that reports is accepted, outstanding or dropped.
-pub fn every_assignment_is_counted_once(round: &Round, counts: ReportCounts) -> Result<(), BrokenInvariantError> {
+pub fn every_assignment_is_counted_once(
+    round: &Round,
+    counts: ReportCounts,
+) -> Result<(), BrokenInvariantError> {
     let Phase::Reporting { cohort, .. } = round.phase else { return Ok(()) };
     let counted = counts.accepted + counts.outstanding + counts.dropped;
-    holds("every_assignment_is_counted_once", counted == cohort, || format!("{counts:?} of a cohort of {cohort}"))
+    holds("every_assignment_is_counted_once", counted == cohort, || {
+        format!("{counts:?} of a cohort of {cohort}")
+    })
 }
 
 /// The aggregate combines exactly the updates that were accepted.
 pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<(), BrokenInvariantError> {
     let Phase::Aggregating { accepted, .. } = round.phase else { return Ok(()) };
-    holds("the_aggregate_is_of_the_accepted", combined == accepted, || format!("{combined} of {accepted} accepted"))
+    holds("the_aggregate_is_of_the_accepted", combined == accepted, || {
+        format!("{combined} of {accepted} accepted")
+    })
 }
 
 /// The invariants that a round alone shows.

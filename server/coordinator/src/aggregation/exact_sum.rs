@@ -102,7 +102,9 @@ mod tests {
     #[test]
     fn the_corners_of_the_grid_are_exact() {
         let grid = ValueGrid { fraction_bits: 32, value_max: 16.0, weight_max: 10_000 };
-        for value in [16.0, -16.0, f32::MIN_POSITIVE, -f32::MIN_POSITIVE, -0.0, 2f32.powi(-33), 3.0 * 2f32.powi(-33)] {
+        for value in
+            [16.0, -16.0, f32::MIN_POSITIVE, -f32::MIN_POSITIVE, -0.0, 2f32.powi(-33), 3.0 * 2f32.powi(-33)]
+        {
             for weight in [1, 9_999, 10_000] {
                 let expected = by_definition(value, weight, 32);
                 assert_eq!(to_grid(value, scale(&grid, weight)), expected, "{value} {weight}");

@@ -21,7 +21,11 @@ impl FedAvg {
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         let rate = self.server_learning_rate;
         if !rate.is_finite() || rate <= 0.0 {
-            faults.push(Fault::new("finalizer.server_learning_rate", format!("it is {rate}"), "it must be above 0"));
+            faults.push(Fault::new(
+                "finalizer.server_learning_rate",
+                format!("it is {rate}"),
+                "it must be above 0",
+            ));
         }
     }
 }

@@ -133,7 +133,11 @@ mod tests {
         }
     }
 
-    fn step(round: Round, input: RoundInput, now: u64) -> Result<(Round, Vec<Effect>), InvalidTransitionError> {
+    fn step(
+        round: Round,
+        input: RoundInput,
+        now: u64,
+    ) -> Result<(Round, Vec<Effect>), InvalidTransitionError> {
         let policy = Synchronous {
             report_goal: 2,
             over_selection_factor: 1.5,
@@ -159,10 +163,14 @@ mod tests {
         let counts = ReportCounts { accepted: 2, outstanding: 1, dropped: 0 };
         let (aggregating, effects) = step(reporting, RoundInput::Reports(counts), 7_000).unwrap();
         assert_eq!(effects, [Effect::ExpireOutstanding, Effect::Aggregate]);
-        let (stopped, _) = step(aggregating.clone(), RoundInput::Stop(AbandonReason::TaskPaused), 7_500).unwrap();
+        let (stopped, _) =
+            step(aggregating.clone(), RoundInput::Stop(AbandonReason::TaskPaused), 7_500).unwrap();
         assert_eq!(stopped, aggregating);
         let (committed, _) = step(aggregating, RoundInput::Released { version: 1 }, 8_000).unwrap();
-        assert_eq!(committed.phase, Phase::Committed { at: Timestamp(8_000), cohort: 3, accepted: 2, version: 1 });
+        assert_eq!(
+            committed.phase,
+            Phase::Committed { at: Timestamp(8_000), cohort: 3, accepted: 2, version: 1 }
+        );
         let refused = step(committed, RoundInput::Waiting(vec![]), 9_000).unwrap_err();
         assert_eq!(refused.to_string(), "a round that is committed cannot take waiting clients");
     }

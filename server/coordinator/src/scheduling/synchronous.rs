@@ -68,7 +68,12 @@ impl Synchronous {
         check(cohort_is_right, "report_goal", message, "goal times over-selection may be 100000");
         let minimum = self.minimum_cohort();
         let message = format!("it is {minimum} of a goal of {goal}");
-        check(minimum > 0 && minimum <= goal.max(1), "minimum_cohort", message, "it must be 1 to report_goal");
+        check(
+            minimum > 0 && minimum <= goal.max(1),
+            "minimum_cohort",
+            message,
+            "it must be 1 to report_goal",
+        );
         for (field, seconds) in [
             ("selection_deadline_seconds", self.selection_deadline_seconds),
             ("reporting_deadline_seconds", self.reporting_deadline_seconds),

@@ -79,7 +79,12 @@ impl TaskDescription {
         };
         let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = plan.optimizer;
         within("plan.optimizer.sgd.learning_rate", learning_rate, learning_rate > 0.0, "above 0");
-        within("plan.optimizer.sgd.momentum", momentum, (0.0..1.0).contains(&momentum), "at least 0 and below 1");
+        within(
+            "plan.optimizer.sgd.momentum",
+            momentum,
+            (0.0..1.0).contains(&momentum),
+            "at least 0 and below 1",
+        );
         within("plan.optimizer.sgd.weight_decay", weight_decay, weight_decay >= 0.0, "at least 0");
         within("plan.proximal_term", plan.proximal_term, plan.proximal_term >= 0.0, "at least 0");
     }
@@ -88,23 +93,34 @@ impl TaskDescription {
     fn validate_grid(&self, faults: &mut Vec<Fault>) {
         let grid = &self.grid;
         if !(grid.value_max.is_finite() && grid.value_max > 0.0) {
-            faults.push(Fault::new("grid.value_max", format!("it is {}", grid.value_max), "it must be above 0"));
+            faults.push(Fault::new(
+                "grid.value_max",
+                format!("it is {}", grid.value_max),
+                "it must be above 0",
+            ));
             return;
         }
         if grid.weight_max == 0 || grid.weight_max > 1 << 29 {
             faults.push(Fault::new("grid.weight_max", "it is 0 or above 2^29", "10000 suits most tasks"));
             return;
         }
-        let bits = f64::from(grid.value_max).log2() + (grid.weight_max as f64).log2() + f64::from(grid.fraction_bits);
+        let bits = f64::from(grid.value_max).log2()
+            + (grid.weight_max as f64).log2()
+            + f64::from(grid.fraction_bits);
         if bits > 50.0 {
             let message = format!("a weighted value would need {bits:.1} bits of the 50 that are exact");
-            let remedy = format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
+            let remedy =
+                format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
             faults.push(Fault::new("grid.fraction_bits", message, remedy));
         }
         let cohort_bits = (self.scheduling.cohort_max().max(1) as f64).log2();
         if bits + cohort_bits > 62.0 {
             let message = format!("the sum over a cohort could need {:.1} bits of 62", bits + cohort_bits);
-            faults.push(Fault::new("scheduling.report_goal", message, "lower it, grid.weight_max or grid.fraction_bits"));
+            faults.push(Fault::new(
+                "scheduling.report_goal",
+                message,
+                "lower it, grid.weight_max or grid.fraction_bits",
+            ));
         }
     }
 }
@@ -139,7 +155,8 @@ mod tests {
         let mut bad = description();
         bad.name = " ".into();
         bad.plan.batch_size = 0;
-        bad.plan.optimizer = LocalOptimizer::Sgd { learning_rate: f32::NAN, momentum: 1.0, weight_decay: -1.0 };
+        bad.plan.optimizer =
+            LocalOptimizer::Sgd { learning_rate: f32::NAN, momentum: 1.0, weight_decay: -1.0 };
         bad.stop.rounds = 0;
         let fields: Vec<String> = bad.validate().into_iter().map(|fault| fault.field).collect();
         assert_eq!(
