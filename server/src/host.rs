@@ -14,7 +14,8 @@ use tokio::{sync::watch, task::JoinHandle};
 use crate::{
     clock::Clock,
     coordinator::Coordinator,
-    device::{Authenticator, EnrolmentToken},
+    credential::Credential,
+    device::Authenticator,
     drivers::{self, DriverConfig},
     http::{self, App, HttpLimits, Listener, ServeError, tls},
 };
@@ -191,7 +192,7 @@ async fn ensure_api_key(
     if !coordinator.storage.api_keys(organisation_id).await?.is_empty() {
         return Ok(None);
     }
-    let key = EnrolmentToken::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = ApiKeyRecord {
         id: key.id.clone(),
         organisation_id,

@@ -9,7 +9,7 @@ use folkmoot_protocol::{
     OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid,
     update::UpdateMetrics,
 };
-use folkmoot_server::{clock, device::EnrolmentToken, host::DEFAULT_ORGANISATION};
+use folkmoot_server::{clock, credential::Credential, host::DEFAULT_ORGANISATION};
 use folkmoot_storage::{
     BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
     TokenRepository,
@@ -191,7 +191,7 @@ pub async fn create_token(
     population: &PopulationName,
     alter: impl FnOnce(&mut TokenRecord),
 ) -> String {
-    let token = EnrolmentToken::from_random_bytes(random_bytes(), random_bytes());
+    let token = Credential::from_random_bytes(random_bytes(), random_bytes());
     let mut record = TokenRecord {
         id: token.id.clone(),
         organisation_id: organisation,

@@ -62,9 +62,9 @@ fn numbers_out_of_range_are_refused() {
     let error = train(&line(), &[1.0], plan, &line_examples()).unwrap_err();
     assert!(matches!(error, TrainError::Plan(PlanError { field: "batch_size", .. })));
     let error = train(&line(), &[1.0], line_plan(1.0, 0.0, 0.0), &line_examples()).unwrap_err();
-    assert_eq!(error.to_string(), "momentum is 1; it must be 0 or more and below 1");
+    assert_eq!(error.to_string(), "optimizer.sgd.momentum is 1; it must be 0 or more and below 1");
     let error = train(&line(), &[1.0], line_plan(0.0, f32::NAN, 0.0), &line_examples()).unwrap_err();
-    assert!(matches!(error, TrainError::Plan(PlanError { field: "weight_decay", .. })));
+    assert!(matches!(error, TrainError::Plan(PlanError { field: "optimizer.sgd.weight_decay", .. })));
 }
 
 #[test]

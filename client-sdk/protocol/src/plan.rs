@@ -75,7 +75,7 @@ pub enum LocalOptimizer {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{field} is {value}; it must be {allowed}")]
 pub struct PlanError {
-    /// The plan's field.
+    /// The plan's field, as a path.
     pub field: &'static str,
     /// What it is.
     pub value: f64,
@@ -87,33 +87,33 @@ impl TrainingPlan {
     /// Checks that every number is in its range.
     ///
     /// # Errors
-    /// Returns a [`PlanError`] for the first field that is not.
+    /// Returns the first [`PlanError`].
     pub fn validate(&self) -> Result<(), PlanError> {
-        let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = self.optimizer;
-        let is_weight = |value: f32| value.is_finite() && value >= 0.0;
-        check_field(
-            "learning_rate",
-            learning_rate,
-            learning_rate.is_finite() && learning_rate > 0.0,
-            "above 0",
-        )?;
-        check_field("momentum", momentum, (0.0..1.0).contains(&momentum), "0 or more and below 1")?;
-        check_field("weight_decay", weight_decay, is_weight(weight_decay), "0 or more")?;
-        check_field("proximal_term", self.proximal_term, is_weight(self.proximal_term), "0 or more")?;
-        check_field("epochs", self.epochs, self.epochs > 0, "1 or more")?;
-        check_field("batch_size", self.batch_size, self.batch_size > 0, "1 or more")?;
-        let steps_max = self.steps_max.unwrap_or(u32::MAX);
-        check_field("steps_max", steps_max, steps_max > 0, "1 or more")
+        self.faults().into_iter().next().map_or(Ok(()), Err)
     }
-}
 
-fn check_field(
-    field: &'static str,
-    value: impl Into<f64>,
-    is_allowed: bool,
-    allowed: &'static str,
-) -> Result<(), PlanError> {
-    if is_allowed { Ok(()) } else { Err(PlanError { field, value: value.into(), allowed }) }
+    /// Lists every number that is not in its range.
+    pub fn faults(&self) -> Vec<PlanError> {
+        let mut faults = Vec::new();
+        let mut check = |field, value: f64, is_allowed: bool, allowed| {
+            if !is_allowed {
+                faults.push(PlanError { field, value, allowed });
+            }
+        };
+        let mut at_least_one = |field, value: u32| check(field, value.into(), value > 0, "1 or more");
+        at_least_one("epochs", self.epochs);
+        at_least_one("batch_size", self.batch_size);
+        at_least_one("steps_max", self.steps_max.unwrap_or(u32::MAX));
+        let is_weight = |value: f32| value.is_finite() && value >= 0.0;
+        let LocalOptimizer::Sgd { learning_rate: rate, momentum, weight_decay } = self.optimizer;
+        check("optimizer.sgd.learning_rate", rate.into(), rate.is_finite() && rate > 0.0, "above 0");
+        let is_momentum = (0.0..1.0).contains(&momentum);
+        check("optimizer.sgd.momentum", momentum.into(), is_momentum, "0 or more and below 1");
+        check("optimizer.sgd.weight_decay", weight_decay.into(), is_weight(weight_decay), "0 or more");
+        let proximal_term = self.proximal_term;
+        check("proximal_term", proximal_term.into(), is_weight(proximal_term), "0 or more");
+        faults
+    }
 }
 
 /// How weights and updates travel.

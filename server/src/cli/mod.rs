@@ -13,6 +13,7 @@ mod key;
 mod model;
 mod openapi;
 mod output;
+mod page;
 mod serve;
 mod stop_signal;
 mod task;

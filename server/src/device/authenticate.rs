@@ -77,8 +77,9 @@ impl Authenticator {
         if client.revoked_at.is_some() {
             return Err(Refusal::new(ErrorCode::ClientRevoked, "this client's key was revoked"));
         }
-        self.take_nonce(id.as_bytes(), claimed.parts.nonce, now)?;
+        // The rate first: a client that sends too much must not fill the memory of nonces for all.
         self.take_rate(id, now)?;
+        self.take_nonce(id.as_bytes(), claimed.parts.nonce, now)?;
         Ok(client)
     }
 

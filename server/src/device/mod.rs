@@ -12,7 +12,7 @@ pub use abort::abort;
 pub use authenticate::{Authenticator, Claimed};
 pub use blob::blob;
 pub use check_in::{assignment_of, check_in};
-pub use enrol::{EnrolmentToken, enrol};
+pub use enrol::enrol;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use report::report;

@@ -134,8 +134,15 @@ pub async fn finish_upload(
         let update = guard.as_mut().expect("whoever sends has begun").finish(&shared.ingest, now);
         (guard, update)
     });
-    let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
-    let update = update?;
+    let (mut guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
+    let update = match update {
+        Ok(update) => update,
+        Err(refusal) => {
+            // What comes next is another upload, with a digest of its own.
+            *guard = None;
+            return Err(refusal);
+        }
+    };
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(guard);
     match outcome {

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
-    aggregation::{WeightedMean, sum_metrics},
+    aggregation::{AggregatorChoice, WeightedMean, sum_metrics},
     invariants,
     round::RoundInput,
-    task::TaskInput,
+    task::{TaskDescription, TaskInput},
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{
@@ -40,11 +40,7 @@ pub async fn aggregate(
     let metrics = sum_metrics(accepted.iter().map(|update| &update.metrics));
     let combined = tokio::task::spawn_blocking(move || {
         let sum = shared.ingest.sum_of(round_id, description.grid, parameters);
-        let finalizer = description.finalizer.finalizer();
-        let next_weights =
-            next_weights(&shared.ingest, &sum, &accepted, &description.grid, &base_weights, |w, d| {
-                finalizer.next(w, d)
-            });
+        let next_weights = next_weights(&shared.ingest, &sum, &accepted, &description, &base_weights);
         if next_weights.is_err() {
             // A sum that could be half reconciled is made again from the log.
             shared.ingest.forget_sum(round_id);
@@ -87,20 +83,22 @@ fn next_weights(
     ingest: &Ingest,
     sum: &RoundSum,
     accepted: &[AcceptedUpdate],
-    grid: &folkmoot_protocol::ValueGrid,
+    description: &TaskDescription,
     base_weights: &[u8],
-    next: impl Fn(f32, f64) -> f32,
 ) -> Result<Vec<u8>, RoundLogError> {
     sum.reconcile(ingest.log(), accepted)?;
     let weights = accepted.iter().map(|update| update.weight).sum();
-    let mean =
-        WeightedMean::new(grid, weights).expect("a round that aggregates has an update of weight 1 or more");
+    let AggregatorChoice::WeightedMean = description.aggregator;
+    let mean = WeightedMean::new(&description.grid, weights)
+        .expect("a round that aggregates has an update of weight 1 or more");
+    let finalizer = description.finalizer.finalizer();
     let (base, _) = base_weights.as_chunks::<4>();
     let mut base = base.iter();
     let mut out = Vec::with_capacity(base_weights.len());
     sum.for_each_tile(|tile| {
         for (&sum, weight) in tile.iter().zip(&mut base) {
-            out.extend_from_slice(&next(f32::from_le_bytes(*weight), mean.of(sum)).to_le_bytes());
+            let next = finalizer.next(f32::from_le_bytes(*weight), mean.of(sum));
+            out.extend_from_slice(&next.to_le_bytes());
         }
     });
     Ok(out)

@@ -120,15 +120,12 @@ impl Upload {
     /// Makes a whole update durable and returns it for acceptance. This blocks until the disk has it.
     ///
     /// # Errors
-    /// [`ErrorCode::UpdateDigestMismatch`] if the bytes are not the announced ones: the upload was taken out
-    /// again and begins at byte 0.
+    /// [`ErrorCode::UpdateDigestMismatch`] if the bytes are not the announced ones: they are taken out again, and
+    /// the next upload begins at byte 0. This one is of no use any more.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
             self.sum.take_out(ingest.log(), self.expected.assignment_id)?;
             self.segment.truncate(0)?;
-            self.hasher.reset();
-            self.decoder = UpdateDecoder::new();
-            self.received = 0;
             let detail = "the bytes do not have the announced digest; send them again from byte 0";
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
         }

@@ -1,4 +1,4 @@
-use folkmoot_protocol::{Codec, LocalOptimizer, PopulationName, Protection, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{Codec, PopulationName, Protection, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
 use super::{Eligibility, Fault, SelectionChoice, StopConditions};
@@ -52,7 +52,10 @@ impl TaskDescription {
             let remedy = format!("give it 1 to {TASK_NAME_BYTES_MAX} bytes");
             faults.push(Fault::new("name", "the name is empty or too long", remedy));
         }
-        self.validate_plan(&mut faults);
+        faults.extend(self.plan.faults().into_iter().map(|fault| {
+            let (field, remedy) = (format!("plan.{}", fault.field), format!("it must be {}", fault.allowed));
+            Fault::new(&field, format!("it is {}", fault.value), remedy)
+        }));
         self.scheduling.validate(&mut faults);
         self.finalizer.validate(&mut faults);
         self.validate_grid(&mut faults);
@@ -60,33 +63,6 @@ impl TaskDescription {
             faults.push(Fault::new("stop.rounds", "a task of no rounds does nothing", "ask for at least 1"));
         }
         faults
-    }
-
-    fn validate_plan(&self, faults: &mut Vec<Fault>) {
-        let plan = &self.plan;
-        let mut above_zero = |field: &str, value: u32| {
-            if value == 0 {
-                faults.push(Fault::new(field, "it is 0", "ask for at least 1"));
-            }
-        };
-        above_zero("plan.epochs", plan.epochs);
-        above_zero("plan.batch_size", plan.batch_size);
-        above_zero("plan.steps_max", plan.steps_max.unwrap_or(1));
-        let mut within = |field: &str, value: f32, is_right: bool, range: &str| {
-            if !value.is_finite() || !is_right {
-                faults.push(Fault::new(field, format!("it is {value}"), format!("it must be {range}")));
-            }
-        };
-        let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = plan.optimizer;
-        within("plan.optimizer.sgd.learning_rate", learning_rate, learning_rate > 0.0, "above 0");
-        within(
-            "plan.optimizer.sgd.momentum",
-            momentum,
-            (0.0..1.0).contains(&momentum),
-            "at least 0 and below 1",
-        );
-        within("plan.optimizer.sgd.weight_decay", weight_decay, weight_decay >= 0.0, "at least 0");
-        within("plan.proximal_term", plan.proximal_term, plan.proximal_term >= 0.0, "at least 0");
     }
 
     /// Refuses a grid on which a cohort's sum could overflow, or a single value could not be exact.
@@ -127,6 +103,8 @@ impl TaskDescription {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::LocalOptimizer;
+
     use super::*;
 
     fn description() -> TaskDescription {

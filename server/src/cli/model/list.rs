@@ -2,9 +2,10 @@ use folkmoot_protocol::TaskId;
 
 use crate::{
     cli::{
-        CliError, Page,
+        CliError,
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
+        page::NumberedPageArgs,
     },
     http::admin::versions::VersionView,
 };
@@ -14,12 +15,8 @@ use crate::{
 pub struct Args {
     /// The task.
     task: TaskId,
-    /// How many, at most 100.
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    limit: u32,
-    /// Those below this number.
-    #[arg(long, value_name = "NUMBER")]
-    before: Option<u64>,
+    #[command(flatten)]
+    page: NumberedPageArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -31,7 +28,7 @@ pub struct Args {
 /// # Errors
 /// If the coordinator refuses.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let page = Page { limit: args.limit, before: args.before };
+    let page = args.page.page();
     let versions = args.connection.connect()?.versions(args.task, page).await?;
     args.output.print(versions.as_slice(), text)
 }

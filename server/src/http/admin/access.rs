@@ -10,7 +10,7 @@ use axum::{
 use folkmoot_protocol::{ErrorCode, OrganisationId};
 use folkmoot_storage::{ApiKeyId, ApiKeyRepository, Role, SqlStorage};
 
-use crate::{device::EnrolmentToken, http::App, refusal::Refusal};
+use crate::{credential::Credential, http::App, refusal::Refusal};
 
 /// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ async fn caller(storage: &SqlStorage, headers: &HeaderMap) -> Result<Caller, Ref
 }
 
 /// Reads `Authorization: Bearer ID.SECRET`. An API key has the form of an enrolment token.
-fn bearer(headers: &HeaderMap) -> Result<EnrolmentToken, Refusal> {
+fn bearer(headers: &HeaderMap) -> Result<Credential, Refusal> {
     let missing =
         || Refusal::new(ErrorCode::ApiKeyMissing, "send the header `authorization: Bearer ID.SECRET`");
     let text = headers.get(header::AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;

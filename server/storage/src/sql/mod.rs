@@ -18,6 +18,7 @@ mod many;
 mod metrics;
 mod model;
 mod model_version;
+mod page;
 mod population;
 mod round;
 mod round_rows;

@@ -35,12 +35,7 @@ impl ModelVersionRepository for SqlStorage {
     ) -> Result<Vec<ModelVersionRecord>, StorageError> {
         const SELECT: &str =
             "SELECT * FROM model_versions WHERE task_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3";
-        let rows = sqlx::query(SELECT)
-            .bind(task_id.to_string())
-            .bind(integer(before.unwrap_or(u64::MAX).min(i64::MAX as u64))?)
-            .bind(i64::from(limit))
-            .fetch_all(&self.reader)
-            .await?;
+        let rows = self.numbered_page(SELECT, task_id, limit, before).await?;
         rows.iter().map(model_version_of).collect()
     }
 }

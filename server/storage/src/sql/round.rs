@@ -7,7 +7,7 @@ use super::{
     assignment_close::expire_outstanding,
     assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
-    column::{Columns, integer},
+    column::Columns,
     model_version::insert_model_version,
     round_rows::{insert_round, round_of, update_round},
     task::end_task,
@@ -47,12 +47,7 @@ impl RoundRepository for SqlStorage {
     ) -> Result<Vec<RoundRecord>, StorageError> {
         const SELECT: &str =
             "SELECT * FROM rounds WHERE task_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3";
-        let rows = sqlx::query(SELECT)
-            .bind(task_id.to_string())
-            .bind(integer(before.unwrap_or(u64::MAX).min(i64::MAX as u64))?)
-            .bind(i64::from(limit))
-            .fetch_all(&self.reader)
-            .await?;
+        let rows = self.numbered_page(SELECT, task_id, limit, before).await?;
         rows.iter().map(round_of).collect()
     }
 

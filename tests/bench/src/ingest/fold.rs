@@ -1,7 +1,7 @@
 use std::hint::black_box;
 
 use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale};
-use folkmoot_protocol::ValueGrid;
+use folkmoot_protocol::{BlobDigest, UpdateDigest, ValueGrid};
 use folkmoot_update::check_values;
 use serde::Serialize;
 
@@ -22,6 +22,10 @@ pub struct Folds {
     pub axpy: f64,
     /// The exact fold alone: float32 to the grid, added to 64-bit integers.
     pub fold: f64,
+    /// SHA-256 over the values' bytes, as blobs are named.
+    pub sha256: f64,
+    /// BLAKE3 over the values' bytes, as uploads are checked.
+    pub blake3: f64,
     /// The exact fold with the check of every value, as an upload does it.
     pub checked_fold: f64,
 }
@@ -39,6 +43,12 @@ pub fn measure(parameters: usize) -> Folds {
         black_box(read_all(black_box(&x)));
     });
     let axpy = fastest(REPETITIONS, || axpy(black_box(&mut y), black_box(0.5), black_box(&x)));
+    let sha256 = fastest(REPETITIONS, || {
+        black_box(BlobDigest::of(black_box(&bytes)));
+    });
+    let blake3 = fastest(REPETITIONS, || {
+        black_box(UpdateDigest::of(black_box(&bytes)));
+    });
     let fold = fastest(REPETITIONS, || add_values(black_box(&mut sums), black_box(&bytes), black_box(scale)));
     let checked_fold = fastest(REPETITIONS, || {
         for (sums, bytes) in sums.chunks_mut(PIECE_BYTES / 4).zip(bytes.chunks(PIECE_BYTES)) {
@@ -50,6 +60,8 @@ pub fn measure(parameters: usize) -> Folds {
         parameters,
         read: rate(read.as_secs_f64()),
         axpy: rate(axpy.as_secs_f64()),
+        sha256: rate(sha256.as_secs_f64()),
+        blake3: rate(blake3.as_secs_f64()),
         fold: rate(fold.as_secs_f64()),
         checked_fold: rate(checked_fold.as_secs_f64()),
     }

@@ -18,6 +18,8 @@ pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
         ("streaming read, float32", folds.read),
         ("axpy, float32", folds.axpy),
         ("exact fold", folds.fold),
+        ("SHA-256, as blobs are named", folds.sha256),
+        ("BLAKE3, as uploads are checked", folds.blake3),
         ("exact fold with every value checked", folds.checked_fold),
     ] {
         println!("  {name:<42} {:>10.2} G {:>8.2}", rate / 1e9, rate / folds.axpy);

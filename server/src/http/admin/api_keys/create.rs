@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::view::ApiKeyView;
 use crate::{
-    device::EnrolmentToken,
+    credential::Credential,
     http::{
         App,
         admin::{
@@ -65,7 +65,7 @@ pub async fn create_api_key(
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
     let coordinator = &app.coordinator;
-    let key = EnrolmentToken::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = ApiKeyRecord {
         id: key.id.clone(),
         organisation_id: caller.organisation_id,

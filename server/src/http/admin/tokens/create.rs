@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::view::TokenView;
 use crate::{
-    device::EnrolmentToken,
+    credential::Credential,
     http::{
         App,
         admin::{access::Caller, read},
@@ -66,7 +66,7 @@ pub async fn create_token(
     }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     coordinator.storage.ensure_population(caller.organisation_id, &request.population, now).await?;
-    let token = EnrolmentToken::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = TokenRecord {
         id: token.id.clone(),
         organisation_id: caller.organisation_id,

@@ -1,0 +1,57 @@
+//! Secrets that are handed out once and stored as a hash: enrolment tokens and API keys.
+
+use std::{fmt, str::FromStr};
+
+use sha2::{Digest, Sha256};
+
+/// A secret with a public part, as it is handed out: `id.secret`, both hexadecimal.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// The public part, 16 digits.
+    pub id: String,
+    secret: String,
+}
+
+impl Credential {
+    /// Makes a credential from random bytes.
+    pub fn from_random_bytes(id: [u8; 8], secret: [u8; 32]) -> Self {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { id: hex(&id), secret: hex(&secret) }
+    }
+
+    /// Derives what is stored of the secret.
+    pub fn secret_hash(&self) -> [u8; 32] {
+        Sha256::digest(self.secret.as_bytes()).into()
+    }
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.id, self.secret)
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({}.…)", self.id)
+    }
+}
+
+/// A text that has not the form of a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token or key has the form ID.SECRET: 16 and 64 hexadecimal digits")]
+pub struct MalformedCredentialError;
+
+impl FromStr for Credential {
+    type Err = MalformedCredentialError;
+
+    fn from_str(text: &str) -> Result<Self, MalformedCredentialError> {
+        let is_hex = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        match text.split_once('.') {
+            Some((id, secret)) if id.len() == 16 && secret.len() == 64 && is_hex(id) && is_hex(secret) => {
+                Ok(Self { id: id.into(), secret: secret.into() })
+            }
+            _ => Err(MalformedCredentialError),
+        }
+    }
+}

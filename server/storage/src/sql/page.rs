@@ -1,0 +1,23 @@
+use folkmoot_protocol::TaskId;
+use sqlx::any::AnyRow;
+
+use super::{SqlStorage, column::integer};
+use crate::StorageError;
+
+impl SqlStorage {
+    /// Reads a page of a task's numbered rows. `select` takes the task, the number below which to begin, and how
+    /// many rows there may be.
+    pub(super) async fn numbered_page(
+        &self,
+        select: &'static str,
+        task_id: TaskId,
+        limit: u32,
+        before: Option<u64>,
+    ) -> Result<Vec<AnyRow>, StorageError> {
+        let query = sqlx::query(select)
+            .bind(task_id.to_string())
+            .bind(integer(before.unwrap_or(u64::MAX).min(i64::MAX as u64))?)
+            .bind(i64::from(limit));
+        Ok(query.fetch_all(&self.reader).await?)
+    }
+}
