@@ -29,6 +29,9 @@ enum Bench {
     /// A coordinator in a process of its own, for the other benchmarks to measure
     #[command(hide = true)]
     Host(host::Arguments),
+    /// A server that does nothing but move the bytes
+    #[command(hide = true)]
+    Floor(ingest::floor::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),
+        Bench::Floor(arguments) => ingest::floor::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

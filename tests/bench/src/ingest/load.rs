@@ -1,6 +1,6 @@
 use std::{
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::Arc,
     time::Duration,
@@ -16,6 +16,7 @@ use folkmoot_protocol::{
 use folkmoot_update::encode_update;
 use serde::Serialize;
 
+use super::folder::TemporaryFolder;
 use crate::{Failure, clock, host::Ready, process};
 
 /// One cell of the table.
@@ -42,8 +43,8 @@ pub struct Cell {
 /// Runs rounds of `clients` that each fetch the weights and upload an update, against a coordinator in a
 /// process of its own.
 pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Cell, Failure> {
-    let folder = TemporaryFolder::new(parameters, clients)?;
-    let mut coordinator = start(&folder.0, parameters, clients, rounds, is_plain)?;
+    let folder = TemporaryFolder::new(&format!("{parameters}-{clients}"))?;
+    let mut coordinator = start(folder.path(), parameters, clients, rounds, is_plain)?;
     let outcome = run(&mut coordinator, parameters, clients, rounds, is_plain);
     // Its standard input ends with this: it stops by itself.
     drop(coordinator.stdin.take());
@@ -166,23 +167,5 @@ async fn await_assignment(transport: &Transport) -> Result<Assignment, Failure> 
             CheckInResponse::Assigned { assignment } => return Ok(assignment),
             CheckInResponse::Wait { .. } => tokio::time::sleep(Duration::from_millis(50)).await,
         }
-    }
-}
-
-/// A folder on the disk that the repository's own temporary folder is on, removed in the end.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new(parameters: usize, clients: usize) -> Result<Self, Failure> {
-        let name = format!("folkmoot-bench-{}-{parameters}-{clients}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,6 +1,8 @@
 //! `bench ingest`: what an accepted update costs the coordinator, and how near the fold is to the machine.
 
+pub mod floor;
 mod fold;
+mod folder;
 mod load;
 mod table;
 
@@ -46,9 +48,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             if rounds == 0 {
                 continue;
             }
+            let floor = floor::measure(parameters, clients, rounds)?;
             for is_plain in [false, true] {
                 let cell = load::measure(parameters, clients, rounds, is_plain)?;
-                table::print_cell(&cell, arguments.json)?;
+                table::print_cell(&cell, &floor, arguments.json)?;
             }
         }
     }

@@ -1,4 +1,4 @@
-use super::{fold::Folds, load::Cell};
+use super::{floor::Floor, fold::Folds, load::Cell};
 use crate::Failure;
 
 /// Prints the fold beside the read and the axpy.
@@ -31,18 +31,23 @@ pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
 /// Prints the heading of the cells.
 pub fn print_heading(is_json: bool) {
     if !is_json {
-        println!("parameters  clients  tls  updates  updates/s  CPU ms/update  of it kernel  peak MiB");
+        println!(
+            "parameters  clients  tls  updates  updates/s  CPU ms/update  of it kernel  floor ms  x floor  peak MiB"
+        );
     }
 }
 
-/// Prints a cell as soon as it is measured.
-pub fn print_cell(cell: &Cell, is_json: bool) -> Result<(), Failure> {
+/// Prints a cell as soon as it is measured, beside the floor of the same run.
+pub fn print_cell(cell: &Cell, floor: &Floor, is_json: bool) -> Result<(), Failure> {
     if is_json {
-        println!("{}", serde_json::to_string(cell)?);
+        let line = serde_json::json!({
+            "bench": "ingest", "cell": cell, "floor_cpu_ms_per_update": floor.cpu_ms_per_update,
+        });
+        println!("{line}");
         return Ok(());
     }
     println!(
-        "{:>10}  {:>7}  {:>3}  {:>7}  {:>9.1}  {:>13.2}  {:>12.2}  {:>8.0}",
+        "{:>10}  {:>7}  {:>3}  {:>7}  {:>9.1}  {:>13.2}  {:>12.2}  {:>8.2}  {:>7.1}  {:>8.0}",
         cell.parameters,
         cell.clients,
         if cell.tls { "yes" } else { "no" },
@@ -50,6 +55,8 @@ pub fn print_cell(cell: &Cell, is_json: bool) -> Result<(), Failure> {
         cell.updates_per_second,
         cell.cpu_ms_per_update,
         cell.kernel_ms_per_update,
+        floor.cpu_ms_per_update,
+        cell.cpu_ms_per_update / floor.cpu_ms_per_update,
         cell.peak_memory_mib
     );
     Ok(())
