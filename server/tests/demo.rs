@@ -25,6 +25,21 @@ fn json_lines(output: &Output) -> Vec<Value> {
 }
 
 #[test]
+fn the_convolutional_network_trains_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = demo(
+        directory.path(),
+        &["--model", "cnn", "--rounds", "2", "--clients", "4", "--cohort", "4", "--json"],
+    );
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    let lines = json_lines(&output);
+    assert_eq!(lines[0]["model"], "cnn", "{}", lines[0]);
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(directory.path().join("report.json")).unwrap()).unwrap();
+    assert!(report["accuracy"].as_f64().unwrap() > 0.6, "{report}");
+}
+
+#[test]
 fn a_small_demo_trains_and_leaves_its_results() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("out");

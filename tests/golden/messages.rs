@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
-    BlobDigest, Codec, ErrorCode, LocalOptimizer, Loss, Plan, Problem, Protection, TrainingPlan, ValueGrid,
+    BlobDigest, Codec, ErrorCode, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Plan,
+    Problem, Protection, RunningStatistics, TrainingPlan, ValueGrid,
     messages::{
         AbortReason, AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ReportRequest, UploadState, UploadStatus,
@@ -80,22 +81,49 @@ fn plan() {
         model: BlobDigest::of(b"model"),
         schema: fixtures::schema(),
         training: TrainingPlan {
-            loss: Loss::SoftmaxCrossEntropy,
-            optimizer: LocalOptimizer::Sgd { learning_rate: 0.125, momentum: 0.5, weight_decay: 0.25 },
             epochs: 3,
             steps_max: Some(100),
             batch_size: 16,
             proximal_term: 0.0625,
+            ..TrainingPlan::new(
+                Loss::SoftmaxCrossEntropy,
+                LocalOptimizer::Sgd {
+                    learning_rate: 0.125,
+                    momentum: 0.5,
+                    nesterov: false,
+                    weight_decay: 0.25,
+                },
+            )
         },
         codec: Codec::None,
         protection: Protection::Plain,
         grid: ValueGrid::default(),
     };
     assert_message("plan", &plan);
-    let TrainingPlan { epochs, batch_size, optimizer, proximal_term, .. } = plan.training;
-    let loss = Loss::MeanSquaredError;
-    let training = TrainingPlan { loss, optimizer, epochs, steps_max: None, batch_size, proximal_term };
-    assert_message("plan_without_steps_max", &Plan { training, ..plan });
+    let training = TrainingPlan { loss: Loss::MeanSquaredError, steps_max: None, ..plan.training.clone() };
+    assert_message("plan_without_steps_max", &Plan { training, ..plan.clone() });
+    assert_message("plan_with_everything", &Plan { training: training_with_everything(), ..plan });
+}
+
+/// No field of the plan is left out.
+fn training_with_everything() -> TrainingPlan {
+    let optimizer = LocalOptimizer::AdamW {
+        learning_rate: 0.125,
+        beta1: 0.875,
+        beta2: 0.96875,
+        epsilon: 0.0009765625,
+        weight_decay: 0.03125,
+    };
+    TrainingPlan {
+        learning_rate_schedule: LearningRateSchedule::Cosine { final_factor: 0.125, steps: 100 },
+        warmup_steps: 10,
+        gradient_clipping: Some(GradientClipping::Norm(1.5)),
+        steps_max: Some(100),
+        frozen: vec!["encoder.*".into(), "layer_?.bias".into()],
+        statistics: RunningStatistics::KeepLocal,
+        memory_bytes_max: Some(100_000_000),
+        ..TrainingPlan::new(Loss::Huber { delta: 0.5 }, optimizer)
+    }
 }
 
 #[test]

@@ -159,15 +159,8 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
         selection_deadline_seconds: chance.within(2..=15),
         reporting_deadline_seconds: chance.within(5..=45),
     };
-    let optimizer = LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
-    let plan = TrainingPlan {
-        loss: Loss::MeanSquaredError,
-        optimizer,
-        epochs: 1,
-        steps_max: None,
-        batch_size: 4,
-        proximal_term: 0.0,
-    };
+    let plan =
+        TrainingPlan { batch_size: 4, ..TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1)) };
     let grid = ValueGrid {
         fraction_bits: chance.within(8..=30) as u32,
         value_max: [16.0, 1.0, 0.1][chance.below(3)],

@@ -1,152 +1,97 @@
-//! Examples and weights in the form that an executor takes, and the check that they fit the model.
+//! The buffers from which a step reads its examples. They are made once and filled again and again.
 
-use candle_core::Tensor;
+use crate::examples::{Examples, Labels, gather};
 
-use crate::cpu::{ExecuteError, Feeds, tensor};
-use crate::examples::{Examples, Labels};
-use crate::model::{Model, ParameterSpec};
-use crate::train::Loss;
-
-/// Why examples or weights do not go with a model and a loss.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FitError {
-    /// The number of weights is not that of the model's parameters.
-    #[error("the model has {expected} parameters, {found} weights were given")]
-    WeightCount {
-        /// [`Model::parameter_count`].
-        expected: usize,
-        /// The weights given.
-        found: usize,
-    },
-    /// A weight is NaN or infinite.
-    #[error("weight {index} is NaN or infinite")]
-    WeightNotFinite {
-        /// Its position in schema order.
-        index: usize,
-    },
-    /// The examples' features are not of the shape that the model reads.
-    #[error("the model reads features of shape {expected:?} (or the same number in one row), not {found:?}")]
-    FeatureShape {
-        /// [`Model::input_shape`].
-        expected: Vec<usize>,
-        /// [`Examples::feature_shape`].
-        found: Vec<usize>,
-    },
-    /// The loss needs the other kind of labels.
-    #[error("softmax cross-entropy needs class numbers, mean squared error needs targets")]
-    LabelKind,
-    /// The model's output or the targets do not have the shape that the loss compares.
-    #[error("the model's output has shape {output:?}, which does not fit {labels}")]
-    OutputShape {
-        /// [`Model::output_shape`].
-        output: Vec<usize>,
-        /// What the labels look like.
-        labels: String,
-    },
-    /// A class number is too large.
-    #[error("example {row} has class {class}; the model tells classes 0 to {class_max} apart")]
-    ClassOutOfRange {
-        /// The example, counted from 0.
-        row: usize,
-        /// Its class number.
-        class: u32,
-        /// The largest class number.
-        class_max: usize,
-    },
+/// Features, labels and weights of some examples, as a program reads them.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    features: Vec<f32>,
+    labels: Vec<f32>,
+    /// The share of each example in the loss, if the examples have weights: their sum is 1, or 0.
+    shares: Vec<f32>,
 }
 
-/// Checks that examples go with the shapes of a model and with a loss.
-///
-/// Features in one row are accepted for any input shape with as many elements, because files are often flat.
-///
-/// # Errors
-/// Returns a [`FitError`] that says what does not go.
-pub(crate) fn check_examples(
-    input_shape: &[usize],
-    output_shape: &[usize],
-    examples: &Examples,
-    loss: Loss,
-) -> Result<(), FitError> {
-    let (expected, found) = (input_shape, examples.feature_shape());
-    let is_flat = *found == [expected.iter().product::<usize>()];
-    if expected != found && !is_flat {
-        return Err(FitError::FeatureShape { expected: expected.to_vec(), found: found.to_vec() });
-    }
-    match (loss, examples.labels()) {
-        (Loss::SoftmaxCrossEntropy, Labels::Classes(classes)) => check_classes(output_shape, classes),
-        (Loss::MeanSquaredError, Labels::Targets(_, width)) => {
-            if output_shape.iter().product::<usize>() == *width {
-                return Ok(());
-            }
-            let labels = format!("{width} targets for each example");
-            Err(FitError::OutputShape { output: output_shape.to_vec(), labels })
+impl Batch {
+    /// Buffers with room for this many of the examples.
+    pub(crate) fn with_room_for(rows: usize, examples: &Examples) -> Self {
+        let room = |per_example: usize| Vec::with_capacity(rows * per_example);
+        Self {
+            features: room(examples.feature_count()),
+            labels: room(examples.labels().per_example()),
+            shares: room(usize::from(examples.weights().is_some())),
         }
-        _ => Err(FitError::LabelKind),
+    }
+
+    /// Copies the examples with these indices, all of which must exist.
+    pub(crate) fn fill(&mut self, examples: &Examples, indices: &[usize]) {
+        self.features.clear();
+        gather(examples.features(), examples.feature_count(), indices, &mut self.features);
+        self.labels.clear();
+        match examples.labels() {
+            Labels::Classes(classes) => gather_numbers(classes, 1, indices, &mut self.labels),
+            Labels::Sequences(classes, width) => gather_numbers(classes, *width, indices, &mut self.labels),
+            Labels::Targets(targets, width) => gather(targets, *width, indices, &mut self.labels),
+        }
+        self.shares.clear();
+        if let Some(weights) = examples.weights() {
+            gather(weights, 1, indices, &mut self.shares);
+            let sum: f64 = self.shares.iter().map(|weight| f64::from(*weight)).sum();
+            let factor = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+            for share in &mut self.shares {
+                *share = (f64::from(*share) * factor) as f32;
+            }
+        }
+    }
+
+    /// Row-major features.
+    pub(crate) fn features(&self) -> &[f32] {
+        &self.features
+    }
+
+    /// Row-major labels; class numbers as floats, which are exact up to 2²⁴.
+    pub(crate) fn labels(&self) -> &[f32] {
+        &self.labels
+    }
+
+    /// The share of each example in the loss; empty if the examples have no weights.
+    pub(crate) fn shares(&self) -> &[f32] {
+        &self.shares
+    }
+
+    /// What a program reads: features, labels, and shares if it has that input.
+    pub(crate) fn inputs(&self) -> [&[f32]; 3] {
+        [&self.features, &self.labels, &self.shares]
+    }
+
+    /// Bytes of the buffers.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let elements = self.features.capacity() + self.labels.capacity() + self.shares.capacity();
+        elements * size_of::<f32>()
     }
 }
 
-fn check_classes(output_shape: &[usize], classes: &[u32]) -> Result<(), FitError> {
-    let [class_count] = *output_shape else {
-        let labels = "one class number for each example".to_owned();
-        return Err(FitError::OutputShape { output: output_shape.to_vec(), labels });
-    };
-    match classes.iter().position(|class| *class as usize >= class_count) {
-        Some(row) => Err(FitError::ClassOutOfRange { row, class: classes[row], class_max: class_count - 1 }),
-        None => Ok(()),
+fn gather_numbers(classes: &[u32], width: usize, rows: &[usize], gathered: &mut Vec<f32>) {
+    for row in rows {
+        gathered.extend(classes[row * width..(row + 1) * width].iter().map(|class| *class as f32));
     }
 }
 
-/// Checks that there is a finite weight for each parameter.
-///
-/// # Errors
-/// Returns [`FitError::WeightCount`] or [`FitError::WeightNotFinite`].
-pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitError> {
-    let expected = model.parameter_count();
-    if weights.len() != expected {
-        return Err(FitError::WeightCount { expected, found: weights.len() });
-    }
-    match weights.iter().position(|weight| !weight.is_finite()) {
-        Some(index) => Err(FitError::WeightNotFinite { index }),
-        None => Ok(()),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Copies flat weights, of which there are enough, into one tensor for each parameter.
-///
-/// # Errors
-/// Returns an [`ExecuteError`] if memory is short.
-pub(crate) fn parameter_tensors(
-    specs: &[ParameterSpec],
-    weights: &[f32],
-) -> Result<Vec<Tensor>, ExecuteError> {
-    let mut rest = weights;
-    let mut tensors = Vec::with_capacity(specs.len());
-    for spec in specs {
-        let (elements, others) = rest.split_at(spec.element_count());
-        tensors.push(tensor(elements.to_vec(), &spec.shape)?);
-        rest = others;
+    #[test]
+    fn a_batch_is_filled_again_without_growing() {
+        let examples = Examples::new(vec![1.0, 2.0, 3.0], vec![1], Labels::Classes(vec![7, 8, 9])).unwrap();
+        let examples = examples.with_weights(vec![1.0, 3.0, 0.0]).unwrap();
+        let mut batch = Batch::with_room_for(2, &examples);
+        let bytes = batch.memory_bytes();
+        batch.fill(&examples, &[2, 0]);
+        assert_eq!(batch.inputs(), [&[3.0, 1.0][..], &[9.0, 7.0], &[0.0, 1.0]]);
+        batch.fill(&examples, &[0, 1]);
+        assert_eq!(batch.shares(), [0.25, 0.75]);
+        batch.fill(&examples, &[2]);
+        assert_eq!((batch.labels(), batch.shares()), (&[9.0][..], &[0.0][..]));
+        assert_eq!(batch.memory_bytes(), bytes);
     }
-    Ok(tensors)
-}
-
-/// The chosen examples' features in the model's shape, and their labels if `label_shape` is given: the shape
-/// of one example's labels, empty for a class number.
-///
-/// # Errors
-/// Returns an [`ExecuteError`] if memory is short.
-pub(crate) fn feeds(
-    examples: &Examples,
-    indices: &[usize],
-    input_shape: &[usize],
-    labels: Option<(&Labels, &[usize])>,
-) -> Result<Feeds, ExecuteError> {
-    let batched = |shape: &[usize]| [&[indices.len()], shape].concat();
-    let features = tensor(examples.gather_features(indices), &batched(input_shape))?;
-    let labels = match labels {
-        None => None,
-        Some((Labels::Classes(classes), shape)) => Some(tensor(classes.clone(), &batched(shape))?),
-        Some((Labels::Targets(targets, _), shape)) => Some(tensor(targets.clone(), &batched(shape))?),
-    };
-    Ok(Feeds { features, labels })
 }

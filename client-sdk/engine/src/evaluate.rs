@@ -1,12 +1,13 @@
-//! Loss and accuracy over a data set, without training.
+//! Loss and other metrics over a data set, without training.
 
-use candle_core::DType;
-
-use crate::batch::{FitError, check_examples, check_weights, feeds, parameter_tensors};
-use crate::cpu::{ExecuteError, Executor};
+use crate::batch::Batch;
+use crate::cpu::{ExecuteError, Program};
 use crate::examples::Examples;
-use crate::metrics::{Metrics, score};
+use crate::fit::{FitError, check_examples, check_weights};
+use crate::loss::Layout;
+use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
+use crate::onnx::{ImportError, Mode};
 use crate::train::Loss;
 
 /// Examples that are evaluated at once. It bounds memory and does not change the result of a row.
@@ -19,14 +20,18 @@ pub enum EvaluateError {
     /// Examples or weights do not go with the model and the loss.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// A kernel failed.
+    /// The model does not allow a batch of this size.
+    #[error(transparent)]
+    Model(#[from] ImportError),
+    /// The model cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
 }
 
-/// Sums loss and right classes of a model with the given weights over all examples.
+/// Sums loss and right classes of a model with the given weights over all examples, each counted once.
 ///
-/// `weights` are flat in schema order. Without examples all sums are 0.
+/// `weights` are flat in schema order. Without examples all sums are 0. Dropout is off and batch normalisation uses its
+/// running statistics.
 ///
 /// # Errors
 /// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
@@ -36,16 +41,58 @@ pub fn evaluate(
     examples: &Examples,
     loss: Loss,
 ) -> Result<Metrics, EvaluateError> {
-    check_weights(model, weights)?;
-    check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
-    let parameters = parameter_tensors(model.parameters(), weights)?;
-    let executor = Executor::new(model.graph().clone(), vec![model.output()], DType::F32)?;
     let mut metrics = Metrics::default();
-    let indices: Vec<usize> = (0..examples.len()).collect();
-    for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
-        let feeds = feeds(examples, indices, model.input_shape(), None)?;
-        let outputs = executor.run_to_vec(&parameters, &feeds)?;
-        metrics += score(&outputs, &examples.gather_labels(indices), loss);
-    }
+    run(model, weights, examples, loss, |layout, outputs, labels| {
+        metrics += score(loss, layout, outputs, labels);
+    })?;
     Ok(metrics)
+}
+
+/// Measures everything that goes with the loss and the labels, over all examples; see [`evaluate`].
+///
+/// # Errors
+/// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+pub fn evaluate_in_detail(
+    model: &Model,
+    weights: &[f32],
+    examples: &Examples,
+    loss: Loss,
+) -> Result<Evaluation, EvaluateError> {
+    let mut evaluation = Evaluation::default();
+    run(model, weights, examples, loss, |layout, outputs, labels| {
+        evaluation += &Evaluation::of_batch(loss, layout, outputs, labels);
+    })?;
+    Ok(evaluation)
+}
+
+/// Calls `measure` with the outputs and the labels of each batch.
+fn run(
+    model: &Model,
+    weights: &[f32],
+    examples: &Examples,
+    loss: Loss,
+    mut measure: impl FnMut(&Layout, &[f32], &[f32]),
+) -> Result<(), EvaluateError> {
+    check_weights(model, weights)?;
+    let layout = check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
+    let indices: Vec<usize> = (0..examples.len()).collect();
+    let mut batch = Batch::with_room_for(EVALUATION_BATCH_SIZE.min(indices.len()), examples);
+    let mut program: Option<(usize, Program<f32>)> = None;
+    for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
+        // There are two sizes at most, and the smaller comes last: one program is kept at a time.
+        let mut current = match program.take().filter(|(size, _)| *size == indices.len()) {
+            Some((_, program)) => program,
+            None => compile(model, indices.len())?,
+        };
+        batch.fill(examples, indices);
+        current.run(weights, &[batch.features()], 0);
+        measure(&layout, current.output(0), batch.labels());
+        program = Some((indices.len(), current));
+    }
+    Ok(())
+}
+
+fn compile(model: &Model, batch_size: usize) -> Result<Program<f32>, EvaluateError> {
+    let lowered = model.lower(batch_size, Mode::Inference)?;
+    Ok(Program::compile(&lowered.graph, &[lowered.output], &model.parameter_ranges())?)
 }

@@ -8,20 +8,33 @@ use std::sync::Arc;
 pub enum Labels {
     /// The number of the right class, for each example.
     Classes(Vec<u32>),
+    /// Class numbers, row-major, and how many there are for each example: one for each position of a sequence.
+    Sequences(Vec<u32>, usize),
     /// Target values, row-major, and how many there are for each example.
     Targets(Vec<f32>, usize),
 }
 
 impl Labels {
-    /// The number of examples, or `None` if the targets do not divide into whole rows.
-    fn rows(&self) -> Option<usize> {
+    /// The number of labels of each example.
+    pub fn per_example(&self) -> usize {
         match self {
-            Self::Classes(classes) => Some(classes.len()),
-            Self::Targets(targets, width) if *width > 0 && targets.len().is_multiple_of(*width) => {
-                Some(targets.len() / width)
-            }
-            Self::Targets(..) => None,
+            Self::Classes(_) => 1,
+            Self::Sequences(_, width) | Self::Targets(_, width) => *width,
         }
+    }
+
+    /// The number of labels of all examples together.
+    fn len(&self) -> usize {
+        match self {
+            Self::Classes(classes) | Self::Sequences(classes, _) => classes.len(),
+            Self::Targets(targets, _) => targets.len(),
+        }
+    }
+
+    /// The number of examples, or `None` if the labels do not divide into whole rows.
+    fn rows(&self) -> Option<usize> {
+        let (labels, width) = (self.len(), self.per_example());
+        (width > 0 && labels.is_multiple_of(width)).then(|| labels / width)
     }
 }
 
@@ -29,11 +42,12 @@ impl Labels {
 #[derive(Clone, PartialEq)]
 pub struct Examples(Arc<Content>);
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Content {
     features: Vec<f32>,
     feature_shape: Vec<usize>,
     labels: Labels,
+    weights: Option<Vec<f32>>,
     rows: usize,
 }
 
@@ -47,12 +61,12 @@ pub enum ExamplesError {
         /// The shape that was given.
         shape: Vec<usize>,
     },
-    /// The targets do not divide into rows of the width that was given.
-    #[error("{elements} targets are not whole rows of {width}")]
+    /// The labels do not divide into rows of the width that was given.
+    #[error("{elements} labels are not whole rows of {width}")]
     InvalidTargets {
-        /// The number of targets.
+        /// The number of labels.
         elements: usize,
-        /// The targets for each example.
+        /// The labels for each example.
         width: usize,
     },
     /// There are not as many features as the labels ask for.
@@ -68,6 +82,20 @@ pub enum ExamplesError {
     /// A feature or a target is NaN or infinite.
     #[error("a value of example {row} is NaN or infinite")]
     NotFinite {
+        /// The example, counted from 0.
+        row: usize,
+    },
+    /// There is not a weight for each example.
+    #[error("{rows} examples need as many weights, {found} were given")]
+    WeightCount {
+        /// The number of examples.
+        rows: usize,
+        /// The weights given.
+        found: usize,
+    },
+    /// A weight is negative, NaN or infinite.
+    #[error("the weight of example {row} is not a number of 0 or more")]
+    InvalidWeight {
         /// The example, counted from 0.
         row: usize,
     },
@@ -94,7 +122,9 @@ impl Examples {
         let Some(width) = width.filter(|width| *width > 0) else {
             return Err(ExamplesError::InvalidShape { shape: feature_shape });
         };
-        let rows = labels.rows().ok_or_else(|| invalid_targets(&labels))?;
+        let rows = labels
+            .rows()
+            .ok_or(ExamplesError::InvalidTargets { elements: labels.len(), width: labels.per_example() })?;
         let expected = rows.saturating_mul(width);
         if features.len() != expected {
             return Err(ExamplesError::WrongLength { rows, expected, found: features.len() });
@@ -103,7 +133,27 @@ impl Examples {
         if let Labels::Targets(targets, width) = &labels {
             expect_finite(targets, *width)?;
         }
-        Ok(Self(Arc::new(Content { features, feature_shape, labels, rows })))
+        Ok(Self(Arc::new(Content { features, feature_shape, labels, weights: None, rows })))
+    }
+
+    /// Gives each example a weight in training, 0 or more.
+    ///
+    /// The loss of a batch is then Σ wᵢ·lossᵢ / Σ wᵢ over its examples, and 0 if all of its weights are 0: a weight
+    /// counts relative to those of the same batch. Evaluation counts every example once.
+    ///
+    /// # Errors
+    /// Returns an [`ExamplesError`] if there is not a finite weight of 0 or more for each example.
+    pub fn with_weights(self, weights: Vec<f32>) -> Result<Self, ExamplesError> {
+        let rows = self.len();
+        if weights.len() != rows {
+            return Err(ExamplesError::WeightCount { rows, found: weights.len() });
+        }
+        if let Some(row) = weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+            return Err(ExamplesError::InvalidWeight { row });
+        }
+        let mut content = Arc::unwrap_or_clone(self.0);
+        content.weights = Some(weights);
+        Ok(Self(Arc::new(content)))
     }
 
     /// The number of examples.
@@ -131,6 +181,16 @@ impl Examples {
         &self.0.labels
     }
 
+    /// The weights of all examples, if they have any.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.0.weights.as_deref()
+    }
+
+    /// The number of feature values of one example.
+    pub(crate) fn feature_count(&self) -> usize {
+        self.0.feature_shape.iter().product()
+    }
+
     /// The examples with these indices, in this order; an index may repeat.
     ///
     /// # Errors
@@ -140,24 +200,31 @@ impl Examples {
         if let Some(index) = indices.iter().copied().find(|index| *index >= rows) {
             return Err(ExamplesError::NoSuchExample { index, rows });
         }
+        let mut features = Vec::new();
+        gather(&self.0.features, self.feature_count(), indices, &mut features);
+        let weights =
+            self.0.weights.as_ref().map(|weights| indices.iter().map(|row| weights[*row]).collect());
         Ok(Self(Arc::new(Content {
-            features: self.gather_features(indices),
+            features,
             feature_shape: self.0.feature_shape.clone(),
             labels: self.gather_labels(indices),
+            weights,
             rows: indices.len(),
         })))
     }
 
-    /// The features of the chosen examples, all of which must exist.
-    pub(crate) fn gather_features(&self, indices: &[usize]) -> Vec<f32> {
-        gather(&self.0.features, self.0.feature_shape.iter().product(), indices)
-    }
-
-    /// The labels of the chosen examples, all of which must exist.
-    pub(crate) fn gather_labels(&self, indices: &[usize]) -> Labels {
+    fn gather_labels(&self, indices: &[usize]) -> Labels {
+        fn gathered<E: Copy>(labels: &[E], width: usize, indices: &[usize]) -> Vec<E> {
+            let mut chosen = Vec::with_capacity(indices.len() * width);
+            gather(labels, width, indices, &mut chosen);
+            chosen
+        }
         match &self.0.labels {
-            Labels::Classes(classes) => Labels::Classes(gather(classes, 1, indices)),
-            Labels::Targets(targets, width) => Labels::Targets(gather(targets, *width, indices), *width),
+            Labels::Classes(classes) => Labels::Classes(gathered(classes, 1, indices)),
+            Labels::Sequences(classes, width) => {
+                Labels::Sequences(gathered(classes, *width, indices), *width)
+            }
+            Labels::Targets(targets, width) => Labels::Targets(gathered(targets, *width, indices), *width),
         }
     }
 }
@@ -173,27 +240,18 @@ impl fmt::Debug for Examples {
     }
 }
 
-fn gather<E: Copy>(elements: &[E], width: usize, rows: &[usize]) -> Vec<E> {
-    let mut gathered = Vec::with_capacity(rows.len() * width);
+/// Appends the chosen rows, all of which must exist.
+pub(crate) fn gather<E: Copy>(elements: &[E], width: usize, rows: &[usize], gathered: &mut Vec<E>) {
+    gathered.reserve(rows.len() * width);
     for row in rows {
         gathered.extend_from_slice(&elements[row * width..(row + 1) * width]);
     }
-    gathered
 }
 
 fn expect_finite(values: &[f32], width: usize) -> Result<(), ExamplesError> {
     match values.iter().position(|value| !value.is_finite()) {
         Some(index) => Err(ExamplesError::NotFinite { row: index / width }),
         None => Ok(()),
-    }
-}
-
-fn invalid_targets(labels: &Labels) -> ExamplesError {
-    match labels {
-        Labels::Targets(targets, width) => {
-            ExamplesError::InvalidTargets { elements: targets.len(), width: *width }
-        }
-        Labels::Classes(_) => unreachable!("class numbers are always whole rows"),
     }
 }
 
@@ -223,5 +281,21 @@ mod tests {
         assert!(matches!(error, ExamplesError::InvalidShape { .. }));
         let error = Examples::new(vec![1.0], vec![1], Labels::Targets(vec![1.0], 0)).unwrap_err();
         assert!(matches!(error, ExamplesError::InvalidTargets { .. }));
+    }
+
+    #[test]
+    fn sequences_and_weights_stay_with_their_rows() {
+        let labels = Labels::Sequences(vec![1, 2, 3, 4], 2);
+        let examples = Examples::new(vec![0.5, 0.75], vec![1], labels).unwrap();
+        let examples = examples.with_weights(vec![1.0, 0.0]).unwrap();
+        let subset = examples.subset(&[1]).unwrap();
+        assert_eq!(subset.labels(), &Labels::Sequences(vec![3, 4], 2));
+        assert_eq!(subset.weights(), Some(&[0.0][..]));
+        let error = examples.clone().with_weights(vec![1.0]).unwrap_err();
+        assert_eq!(error, ExamplesError::WeightCount { rows: 2, found: 1 });
+        let error = examples.with_weights(vec![1.0, -1.0]).unwrap_err();
+        assert_eq!(error, ExamplesError::InvalidWeight { row: 1 });
+        let error = Examples::new(vec![], vec![1], Labels::Sequences(vec![1, 2, 3], 2)).unwrap_err();
+        assert_eq!(error, ExamplesError::InvalidTargets { elements: 3, width: 2 });
     }
 }

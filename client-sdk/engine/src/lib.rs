@@ -6,26 +6,33 @@ mod cpu;
 pub mod data;
 mod evaluate;
 mod examples;
+mod fit;
 mod graph;
+mod loss;
 mod metrics;
 mod model;
 pub mod onnx;
+mod predict;
 mod random;
+mod safetensors;
 #[cfg(feature = "tract")]
 mod tract;
 mod train;
 
-pub use batch::FitError;
 pub use cpu::ExecuteError;
-pub use evaluate::{EvaluateError, evaluate};
+pub use evaluate::{EvaluateError, evaluate, evaluate_in_detail};
 pub use examples::{Examples, ExamplesError, Labels};
+pub use fit::FitError;
 pub use graph::ShapeError;
-pub use metrics::Metrics;
-pub use model::{Model, ParameterSpec};
+pub use metrics::{
+    ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
+};
+pub use model::{Model, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};
 pub use train::{
-    CheckpointError, LocalOptimizer, Loss, PlanError, Progress, TrainError, Trainer, TrainingOutcome,
-    TrainingPlan,
+    CheckpointError, Cost, GradientCheck, GradientClipping, InspectedParameter, Inspection,
+    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Progress, RunningStatistics,
+    StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome, TrainingPlan,
 };

@@ -1,20 +1,37 @@
 //! The model that a plan trains: an imported graph, its parameters and the bytes that it came from.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+use folkmoot_protocol::NamePattern;
 use prost::bytes::Bytes;
 
-use crate::graph::{Graph, ValueId};
-use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits};
+use crate::fit::{FitError, frozen_parameters};
+use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode};
+use crate::safetensors;
 
-/// Name and shape of one trainable tensor.
+pub use crate::safetensors::WeightsError;
+
+/// Name, shape and kind of one tensor of the weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterSpec {
     /// The name of the initializer.
     pub name: String,
     /// The dimensions, outermost first; none for a scalar.
     pub shape: Vec<usize>,
+    /// What changes it.
+    pub kind: ParameterKind,
+}
+
+/// What changes a tensor of the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// Its gradient.
+    Trained,
+    /// The forward pass in training: it is a running mean or variance of batch normalisation.
+    Statistic,
 }
 
 impl ParameterSpec {
@@ -26,8 +43,8 @@ impl ParameterSpec {
 
 /// A model read from ONNX. Cloning is cheap: copies share their content.
 ///
-/// Trainable are the float initializers that a node reads, in the order of `graph.initializer`; that order is
-/// the schema order of every flat vector of weights. `Constant` nodes are frozen.
+/// Weights are the float initializers that a node reads, in the order of `graph.initializer`; that order is the schema
+/// order of every flat vector of weights. Running statistics are among them. `Constant` nodes are frozen.
 #[derive(Clone)]
 pub struct Model(Arc<Content>);
 
@@ -91,12 +108,53 @@ impl Model {
         onnx::with_weights(&self.0.bytes, places, weights)
     }
 
-    pub(crate) fn graph(&self) -> &Graph {
-        &self.0.imported.graph
+    /// The weights in a safetensors file: a float32 tensor for each parameter, found by its name.
+    ///
+    /// # Errors
+    /// Returns a [`WeightsError`] that names the tensor which is missing, of another shape or type, not finite, or not
+    /// the model's.
+    pub fn weights_from_safetensors(&self, bytes: &[u8]) -> Result<Vec<f32>, WeightsError> {
+        safetensors::read(self.parameters(), bytes)
     }
 
-    pub(crate) fn output(&self) -> ValueId {
-        self.0.imported.output
+    /// A safetensors file with these weights, given flat in schema order.
+    ///
+    /// # Errors
+    /// Returns [`WeightsError::WrongLength`] if there are too few or too many weights.
+    pub fn weights_to_safetensors(&self, weights: &[f32]) -> Result<Vec<u8>, WeightsError> {
+        safetensors::write(self.parameters(), weights)
+    }
+
+    /// Says of each parameter whether one of a plan's frozen patterns stands for its name.
+    ///
+    /// # Errors
+    /// Returns [`FitError::FrozenPattern`] for a pattern that stands for none, with the name that is most alike.
+    pub fn frozen(&self, patterns: &[NamePattern]) -> Result<Vec<bool>, FitError> {
+        frozen_parameters(self.parameters(), patterns)
+    }
+
+    /// The ONNX operators of the file, and how many nodes of each there are.
+    pub fn operators(&self) -> BTreeMap<String, usize> {
+        self.0.imported.operators()
+    }
+
+    /// Where each parameter lies in a flat vector of weights.
+    pub(crate) fn parameter_ranges(&self) -> Vec<Range<usize>> {
+        let mut start = 0;
+        let ranges = self.parameters().iter().map(|spec| {
+            let range = start..start + spec.element_count();
+            start = range.end;
+            range
+        });
+        ranges.collect()
+    }
+
+    /// The graph for this batch size.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot have this batch size, or would be over a limit.
+    pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
+        self.0.imported.lower(batch, mode)
     }
 }
 

@@ -15,6 +15,14 @@ pub(crate) fn permutation(length: usize, seed: u64, epoch: u64) -> Vec<usize> {
     order
 }
 
+/// The seed of a step's own chance (dropout), by the finaliser of SplitMix64: near inputs give unlike seeds.
+pub(crate) fn step_seed(seed: u64, step: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// A uniform integer below `bound`, which is at least 1, without bias.
 fn below(rng: &mut ChaCha20Rng, bound: u64) -> u64 {
     let accepted = u64::MAX - u64::MAX % bound;
@@ -49,6 +57,14 @@ mod tests {
         let mut sorted = second;
         sorted.sort_unstable();
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_step_has_a_seed_of_its_own() {
+        // The first number of SplitMix64 from state 0, as published.
+        assert_eq!(step_seed(0, 0), 0xe220_a839_7b1d_cdaf);
+        let seeds: std::collections::BTreeSet<u64> = (0..1000).map(|step| step_seed(7, step)).collect();
+        assert_eq!(seeds.len(), 1000);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Inference through tract: an independent reading of the same ONNX file.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, format_err};
 
-use crate::batch::{FitError, check_examples};
+use crate::batch::Batch;
 use crate::evaluate::EVALUATION_BATCH_SIZE;
 use crate::examples::{Examples, Labels};
-use crate::metrics::{Metrics, score};
+use crate::fit::{FitError, check_examples};
+use crate::metrics::{Evaluation, Metrics};
 use crate::train::Loss;
 
 /// Why tract did not load or run a model.
@@ -38,10 +39,22 @@ pub enum InferenceError {
 
 /// A model that only predicts. It is made from exported ONNX and shares nothing with the training engine.
 pub struct InferenceModel {
-    runnable: Arc<TypedRunnableModel>,
+    /// Compiled for a batch of any size; or, if it is recurrent, for the sizes used last, because tract cannot run a
+    /// scan over a batch of unknown size.
+    compiled: Compiled,
     input_shape: Vec<usize>,
     output_shape: Vec<usize>,
 }
+
+enum Compiled {
+    AnyBatch(Arc<TypedRunnableModel>),
+    FixedBatches { onnx: Vec<u8>, kept: Mutex<Vec<(usize, Arc<TypedRunnableModel>)>> },
+}
+
+/// What tract calls operators that step through time.
+const RECURRENT: [&str; 5] = ["Scan", "LSTM", "GRU", "RNN", "Rnn"];
+/// Batch sizes for which a recurrent model is kept: that of full batches and that of the rest.
+const BATCH_SIZES_KEPT: usize = 2;
 
 impl InferenceModel {
     /// Loads and optimises a model with one input `[batch, …]` and one output `[batch, …]`.
@@ -53,15 +66,34 @@ impl InferenceModel {
     }
 
     fn load(bytes: &[u8]) -> TractResult<Self> {
-        let mut model = onnx().model_for_read(&mut &bytes[..])?;
+        let model = onnx().model_for_read(&mut &bytes[..])?;
         let input_shape = fixed_dims(model.input_fact(0)?)?;
-        let batch = model.symbols.sym("folkmoot_batch");
-        let dims = std::iter::once(batch.to_dim()).chain(input_shape.iter().map(|size| size.to_dim()));
-        model.set_input_fact(0, f32::fact(dims.collect::<TVec<_>>()).into())?;
-        let model = model.into_optimized()?;
-        let output = model.output_fact(0)?.shape.to_tvec();
-        let output_shape = output.iter().skip(1).map(DimLike::to_usize).collect::<Result<_, _>>()?;
-        Ok(Self { runnable: model.into_runnable()?, input_shape, output_shape })
+        if model.nodes().iter().any(|node| RECURRENT.contains(&&*node.op.name())) {
+            let (runnable, output_shape) = compile(model, &input_shape, Some(1))?;
+            let kept = Mutex::new(vec![(1, runnable)]);
+            let compiled = Compiled::FixedBatches { onnx: bytes.to_vec(), kept };
+            return Ok(Self { compiled, input_shape, output_shape });
+        }
+        let (runnable, output_shape) = compile(model, &input_shape, None)?;
+        Ok(Self { compiled: Compiled::AnyBatch(runnable), input_shape, output_shape })
+    }
+
+    fn runnable(&self, rows: usize) -> TractResult<Arc<TypedRunnableModel>> {
+        let (onnx_bytes, kept) = match &self.compiled {
+            Compiled::AnyBatch(runnable) => return Ok(runnable.clone()),
+            Compiled::FixedBatches { onnx, kept } => (onnx, kept),
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, runnable)) = kept.iter().find(|(size, _)| *size == rows) {
+            return Ok(runnable.clone());
+        }
+        let model = onnx().model_for_read(&mut &onnx_bytes[..])?;
+        let (runnable, _) = compile(model, &self.input_shape, Some(rows))?;
+        if kept.len() == BATCH_SIZES_KEPT {
+            kept.remove(0);
+        }
+        kept.push((rows, runnable.clone()));
+        Ok(runnable)
     }
 
     /// The dimensions of one example's features, without the batch dimension.
@@ -91,30 +123,57 @@ impl InferenceModel {
 
     fn run(&self, features: &[f32], rows: usize) -> TractResult<Vec<f32>> {
         let dims = [&[rows], &self.input_shape[..]].concat();
-        let outputs = self.runnable.run(tvec!(Tensor::from_shape(&dims, features)?.into_tvalue()))?;
+        let outputs = self.runnable(rows)?.run(tvec!(Tensor::from_shape(&dims, features)?.into_tvalue()))?;
         let output = outputs.first().ok_or_else(|| format_err!("the model has no output"))?;
         Ok(output.try_as_plain_ram()?.as_slice::<f32>()?.to_vec())
     }
 
-    /// Sums loss and right classes over all examples: cross-entropy of the softmax for class numbers, mean
-    /// squared error for targets.
+    /// Sums loss and right classes over all examples: softmax cross-entropy for class numbers, or binary cross-entropy
+    /// where there is a single output; mean squared error for targets.
     ///
     /// # Errors
     /// Returns an [`InferenceError`] if the examples do not fit the model.
     pub fn evaluate(&self, examples: &Examples) -> Result<Metrics, InferenceError> {
+        let is_single = self.output_shape.iter().product::<usize>() == 1;
         let loss = match examples.labels() {
-            Labels::Classes(_) => Loss::SoftmaxCrossEntropy,
+            Labels::Classes(_) if is_single => Loss::BinaryCrossEntropy,
+            Labels::Classes(_) | Labels::Sequences(..) => Loss::SoftmaxCrossEntropy,
             Labels::Targets(..) => Loss::MeanSquaredError,
         };
-        check_examples(&self.input_shape, &self.output_shape, examples, loss)?;
-        let mut metrics = Metrics::default();
-        let indices: Vec<usize> = (0..examples.len()).collect();
-        for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
-            let outputs = self.predict(&examples.gather_features(indices), indices.len())?;
-            metrics += score(&outputs, &examples.gather_labels(indices), loss);
-        }
-        Ok(metrics)
+        self.evaluate_in_detail(examples, loss).map(|evaluation| evaluation.metrics)
     }
+
+    /// Measures everything that goes with a loss and the labels, over all examples.
+    ///
+    /// # Errors
+    /// Returns an [`InferenceError`] if the examples do not fit the model and the loss.
+    pub fn evaluate_in_detail(&self, examples: &Examples, loss: Loss) -> Result<Evaluation, InferenceError> {
+        let layout = check_examples(&self.input_shape, &self.output_shape, examples, loss)?;
+        let mut evaluation = Evaluation::default();
+        let indices: Vec<usize> = (0..examples.len()).collect();
+        let mut batch = Batch::with_room_for(EVALUATION_BATCH_SIZE.min(indices.len()), examples);
+        for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
+            batch.fill(examples, indices);
+            let outputs = self.predict(batch.features(), indices.len())?;
+            evaluation += &Evaluation::of_batch(loss, &layout, &outputs, batch.labels());
+        }
+        Ok(evaluation)
+    }
+}
+
+/// Optimises a model for a batch size, or for any, and returns the shape of one example's output with it.
+fn compile(
+    mut model: tract_onnx::tract_hir::infer::InferenceModel,
+    input_shape: &[usize],
+    batch_size: Option<usize>,
+) -> TractResult<(Arc<TypedRunnableModel>, Vec<usize>)> {
+    let batch = batch_size.map_or_else(|| model.symbols.sym("folkmoot_batch").to_dim(), |size| size.to_dim());
+    let dims = std::iter::once(batch).chain(input_shape.iter().map(|size| size.to_dim()));
+    model.set_input_fact(0, f32::fact(dims.collect::<TVec<_>>()).into())?;
+    let model = model.into_optimized()?;
+    let output = model.output_fact(0)?.shape.to_tvec();
+    let output_shape = output.iter().skip(1).map(DimLike::to_usize).collect::<Result<_, _>>()?;
+    Ok((model.into_runnable()?, output_shape))
 }
 
 /// The dimensions of an input behind the first.

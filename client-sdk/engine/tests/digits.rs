@@ -2,7 +2,7 @@
 
 mod support;
 
-use folkmoot_engine::{Loss, Trainer, evaluate};
+use folkmoot_engine::{Loss, Trainer, evaluate, evaluate_in_detail};
 use support::{digits, model, plan};
 
 #[test]
@@ -15,6 +15,12 @@ fn central_training_reads_digits() {
     let metrics = evaluate(&model, &outcome.weights, &held_out, Loss::SoftmaxCrossEntropy).unwrap();
     assert_eq!(metrics.example_count, held_out.len() as u64);
     assert!(metrics.accuracy().unwrap() > 0.95, "accuracy {:?}", metrics.accuracy());
+    let detail = evaluate_in_detail(&model, &outcome.weights, &held_out, Loss::SoftmaxCrossEntropy).unwrap();
+    assert_eq!(detail.metrics, metrics);
+    let sums = detail.classification.unwrap();
+    assert_eq!(sums.ranks.accuracy(), metrics.accuracy());
+    assert_eq!(sums.classes.micro_f1(), metrics.accuracy());
+    assert!(sums.ranks.top_k(3) > Some(0.99) && sums.classes.macro_f1() > Some(0.95));
     assert_eq!(outcome.metrics.example_count, 15 * training.len() as u64);
 }
 

@@ -2,7 +2,10 @@
 
 mod support;
 
-use folkmoot_engine::{CheckpointError, Examples, Model, TrainError, Trainer, TrainingOutcome, TrainingPlan};
+use folkmoot_engine::{
+    CheckpointError, Examples, LearningRateSchedule, Model, NamePattern, TrainError, Trainer,
+    TrainingOutcome, TrainingPlan,
+};
 use support::{digits, model, plan};
 
 const SEED: u64 = 11;
@@ -85,4 +88,41 @@ fn a_checkpoint_of_another_training_is_refused() {
     other_start[0] += 1.0;
     assert_eq!(refusal(&other_start, plan.clone(), &examples), Some(CheckpointError::OtherTraining));
     assert_eq!(refusal(&start, plan, &examples), None);
+}
+
+/// Every optimizer, and what the step number decides: schedule and dropout.
+#[test]
+fn every_optimizer_resumes_bit_exactly() {
+    let (model, examples, plan) = small();
+    let optimizers = [
+        r#"{"sgd":{"learning_rate":0.1}}"#,
+        r#"{"sgd":{"learning_rate":0.1,"momentum":0.9,"nesterov":true}}"#,
+        r#"{"adam":{"learning_rate":0.01}}"#,
+        r#"{"adamw":{"learning_rate":0.01}}"#,
+        r#"{"adagrad":{"learning_rate":0.01}}"#,
+        r#"{"rmsprop":{"learning_rate":0.01}}"#,
+        r#"{"rmsprop":{"learning_rate":0.01,"momentum":0.5}}"#,
+    ];
+    let start = model.initial_weights();
+    for json in optimizers {
+        let optimizer = serde_json::from_str(json).unwrap();
+        let schedule = LearningRateSchedule::Cosine { final_factor: 0.1, steps: 10 };
+        let frozen = vec![NamePattern::from("layer_1.bias")];
+        let plan = TrainingPlan {
+            optimizer,
+            learning_rate_schedule: schedule,
+            warmup_steps: 2,
+            frozen,
+            ..plan.clone()
+        };
+        let expected = uninterrupted(&model, &examples, &plan, SEED);
+        let mut trainer = Trainer::new(&model, &start, plan.clone(), &examples, SEED).unwrap();
+        while !trainer.step().unwrap().finished {
+            let checkpoint = trainer.checkpoint();
+            trainer = Trainer::resume(&model, &start, plan.clone(), &examples, &checkpoint).unwrap();
+        }
+        let outcome = trainer.finish();
+        assert_eq!(bits(&outcome.weights), bits(&expected.weights), "{json}");
+        assert_eq!(outcome.metrics, expected.metrics, "{json}");
+    }
 }

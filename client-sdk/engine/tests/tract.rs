@@ -28,6 +28,43 @@ fn tract_agrees_on_the_trained_and_exported_digits_model() {
     assert_eq!(again.initial_weights(), weights);
 }
 
+/// The largest difference between outputs, relative to the largest output.
+const OUTPUT_TOLERANCE: f32 = 2e-5;
+
+#[test]
+fn tract_agrees_on_every_example_model() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut paths: Vec<_> = ["models", "digits"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(examples.join(folder)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "onnx"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() >= 13, "{paths:?}");
+    for path in paths {
+        let onnx = std::fs::read(&path).unwrap();
+        let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
+        let rows = 3;
+        let count = rows * model.input_shape().iter().product::<usize>();
+        // Small whole numbers are pixels, measurements and rows of a table alike.
+        let features: Vec<f32> = (0..count).map(|index| (index * 7 % 5) as f32).collect();
+        let ours = model.predict(&model.initial_weights(), &features, rows).unwrap();
+        let inference =
+            InferenceModel::from_onnx(&onnx).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let theirs = inference.predict(&features, rows).unwrap();
+        assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+        let largest = theirs.iter().fold(0f32, |largest, y| largest.max(y.abs()));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert!(
+                (ours - theirs).abs() <= OUTPUT_TOLERANCE * largest.max(1e-3),
+                "{}: {ours}, tract {theirs}",
+                path.display()
+            );
+        }
+    }
+}
+
 #[test]
 fn predictions_have_a_row_for_each_example() {
     let inference = InferenceModel::from_onnx(&onnx::build::mlp(&[3, 4, 2], 5)).unwrap();

@@ -14,14 +14,9 @@ fn line() -> Model {
 }
 
 fn line_plan(momentum: f32, weight_decay: f32, proximal_term: f32) -> TrainingPlan {
-    TrainingPlan {
-        loss: Loss::MeanSquaredError,
-        optimizer: LocalOptimizer::Sgd { learning_rate: 0.125, momentum, weight_decay },
-        epochs: 2,
-        steps_max: None,
-        batch_size: 2,
-        proximal_term,
-    }
+    let optimizer = LocalOptimizer::Sgd { learning_rate: 0.125, momentum, nesterov: false, weight_decay };
+    let plan = TrainingPlan::new(Loss::MeanSquaredError, optimizer);
+    TrainingPlan { epochs: 2, batch_size: 2, proximal_term, ..plan }
 }
 
 fn line_examples() -> Examples {
@@ -50,8 +45,7 @@ fn two_steps_by_hand() {
 
 #[test]
 fn a_training_that_diverges_is_an_error() {
-    let optimizer = LocalOptimizer::Sgd { learning_rate: 1e30, momentum: 0.0, weight_decay: 0.0 };
-    let plan = TrainingPlan { optimizer, ..line_plan(0.0, 0.0, 0.0) };
+    let plan = TrainingPlan { optimizer: LocalOptimizer::sgd(1e30), ..line_plan(0.0, 0.0, 0.0) };
     let error = train(&line(), &[1.0], plan, &line_examples()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 2 }), "{error}");
 }
@@ -88,7 +82,10 @@ fn what_does_not_fit_the_model_is_refused() {
     let error = refusal(&weights, &examples(63, Labels::Classes(vec![1])));
     assert!(matches!(error, FitError::FeatureShape { .. }));
     let error = refusal(&weights, &examples(64, Labels::Targets(vec![1.0], 1)));
-    assert_eq!(error, FitError::LabelKind);
+    assert!(matches!(error, FitError::OutputShape { .. }), "{error}");
+    let shares = Labels::Targets(vec![0.2; 10], 10);
+    let error = refusal(&weights, &examples(64, shares));
+    assert!(matches!(error, FitError::TargetOutOfRange { row: 0, .. }), "{error}");
     let nothing = training.subset(&[]).unwrap();
     assert!(matches!(Trainer::new(&model, &weights, plan(1), &nothing, 0), Err(TrainError::NoExamples)));
 }

@@ -17,7 +17,10 @@ mod version;
 pub use digest::{BlobDigest, DigestError, UpdateDigest};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
-pub use plan::{Codec, LocalOptimizer, Loss, Plan, PlanError, Protection, TrainingPlan, ValueGrid};
+pub use plan::{
+    Codec, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, Plan, PlanError,
+    Protection, RunningStatistics, TrainingPlan, ValueGrid,
+};
 pub use problem::Problem;
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use timestamp::Timestamp;

@@ -8,6 +8,8 @@ pub const TENSORS_MAX: usize = 10_000;
 pub const DIMENSIONS_MAX: usize = 8;
 /// Bytes of a tensor's name, at most.
 pub const TENSOR_NAME_BYTES_MAX: usize = 256;
+/// Patterns of frozen tensors in a plan, at most.
+pub const FROZEN_PATTERNS_MAX: usize = 64;
 /// Bytes of a control message (JSON), at most.
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
 /// Nesting of a control message, at most: serde_json stops at 128 by itself.

@@ -55,17 +55,15 @@ pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
 impl Fake {
     pub fn new(epochs: u32, trouble: Trouble) -> Self {
-        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.01, momentum: 0.5, weight_decay: 0.0 };
+        let optimizer =
+            LocalOptimizer::Sgd { learning_rate: 0.01, momentum: 0.5, nesterov: false, weight_decay: 0.0 };
         let plan = Plan {
             model: BlobDigest::of(&tiny_model::onnx()),
             schema: TensorSchema { tensors: vec![TensorSpec { name: "W".into(), shape: vec![2, 2] }] },
             training: TrainingPlan {
-                loss: Loss::SoftmaxCrossEntropy,
-                optimizer,
                 epochs,
-                steps_max: None,
                 batch_size: 2,
-                proximal_term: 0.0,
+                ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer)
             },
             codec: Codec::None,
             protection: Protection::Plain,

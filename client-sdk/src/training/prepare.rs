@@ -72,17 +72,13 @@ mod tests {
 
     fn trained(delta: Vec<f32>) -> TrainedWork {
         let artifact = Artifact { digest: BlobDigest::of(b""), bytes: 0 };
-        let optimizer = LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, weight_decay: 0.0 };
         let plan = Plan {
             model: artifact.digest,
             schema: TensorSchema { tensors: vec![TensorSpec { name: "w".into(), shape: vec![2] }] },
             training: TrainingPlan {
-                loss: Loss::MeanSquaredError,
-                optimizer,
                 epochs: 3,
-                steps_max: None,
                 batch_size: 4,
-                proximal_term: 0.0,
+                ..TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1))
             },
             codec: Codec::None,
             protection: Protection::Plain,

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use folkmoot_engine::{Examples, Progress, TrainError, Trainer, TrainingOutcome};
+use folkmoot_engine::{Examples, FitError, Progress, TrainError, Trainer, TrainingOutcome};
 use folkmoot_protocol::{
     Plan,
     messages::{AbortReason, Assignment},
@@ -95,7 +95,11 @@ fn trainer(training: &LocalTraining, inputs: &Inputs) -> Result<Trainer, WorkErr
     let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
     let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
     Trainer::new(model, weights, plan, &training.examples, seed).map_err(|error| match error {
-        TrainError::Plan(_) => WorkError::new(AbortReason::PlanUnsupported, error),
+        TrainError::Plan(_)
+        | TrainError::Memory { .. }
+        | TrainError::Fit(
+            FitError::FrozenPattern { .. } | FitError::MixedExamples | FitError::NothingToTrain,
+        ) => WorkError::new(AbortReason::PlanUnsupported, error),
         _ => failed(error),
     })
 }

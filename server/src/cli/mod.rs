@@ -1,11 +1,13 @@
 //! The `folkmoot` command: one file for each subcommand.
 
 pub mod admin_client;
+mod chart;
 mod client;
 mod completions;
 mod config;
 mod connection;
 pub mod demo;
+mod engine;
 mod error;
 mod eval;
 mod examples_file;
@@ -53,6 +55,9 @@ enum Command {
     Key(key::Command),
     /// Measure a model's loss and accuracy on local data.
     Eval(eval::Args),
+    /// Inspect, check and train models on this machine, without a coordinator.
+    #[command(subcommand)]
+    Engine(engine::Command),
     /// Look at the configuration.
     #[command(subcommand)]
     Config(config::Command),
@@ -78,6 +83,7 @@ impl Cli {
             Command::Token(command) => command.run().await,
             Command::Key(command) => command.run().await,
             Command::Eval(args) => eval::run(args).await,
+            Command::Engine(command) => command.run().await,
             Command::Config(command) => command.run(),
             Command::Completions(args) => completions::run(args),
             Command::Openapi => openapi::run(),

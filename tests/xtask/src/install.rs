@@ -1,5 +1,6 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
+use crate::python;
 use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 3] = [
+const REQUIREMENTS: [Requirement; 4] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -38,6 +39,13 @@ const REQUIREMENTS: [Requirement; 3] = [
         optional: true,
         is_present: has_postgres,
     },
+    Requirement {
+        apt_packages: &["python3", "python3-venv"],
+        advice: "Python 3 with venv, for the ONNX project's tests of operators: `brew install python`, \
+                 `dnf install python3`, `pacman -S python`",
+        optional: true,
+        is_present: python::is_present,
+    },
 ];
 
 /// Installs what is missing.
@@ -48,13 +56,18 @@ pub fn run() -> Result<(), Failure> {
     install_rust_components()?;
     let missing: Vec<&Requirement> =
         REQUIREMENTS.iter().filter(|requirement| !(requirement.is_present)()).collect();
-    if missing.is_empty() {
-        println!("xtask: install: nothing is missing");
-        return Ok(());
-    }
     match apt_get() {
-        Some(apt_get) => install_with_apt(&apt_get, &missing),
-        None => name_missing(&missing),
+        _ if missing.is_empty() => println!("xtask: install: nothing is missing"),
+        Some(apt_get) => install_with_apt(&apt_get, &missing)?,
+        None => name_missing(&missing)?,
+    }
+    match python::install_packages() {
+        // A person can do without what only the ONNX project's tests need.
+        Err(failure) if !is_build_server() => {
+            println!("xtask: install: MISSING, tests that need it will be skipped: {failure}");
+            Ok(())
+        }
+        outcome => outcome,
     }
 }
 
@@ -105,10 +118,9 @@ fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Fa
 
 /// Names what is missing. A build server must have all of it; a person may do without the optional.
 fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
-    let is_build_server = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let mut indispensable = Vec::new();
     for requirement in missing {
-        if requirement.optional && !is_build_server {
+        if requirement.optional && !is_build_server() {
             println!("xtask: install: MISSING, tests that need it will be skipped: {}", requirement.advice);
         } else {
             indispensable.push(requirement.advice);
@@ -121,7 +133,11 @@ fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
     }
 }
 
-fn announce(command: &Command) {
+fn is_build_server() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+pub(crate) fn announce(command: &Command) {
     println!("xtask: install: {}", spelled(command));
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod clock;
 mod install;
 mod openapi;
+mod python;
 mod stage;
 mod test;
 mod workspace;

@@ -4,8 +4,8 @@
 //! targets: the set of features is then one and the same, and nothing is compiled twice. (Clippy
 //! keeps its own results beside: it checks, and makes no code.)
 
-use crate::install;
 use crate::workspace::{Failure, cargo, run, spelled};
+use crate::{install, python};
 use clap::ValueEnum;
 use std::process::Command;
 
@@ -63,6 +63,9 @@ impl Stage {
             Self::Build => cargo(&["build", "--workspace", "--all-targets"]),
             Self::Test => cargo(&["test", "--workspace", "--no-fail-fast"]),
         };
+        if let (Self::Test, Some(python)) = (self, python::interpreter()) {
+            command.env(python::VARIABLE, python);
+        }
         if quick {
             command.env(QUICK_VARIABLE, "1");
         }

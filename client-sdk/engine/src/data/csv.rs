@@ -134,7 +134,7 @@ impl Table {
 
     fn push_label(&mut self, at: Place<'_>) -> Result<(), DataError> {
         match &mut self.labels {
-            Labels::Classes(classes) => classes.push(at.class()?),
+            Labels::Classes(classes) | Labels::Sequences(classes, _) => classes.push(at.class()?),
             Labels::Targets(targets, _) => targets.push(at.number()?),
         }
         Ok(())

@@ -1,109 +1,108 @@
-//! The model as a graph of typed operators with known shapes.
+//! The typed graph: sources, and nodes in running order, all of known shape.
 //!
-//! A graph is built once, from ONNX, and is immutable afterwards except that [`crate::autodiff`] appends the
-//! nodes that compute gradients. Nodes are always stored in an order in which they can be run.
+//! A graph is made for one batch size. What ONNX leaves free is known when training begins, so shape arithmetic
+//! folds to constants, and neither the gradient builder nor an executor meets an unknown size.
 
-mod infer;
+mod build;
+mod element;
+mod fold;
 mod op;
 mod shape;
+mod window;
 
-pub(crate) use op::Op;
+pub(crate) use element::ElementOp;
+pub(crate) use op::{Op, Reduction};
 pub use shape::ShapeError;
-pub(crate) use shape::{Dim, Shape, volume};
+pub(crate) use shape::{broadcast, broadcast_strides, strides, volume};
+pub(crate) use window::Window;
 
-/// Names one value of a [`Graph`] by its position in [`Graph::values`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A value of a graph: the position in [`Graph::values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ValueId(pub(crate) usize);
 
-/// Where the content of a value comes from when the graph runs.
+/// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The features of the examples in the batch.
-    Features,
-    /// The labels of the examples in the batch: class numbers or targets, as the loss wants them.
-    Labels,
-    /// A trainable tensor, by its index in the parameter list.
+    /// What a batch brings: features, labels.
+    Input(usize),
+    /// A tensor of the weights, by its position in the schema.
     Parameter(usize),
-    /// A frozen tensor, by its index in [`Graph::constants`].
+    /// A frozen tensor: the position in [`Graph::constants`].
     Constant(usize),
-    /// A node computes it.
-    Node,
+    /// The output of the node at this position.
+    Node(usize),
 }
 
-/// One tensor that exists while the graph runs.
-#[derive(Debug, Clone)]
+/// A tensor of the graph. Elements are numbers; whether they stand for integers or truth is the importer's to know.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Value {
-    pub(crate) shape: Shape,
+    pub(crate) shape: Vec<usize>,
     pub(crate) source: Source,
 }
 
-/// One operator applied to values.
-#[derive(Debug, Clone)]
+/// An operation, its inputs and its only output.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) op: Op,
     pub(crate) inputs: Vec<ValueId>,
     pub(crate) output: ValueId,
 }
 
-/// A frozen tensor: row-major elements with their dimensions.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Constant {
-    pub(crate) dims: Vec<usize>,
-    pub(crate) elements: Vec<f32>,
-}
-
-/// Values, the nodes that compute them in running order, and the frozen tensors.
+/// Sources and nodes; every node reads only what comes before it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Graph {
     pub(crate) values: Vec<Value>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) constants: Vec<Constant>,
-    pub(crate) parameters: Vec<ValueId>,
+    /// The elements of frozen tensors, row-major.
+    pub(crate) constants: Vec<Vec<f64>>,
 }
 
 impl Graph {
-    /// The shape of a value.
-    pub(crate) fn shape(&self, id: ValueId) -> &Shape {
+    /// Adds what a batch brings. Inputs are numbered in the order in which they are added.
+    pub(crate) fn add_input(&mut self, shape: &[usize]) -> ValueId {
+        let inputs = self.values.iter().filter(|value| matches!(value.source, Source::Input(_))).count();
+        self.add_value(shape.to_vec(), Source::Input(inputs))
+    }
+
+    /// Adds a tensor of the weights.
+    pub(crate) fn add_parameter(&mut self, index: usize, shape: &[usize]) -> ValueId {
+        self.add_value(shape.to_vec(), Source::Parameter(index))
+    }
+
+    /// Adds a frozen tensor; there are as many elements as the shape says.
+    pub(crate) fn add_constant(&mut self, shape: &[usize], elements: Vec<f64>) -> ValueId {
+        debug_assert_eq!(volume(shape), elements.len());
+        self.constants.push(elements);
+        self.add_value(shape.to_vec(), Source::Constant(self.constants.len() - 1))
+    }
+
+    /// Adds a frozen number.
+    pub(crate) fn add_scalar(&mut self, number: f64) -> ValueId {
+        self.add_constant(&[], vec![number])
+    }
+
+    /// The dimensions of a value.
+    pub(crate) fn shape(&self, id: ValueId) -> &[usize] {
         &self.values[id.0].shape
     }
 
-    /// Declares the features of a batch: a symbolic batch dimension, then `example_shape`.
-    pub(crate) fn add_features(&mut self, example_shape: &[usize]) -> ValueId {
-        self.add_value(Shape::batched(example_shape), Source::Features)
+    /// The elements of a value that is frozen.
+    pub(crate) fn constant(&self, id: ValueId) -> Option<&[f64]> {
+        match self.values[id.0].source {
+            Source::Constant(index) => Some(&self.constants[index]),
+            _ => None,
+        }
     }
 
-    /// Declares the labels of a batch, of the given shape for each example.
-    pub(crate) fn add_labels(&mut self, example_shape: &[usize]) -> ValueId {
-        self.add_value(Shape::batched(example_shape), Source::Labels)
+    /// The only element of a value that is frozen.
+    pub(crate) fn scalar(&self, id: ValueId) -> Option<f64> {
+        match self.constant(id) {
+            Some([number]) => Some(*number),
+            _ => None,
+        }
     }
 
-    /// Declares the next trainable tensor.
-    pub(crate) fn add_parameter(&mut self, dims: &[usize]) -> ValueId {
-        let id = self.add_value(Shape::fixed(dims), Source::Parameter(self.parameters.len()));
-        self.parameters.push(id);
-        id
-    }
-
-    /// Adds a frozen tensor.
-    pub(crate) fn add_constant(&mut self, constant: Constant) -> ValueId {
-        let id = self.add_value(Shape::fixed(&constant.dims), Source::Constant(self.constants.len()));
-        self.constants.push(constant);
-        id
-    }
-
-    /// Appends a node and returns the value that it computes.
-    ///
-    /// # Errors
-    /// Returns a [`ShapeError`] if the shapes of the inputs do not fit the operator.
-    pub(crate) fn add_node(&mut self, op: Op, inputs: Vec<ValueId>) -> Result<ValueId, ShapeError> {
-        let shapes: Vec<&Shape> = inputs.iter().map(|id| self.shape(*id)).collect();
-        let shape = infer::output_shape(&op, &shapes)?;
-        let output = self.add_value(shape, Source::Node);
-        self.nodes.push(Node { op, inputs, output });
-        Ok(output)
-    }
-
-    fn add_value(&mut self, shape: Shape, source: Source) -> ValueId {
+    fn add_value(&mut self, shape: Vec<usize>, source: Source) -> ValueId {
         self.values.push(Value { shape, source });
         ValueId(self.values.len() - 1)
     }

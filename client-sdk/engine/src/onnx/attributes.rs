@@ -1,7 +1,7 @@
 //! Reads the attributes of a node, and refuses those that its operator is not known to have.
 
 use super::ImportError;
-use super::proto::{AttributeProto, NodeProto, attribute_type};
+use super::proto::{AttributeProto, NodeProto, TensorProto, attribute_type};
 
 /// The attributes of one node.
 pub(super) struct Attributes<'a> {
@@ -41,6 +41,39 @@ impl<'a> Attributes<'a> {
     /// A flag, which ONNX writes as 0 or 1; `false` if the attribute is absent.
     pub(super) fn flag(&self, name: &str) -> Result<bool, ImportError> {
         Ok(self.integer(name, 0)? != 0)
+    }
+
+    /// Integers, if the attribute is present.
+    pub(super) fn integers(&self, name: &str) -> Result<Option<&'a [i64]>, ImportError> {
+        Ok(self.typed(name, attribute_type::INTS)?.map(|attribute| &attribute.ints[..]))
+    }
+
+    /// Text, if the attribute is present.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, ImportError> {
+        let attribute = self.typed(name, attribute_type::STRING)?;
+        attribute.map(|attribute| self.utf8(name, &attribute.s)).transpose()
+    }
+
+    /// Texts; none if the attribute is absent.
+    pub(super) fn texts(&self, name: &str) -> Result<Vec<&'a str>, ImportError> {
+        let attribute = self.typed(name, attribute_type::STRINGS)?;
+        let texts = attribute.map(|attribute| &attribute.strings[..]).unwrap_or_default();
+        texts.iter().map(|text| self.utf8(name, text)).collect()
+    }
+
+    /// A tensor, if the attribute is present.
+    pub(super) fn tensor(&self, name: &str) -> Result<Option<&'a TensorProto>, ImportError> {
+        Ok(self.typed(name, attribute_type::TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
+    }
+
+    /// Whether the attribute is present, of whichever type.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.node.attribute.iter().any(|attribute| attribute.name == name)
+    }
+
+    fn utf8(&self, name: &str, text: &'a [u8]) -> Result<&'a str, ImportError> {
+        std::str::from_utf8(text)
+            .map_err(|_| unsupported_use(self.node, &format!("has a {name} that is no text")))
     }
 
     fn typed(&self, name: &str, expected: i32) -> Result<Option<&'a AttributeProto>, ImportError> {

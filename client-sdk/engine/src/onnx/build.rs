@@ -1,5 +1,9 @@
 //! Makes ONNX models in code, for tests, benchmarks and first steps.
 
+mod cnn;
+
+pub use cnn::federated_averaging_cnn;
+
 use prost::Message;
 use prost::bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
@@ -30,8 +34,7 @@ pub fn mlp(widths: &[usize], seed: u64) -> Vec<u8> {
     let mut current = "input".to_owned();
     for (layer, pair) in (1..).zip(widths.windows(2)) {
         let (inputs, outputs) = (pair[0], pair[1]);
-        let deviation = (2.0 / inputs as f64).sqrt();
-        let weights = (0..inputs * outputs).map(|_| (standard_normal(&mut rng) * deviation) as f32);
+        let weights = he_normal(&mut rng, inputs, outputs).into_iter();
         let (weight, bias) = (format!("layer_{layer}.weight"), format!("layer_{layer}.bias"));
         initializers.push(tensor(&weight, &[outputs, inputs], weights));
         initializers.push(tensor(&bias, &[outputs], std::iter::repeat_n(0.0, outputs)));
@@ -61,6 +64,12 @@ pub fn single_tensor(parameter_count: usize) -> Vec<u8> {
     let weights = tensor("weights", &[1, parameter_count], std::iter::repeat_n(0.0, parameter_count));
     let product = node("MatMul", &["input", "weights"], "output", vec![]);
     model(vec![product], vec![weights], 1, ("output", parameter_count))
+}
+
+/// Weights of `outputs` units that read `inputs` values each, after He et al. 2015, equation 10.
+fn he_normal(rng: &mut ChaCha20Rng, inputs: usize, outputs: usize) -> Vec<f32> {
+    let deviation = (2.0 / inputs as f64).sqrt();
+    (0..inputs * outputs).map(|_| (standard_normal(rng) * deviation) as f32).collect()
 }
 
 fn model(

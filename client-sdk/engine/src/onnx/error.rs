@@ -41,14 +41,12 @@ pub enum ImportError {
         max: i64,
     },
     /// The engine has no such operator.
-    #[error("node {node}: operator {operator} is not supported; supported are {supported}")]
+    #[error("node {node}: operator {operator} is not supported; see docs/operators.md for what is supported")]
     UnsupportedOperator {
         /// The node's name.
         node: String,
         /// The operator, with its domain if it is not ONNX's own.
         operator: String,
-        /// The names of all supported operators.
-        supported: String,
     },
     /// A node uses an operator in a way that the engine does not know.
     #[error("node {node}: {operator} {reason}")]
@@ -68,7 +66,8 @@ pub enum ImportError {
     },
     /// A tensor's elements are of a type that the engine does not compute with.
     #[error(
-        "tensor {tensor} has ONNX element type {element_type}; float (1) is supported, and int64 (7) for shapes"
+        "tensor {tensor} has ONNX element type {element_type}, which is not supported here: weights must be \
+         float (1), frozen tensors may also be whole numbers, truth or other floats"
     )]
     UnsupportedElementType {
         /// The tensor's name.
@@ -84,7 +83,7 @@ pub enum ImportError {
         /// The dimension.
         dimension: i64,
     },
-    /// A tensor, or an intermediate result for one example, has too many elements.
+    /// A tensor, or an intermediate result for a batch, has too many elements.
     #[error("{tensor} has more elements than the limit of {limit}")]
     TensorTooLarge {
         /// The tensor's name.
@@ -102,7 +101,7 @@ pub enum ImportError {
         /// The elements found.
         found: usize,
     },
-    /// A tensor has a NaN or infinite element.
+    /// A trainable tensor has a NaN or infinite element, or a frozen one has a NaN.
     #[error("tensor {tensor} has an element that is NaN or infinite")]
     NotFinite {
         /// The tensor's name.
@@ -132,15 +131,17 @@ pub enum ImportError {
         /// The value.
         value: String,
     },
-    /// The graph does not have exactly one input and one output.
-    #[error("the graph has {inputs} inputs and {outputs} outputs; one of each is supported")]
+    /// The graph does not have exactly one input, or has no output.
+    #[error(
+        "the graph has {inputs} inputs and {outputs} outputs; it must have one input, and its first output is trained"
+    )]
     InputsAndOutputs {
         /// Inputs that are not initializers.
         inputs: usize,
         /// Outputs.
         outputs: usize,
     },
-    /// The input is not a float tensor with a free batch dimension in front and fixed dimensions behind.
+    /// The input is not a tensor of numbers with a free batch dimension in front and fixed dimensions behind.
     #[error("input {input}: {reason}")]
     InvalidInput {
         /// The input's name.

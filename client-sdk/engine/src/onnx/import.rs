@@ -1,214 +1,121 @@
-//! ONNX bytes to a graph: decoding, the checks on the whole graph, and the names of its values.
+//! ONNX bytes to a model that can be trained: one input, a trained output, both with the batch in front.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use prost::Message;
 use prost::bytes::Bytes;
 
-use super::attributes::node_name;
-use super::limits::{OPSET_MAX, OPSET_MIN};
-use super::locate::{element_count, elements, initializer_chunks};
-use super::proto::{
-    DimensionValue, FLOAT, GraphProto, INT64, ModelProto, NodeProto, TensorProto, ValueInfoProto,
-};
-use super::{Chunks, ImportError, ImportLimits, operators, tensor};
-use crate::graph::{Constant, Graph, Op, ValueId};
-use crate::model::ParameterSpec;
+use super::attributes::operator_name;
+use super::decode::{Content, Decoded, Floats, decode};
+use super::lowering::{Lowered, Lowering, Mode};
+use super::proto::{DimensionProto, DimensionValue, ValueInfoProto};
+use super::tensor::{self, ElementType};
+use super::{Chunks, ImportError, ImportLimits};
+use crate::model::{ParameterKind, ParameterSpec};
 
-/// A model as the engine keeps it.
+/// A model as the engine keeps it. It becomes a graph when the batch size is known.
 pub(crate) struct Imported {
-    pub(crate) graph: Graph,
-    pub(crate) output: ValueId,
     pub(crate) input_shape: Vec<usize>,
     pub(crate) output_shape: Vec<usize>,
     pub(crate) parameters: Vec<ParameterSpec>,
     /// Where each parameter's elements lie in the file.
     pub(crate) places: Vec<Chunks>,
-}
-
-/// What a name stands for while nodes are imported.
-#[derive(Debug, Clone)]
-pub(super) enum Binding {
-    /// A float tensor of the graph.
-    Value(ValueId),
-    /// Integers that are known now, such as the shape that `Reshape` reads.
-    Integers(Vec<i64>),
+    input_type: ElementType,
+    model: Decoded,
+    limits: ImportLimits,
 }
 
 /// Reads a model.
 ///
+/// It is lowered twice, for two batch sizes and both modes, so that what does not work is refused now, and to
+/// learn the output's shape.
+///
 /// # Errors
 /// Returns an [`ImportError`] that names what is wrong or over a limit.
 pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, ImportError> {
-    if bytes.len() > limits.model_bytes_max {
-        return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
+    let model = decode(bytes, limits, Floats::Trained)?;
+    let [input] = &model.inputs[..] else {
+        return Err(inputs_and_outputs(&model));
+    };
+    if model.outputs.is_empty() {
+        return Err(inputs_and_outputs(&model));
     }
-    let chunks = initializer_chunks(bytes, limits)?;
-    let model = ModelProto::decode(bytes.clone())
-        .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;
-    check_opset(&model)?;
-    let proto = model.graph.unwrap_or_default();
+    let (input_shape, input_type) = example(input)?;
+    tensor::checked_volume(&input.name, &input_shape, limits)?;
+    let (parameters, places) = parameters(&model);
+    if parameters.is_empty() {
+        return Err(ImportError::NothingToTrain);
+    }
+    let (output_shape, limits) = (Vec::new(), limits.clone());
+    let mut imported = Imported { input_shape, output_shape, parameters, places, input_type, model, limits };
 
-    let mut importer = Importer::new(&proto, limits);
-    let input_shape = importer.bind_input(&proto)?;
-    let (parameters, places) = importer.bind_initializers(&proto, bytes, chunks)?;
-    for node in &proto.node {
-        operators::import_node(&mut importer, node)?;
+    let [trained, used] = [imported.lower(2, Mode::Training)?, imported.lower(3, Mode::Inference)?];
+    for (parameter, _) in &trained.updates {
+        imported.parameters[*parameter].kind = ParameterKind::Statistic;
     }
-    let (output, output_shape) = importer.output(&proto)?;
-    Ok(Imported { graph: importer.graph, output, input_shape, output_shape, parameters, places })
+    let shapes = [&trained, &used].map(|lowered| lowered.graph.shape(lowered.output));
+    imported.output_shape = match shapes {
+        [[2, rest @ ..], [3, others @ ..]] if rest == others => rest.to_vec(),
+        [shape, _] => {
+            let (output, shape) = (imported.model.outputs[0].clone(), format!("{shape:?}"));
+            return Err(ImportError::InvalidOutput { output, shape });
+        }
+    };
+    Ok(imported)
 }
 
-fn check_opset(model: &ModelProto) -> Result<(), ImportError> {
-    let is_onnx = |domain: &str| domain.is_empty() || domain == "ai.onnx";
-    let version =
-        model.opset_import.iter().find(|opset| is_onnx(&opset.domain)).map_or(0, |opset| opset.version);
-    if (OPSET_MIN..=OPSET_MAX).contains(&version) {
-        return Ok(());
-    }
-    Err(ImportError::UnsupportedOpset { version, min: OPSET_MIN, max: OPSET_MAX })
-}
-
-/// The graph under construction and the names known so far.
-pub(super) struct Importer<'a> {
-    pub(super) graph: Graph,
-    pub(super) limits: &'a ImportLimits,
-    names: BTreeMap<String, Binding>,
-    /// Everything that some node computes, to tell a cycle from a missing value.
-    computed: BTreeSet<&'a str>,
-}
-
-impl<'a> Importer<'a> {
-    fn new(proto: &'a GraphProto, limits: &'a ImportLimits) -> Self {
-        let computed = proto.node.iter().flat_map(|node| node.output.iter().map(String::as_str)).collect();
-        Self { graph: Graph::default(), limits, names: BTreeMap::new(), computed }
-    }
-
-    /// Gives a name its meaning; no name has two.
-    pub(super) fn bind(&mut self, name: &str, binding: Binding) -> Result<(), ImportError> {
-        match self.names.insert(name.to_owned(), binding) {
-            None => Ok(()),
-            Some(_) => Err(ImportError::DuplicateName { name: name.to_owned() }),
+impl Imported {
+    /// The operators of the file, and how many nodes of each there are.
+    pub(crate) fn operators(&self) -> BTreeMap<String, usize> {
+        let mut operators = BTreeMap::new();
+        for node in &self.model.nodes {
+            *operators.entry(operator_name(node)).or_default() += 1;
         }
+        operators
     }
 
-    /// What the node's input at `position` stands for.
-    pub(super) fn input(&self, node: &NodeProto, position: usize) -> Result<&Binding, ImportError> {
-        let name = node.input.get(position).map_or("", String::as_str);
-        if let Some(binding) = self.names.get(name) {
-            return Ok(binding);
-        }
-        if self.computed.contains(name) {
-            return Err(ImportError::Cycle { node: node_name(node), value: name.to_owned() });
-        }
-        Err(ImportError::MissingValue { reader: format!("node {}", node_name(node)), value: name.to_owned() })
-    }
-
-    /// Adds the node's operator to the graph and gives its output a name.
-    pub(super) fn add(&mut self, node: &NodeProto, op: Op, inputs: Vec<ValueId>) -> Result<(), ImportError> {
-        let at_node = |source| ImportError::Shape { node: node_name(node), source };
-        let output = self.graph.add_node(op, inputs).map_err(at_node)?;
-        let (elements, _) = self.graph.shape(output).volume().map_err(at_node)?;
-        let limit = self.limits.tensor_elements_max;
-        if elements > limit {
-            let tensor = format!("the result of node {}", node_name(node));
-            return Err(ImportError::TensorTooLarge { tensor, limit });
-        }
-        self.bind(&node.output[0], Binding::Value(output))
-    }
-
-    /// Gives the node's output the meaning of a tensor that is never trained.
-    pub(super) fn add_constant(&mut self, node: &NodeProto, constant: Constant) -> Result<(), ImportError> {
-        let id = self.graph.add_constant(constant);
-        self.bind(&node.output[0], Binding::Value(id))
-    }
-
-    fn bind_input(&mut self, proto: &GraphProto) -> Result<Vec<usize>, ImportError> {
-        let initializers: BTreeSet<&str> =
-            proto.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-        // Files of IR version 3 list the initializers among the inputs too.
-        let inputs: Vec<_> =
-            proto.input.iter().filter(|input| !initializers.contains(input.name.as_str())).collect();
-        let ([input], 1) = (&inputs[..], proto.output.len()) else {
-            return Err(ImportError::InputsAndOutputs { inputs: inputs.len(), outputs: proto.output.len() });
-        };
-        let example_shape = example_shape(input)?;
-        tensor::checked_volume(&input.name, &example_shape, self.limits)?;
-        let id = self.graph.add_features(&example_shape);
-        self.bind(&input.name, Binding::Value(id))?;
-        Ok(example_shape)
-    }
-
-    /// A float initializer that a node reads is a parameter; the order of the file is the order of the schema.
-    fn bind_initializers(
-        &mut self,
-        proto: &GraphProto,
-        bytes: &[u8],
-        chunks: Vec<Chunks>,
-    ) -> Result<(Vec<ParameterSpec>, Vec<Chunks>), ImportError> {
-        let read: BTreeSet<&str> =
-            proto.node.iter().flat_map(|node| node.input.iter().map(String::as_str)).collect();
-        let (mut parameters, mut places) = (Vec::new(), Vec::new());
-        for (initializer, chunks) in proto.initializer.iter().zip(chunks) {
-            if initializer.data_type == INT64 {
-                let integers = tensor::integers(initializer, self.limits)?;
-                self.bind(&initializer.name, Binding::Integers(integers))?;
-            } else if read.contains(initializer.name.as_str()) {
-                let shape = parameter_shape(initializer, bytes, &chunks, self.limits)?;
-                let id = self.graph.add_parameter(&shape);
-                self.bind(&initializer.name, Binding::Value(id))?;
-                parameters.push(ParameterSpec { name: initializer.name.clone(), shape });
-                places.push(chunks);
-            }
-        }
-        if parameters.is_empty() { Err(ImportError::NothingToTrain) } else { Ok((parameters, places)) }
-    }
-
-    fn output(&self, proto: &GraphProto) -> Result<(ValueId, Vec<usize>), ImportError> {
-        let name = &proto.output[0].name;
-        let Some(Binding::Value(id)) = self.names.get(name) else {
-            return Err(ImportError::MissingValue {
-                reader: "the graph's output".into(),
-                value: name.clone(),
-            });
-        };
-        let shape = self.graph.shape(*id);
-        match shape.example_shape() {
-            Some(example_shape) => Ok((*id, example_shape)),
-            None => Err(ImportError::InvalidOutput { output: name.clone(), shape: shape.to_string() }),
-        }
+    /// The graph for this batch size.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot have this batch size, or would be over a limit.
+    pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
+        let mut lowering = Lowering::new(self.model.opset, &self.limits, mode);
+        let name = &self.model.inputs[0].name;
+        let shape = [&[batch], &self.input_shape[..]].concat();
+        lowering.add_input(name, &shape, self.input_type)?;
+        lowering.add_model(&self.model)?;
+        let name = &self.model.outputs[0];
+        let output = lowering.tensor(name).map(|tensor| tensor.value).ok_or_else(|| {
+            ImportError::MissingValue { reader: "the graph's output".into(), value: name.clone() }
+        })?;
+        Ok(Lowered { graph: lowering.graph, output, updates: lowering.updates })
     }
 }
 
-/// Checks a trainable tensor without copying it.
-fn parameter_shape(
-    initializer: &TensorProto,
-    bytes: &[u8],
-    chunks: &Chunks,
-    limits: &ImportLimits,
-) -> Result<Vec<usize>, ImportError> {
-    let tensor = initializer.name.clone();
-    if initializer.data_type != FLOAT {
-        return Err(ImportError::UnsupportedElementType { tensor, element_type: initializer.data_type });
-    }
-    let (shape, expected) = tensor::dims(initializer, limits)?;
-    let found = element_count(chunks);
-    if found != expected {
-        return Err(ImportError::WrongLength { tensor, expected, found });
-    }
-    tensor::expect_finite(&initializer.name, elements(bytes, chunks))?;
-    Ok(shape)
+fn inputs_and_outputs(model: &Decoded) -> ImportError {
+    ImportError::InputsAndOutputs { inputs: model.inputs.len(), outputs: model.outputs.len() }
 }
 
-/// The shape of one example, from an input whose first dimension is free.
-fn example_shape(input: &ValueInfoProto) -> Result<Vec<usize>, ImportError> {
+fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
+    let trained = model.initializers.iter().filter_map(|initializer| match &initializer.content {
+        Content::Trained(chunks) => {
+            let (name, shape) = (initializer.name.clone(), initializer.shape.clone());
+            Some((ParameterSpec { name, shape, kind: ParameterKind::Trained }, chunks.clone()))
+        }
+        Content::Frozen(_) => None,
+    });
+    trained.unzip()
+}
+
+/// The shape of one example and what its numbers stand for, from an input whose first dimension is free.
+fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportError> {
     let invalid =
         |reason: &str| ImportError::InvalidInput { input: input.name.clone(), reason: reason.to_owned() };
     let tensor_type = input.r#type.as_ref().and_then(|input_type| input_type.tensor_type.as_ref());
     let tensor_type = tensor_type.ok_or_else(|| invalid("is not a tensor"))?;
-    if tensor_type.elem_type != FLOAT {
-        return Err(invalid("is not of element type float"));
-    }
+    let element_type = match ElementType::of(tensor_type.elem_type) {
+        Some(element_type) if element_type != ElementType::Boolean => element_type,
+        _ => return Err(invalid("is not of an element type of floats or integers")),
+    };
     let dims = tensor_type.shape.as_ref().map(|shape| &shape.dim[..]).unwrap_or_default();
     let Some((batch, rest)) = dims.split_first() else {
         return Err(invalid("has no dimensions"));
@@ -216,10 +123,10 @@ fn example_shape(input: &ValueInfoProto) -> Result<Vec<usize>, ImportError> {
     if matches!(batch.value, Some(DimensionValue::DimValue(size)) if size > 0) {
         return Err(invalid("has a fixed batch size; export the model with a dynamic first dimension"));
     }
-    let size = |dim: &super::proto::DimensionProto| match dim.value {
+    let size = |dim: &DimensionProto| match dim.value {
         Some(DimensionValue::DimValue(size)) => Ok(size),
         _ => Err(invalid("has a free dimension behind the first; only the batch may be free")),
     };
     let sizes: Vec<i64> = rest.iter().map(size).collect::<Result<_, _>>()?;
-    tensor::checked_dims(&input.name, &sizes)
+    Ok((tensor::checked_dims(&input.name, &sizes)?, element_type))
 }

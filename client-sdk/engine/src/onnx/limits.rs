@@ -11,8 +11,13 @@ pub struct ImportLimits {
     pub initializers_max: usize,
     /// Attributes of all nodes together.
     pub attributes_max: usize,
-    /// Elements of one tensor, and of one intermediate result for one example.
+    /// Elements of one tensor, and of one intermediate result for a batch.
     pub tensor_elements_max: usize,
+    /// Elements of all frozen tensors together, with what is computed of them at import.
+    pub constant_elements_max: usize,
+    /// Operations of the graph, of which an ONNX node may become many: recurrent ones become some for each time
+    /// step.
+    pub graph_nodes_max: usize,
 }
 
 impl Default for ImportLimits {
@@ -24,6 +29,8 @@ impl Default for ImportLimits {
             initializers_max: 10_000,
             attributes_max: 100_000,
             tensor_elements_max: 1 << 28,
+            constant_elements_max: 1 << 26,
+            graph_nodes_max: 200_000,
         }
     }
 }
@@ -33,4 +40,4 @@ pub(super) const RANK_MAX: usize = 8;
 /// The oldest operator set read: from 7 on, elementwise operators broadcast as they do today.
 pub(super) const OPSET_MIN: i64 = 7;
 /// The newest operator set whose changes to the supported operators are known to be none.
-pub(super) const OPSET_MAX: i64 = 26;
+pub(super) const OPSET_MAX: i64 = 28;

@@ -1,15 +1,20 @@
 //! ONNX in and out.
 //!
-//! Import decodes the protobuf under limits, checks it, and lowers it to a graph of typed operators;
-//! export writes new weights into a copy of the imported bytes and changes nothing else.
+//! Import decodes the protobuf under limits and checks it; when the batch size is known, the nodes are lowered to
+//! a graph of primitives. Export writes new weights into a copy of the imported bytes and changes nothing else.
 
 mod attributes;
+mod budget;
 pub mod build;
+mod decode;
 mod error;
 mod export;
 mod import;
 mod limits;
 mod locate;
+mod lowering;
+pub mod network;
+mod node;
 mod operators;
 mod proto;
 mod tensor;
@@ -20,6 +25,7 @@ pub(crate) use export::with_weights;
 pub(crate) use import::{Imported, import};
 pub use limits::ImportLimits;
 pub(crate) use locate::{Chunks, elements};
+pub(crate) use lowering::{Lowered, Mode};
 pub use operators::SUPPORTED_OPERATORS;
 
 #[cfg(test)]

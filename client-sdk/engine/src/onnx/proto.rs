@@ -6,16 +6,35 @@
 use prost::bytes::Bytes;
 
 /// `TensorProto.DataType.FLOAT`.
-pub(super) const FLOAT: i32 = 1;
-/// `TensorProto.DataType.INT64`.
-pub(super) const INT64: i32 = 7;
+pub(super) const FLOAT: i32 = data_type::FLOAT;
 /// `TensorProto.DataLocation.EXTERNAL`.
 pub(super) const EXTERNAL: i32 = 1;
+
+/// `TensorProto.DataType`: those that are numbers of whole bytes.
+pub(super) mod data_type {
+    pub(crate) const FLOAT: i32 = 1;
+    pub(crate) const UINT8: i32 = 2;
+    pub(crate) const INT8: i32 = 3;
+    pub(crate) const UINT16: i32 = 4;
+    pub(crate) const INT16: i32 = 5;
+    pub(crate) const INT32: i32 = 6;
+    pub(crate) const INT64: i32 = 7;
+    pub(crate) const BOOL: i32 = 9;
+    pub(crate) const FLOAT16: i32 = 10;
+    pub(crate) const DOUBLE: i32 = 11;
+    pub(crate) const UINT32: i32 = 12;
+    pub(crate) const UINT64: i32 = 13;
+    pub(crate) const BFLOAT16: i32 = 16;
+}
 
 /// `AttributeProto.AttributeType`.
 pub(super) mod attribute_type {
     pub(crate) const FLOAT: i32 = 1;
     pub(crate) const INT: i32 = 2;
+    pub(crate) const STRING: i32 = 3;
+    pub(crate) const TENSOR: i32 = 4;
+    pub(crate) const INTS: i32 = 7;
+    pub(crate) const STRINGS: i32 = 8;
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -76,12 +95,16 @@ pub(super) struct AttributeProto {
     pub(super) f: f32,
     #[prost(int64, tag = "3")]
     pub(super) i: i64,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(super) s: Bytes,
     #[prost(message, optional, tag = "5")]
     pub(super) t: Option<TensorProto>,
     #[prost(float, repeated, tag = "7")]
     pub(super) floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]
     pub(super) ints: Vec<i64>,
+    #[prost(bytes = "bytes", repeated, tag = "9")]
+    pub(super) strings: Vec<Bytes>,
     #[prost(int32, tag = "20")]
     pub(super) r#type: i32,
 }
@@ -94,6 +117,9 @@ pub(super) struct TensorProto {
     pub(super) data_type: i32,
     #[prost(float, repeated, tag = "4")]
     pub(super) float_data: Vec<f32>,
+    /// Also every smaller integer, truth, and the bits of half-precision floats.
+    #[prost(int32, repeated, tag = "5")]
+    pub(super) int32_data: Vec<i32>,
     #[prost(int64, repeated, tag = "7")]
     pub(super) int64_data: Vec<i64>,
     #[prost(string, tag = "8")]
@@ -101,6 +127,10 @@ pub(super) struct TensorProto {
     /// Little-endian elements. Shares the model's buffer when it is read.
     #[prost(bytes = "bytes", tag = "9")]
     pub(super) raw_data: Bytes,
+    #[prost(double, repeated, tag = "10")]
+    pub(super) double_data: Vec<f64>,
+    #[prost(uint64, repeated, tag = "11")]
+    pub(super) uint64_data: Vec<u64>,
     #[prost(int32, tag = "14")]
     pub(super) data_location: i32,
 }

@@ -1,28 +1,72 @@
-//! Reads `TensorProto`: dimensions with limits, elements from either encoding.
+//! Reads `TensorProto`: dimensions with limits, elements of every plain numeric type from either encoding.
 
 use super::limits::RANK_MAX;
-use super::proto::{EXTERNAL, FLOAT, INT64, TensorProto};
+use super::proto::{EXTERNAL, TensorProto, data_type};
 use super::{ImportError, ImportLimits};
-use crate::graph::Constant;
 
-const INT64_BYTES: usize = 8;
-const FLOAT_BYTES: usize = 4;
+/// What a tensor's numbers stand for. All are numbers in the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ElementType {
+    /// Real numbers, of whichever precision.
+    Float,
+    /// Whole numbers: division truncates.
+    Integer,
+    /// 0 and 1.
+    Boolean,
+}
+
+impl ElementType {
+    /// What ONNX's number of an element type stands for, if it is one of plain numbers.
+    pub(super) fn of(number: i32) -> Option<Self> {
+        match number {
+            data_type::FLOAT | data_type::DOUBLE | data_type::FLOAT16 | data_type::BFLOAT16 => {
+                Some(Self::Float)
+            }
+            data_type::INT8 | data_type::INT16 | data_type::INT32 | data_type::INT64 => Some(Self::Integer),
+            data_type::UINT8 | data_type::UINT16 | data_type::UINT32 | data_type::UINT64 => {
+                Some(Self::Integer)
+            }
+            data_type::BOOL => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+}
+
+/// A tensor whose elements are known at import.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Constant {
+    pub(super) shape: Vec<usize>,
+    pub(super) elements: Vec<f64>,
+    pub(super) element_type: ElementType,
+}
 
 /// The dimensions and the number of elements of a tensor.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for external data, a dimension below 1, or more elements than the limit.
 pub(super) fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), ImportError> {
+    let (dims, elements) = dims_or_empty(tensor, limits)?;
+    if elements == 0 {
+        return Err(ImportError::InvalidDimension { tensor: tensor.name.clone(), dimension: 0 });
+    }
+    Ok((dims, elements))
+}
+
+fn dims_or_empty(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), ImportError> {
     if tensor.data_location == EXTERNAL {
         return Err(ImportError::ExternalData { tensor: tensor.name.clone() });
     }
-    let dims = checked_dims(&tensor.name, &tensor.dims)?;
+    let dims = converted(&tensor.name, &tensor.dims, 0)?;
     let elements = checked_volume(&tensor.name, &dims, limits)?;
     Ok((dims, elements))
 }
 
 /// Converts dimensions, each of which must be 1 or more.
 pub(super) fn checked_dims(name: &str, dims: &[i64]) -> Result<Vec<usize>, ImportError> {
+    converted(name, dims, 1)
+}
+
+fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, ImportError> {
     if dims.len() > RANK_MAX {
         return Err(ImportError::TooMany {
             what: "dimensions in a tensor",
@@ -31,7 +75,7 @@ pub(super) fn checked_dims(name: &str, dims: &[i64]) -> Result<Vec<usize>, Impor
         });
     }
     let convert = |dimension: &i64| match usize::try_from(*dimension) {
-        Ok(size) if size > 0 => Ok(size),
+        Ok(size) if size >= smallest => Ok(size),
         _ => Err(ImportError::InvalidDimension { tensor: name.to_owned(), dimension: *dimension }),
     };
     dims.iter().map(convert).collect()
@@ -44,65 +88,106 @@ pub(super) fn checked_volume(
     limits: &ImportLimits,
 ) -> Result<usize, ImportError> {
     let limit = limits.tensor_elements_max;
+    // An empty tensor with other dimensions that overflow is refused too.
     dims.iter()
-        .try_fold(1usize, |product, size| product.checked_mul(*size))
+        .try_fold(1usize, |product, size| product.checked_mul((*size).max(1)))
         .filter(|product| *product <= limit)
+        .map(|product| if dims.contains(&0) { 0 } else { product })
         .ok_or_else(|| ImportError::TensorTooLarge { tensor: name.to_owned(), limit })
 }
 
-/// A frozen float tensor.
+/// A frozen tensor.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for another element type, a wrong length or an element that is not finite.
-pub(super) fn float_constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
-    expect_type(tensor, FLOAT)?;
-    let (dims, count) = dims(tensor, limits)?;
-    let (raw, rest) = tensor.raw_data.as_chunks::<FLOAT_BYTES>();
+/// Returns an [`ImportError`] for an element type that is not of plain numbers, a wrong length, or a NaN.
+/// Infinity is allowed: masks are made of it.
+pub(super) fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
+    let constant = any_constant(tensor, limits)?;
+    if constant.elements.iter().any(|element| element.is_nan()) {
+        return Err(ImportError::NotFinite { tensor: tensor.name.clone() });
+    }
+    Ok(constant)
+}
+
+/// A tensor of any plain numeric type, NaN included.
+pub(super) fn any_constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
+    let Some(element_type) = ElementType::of(tensor.data_type) else {
+        let element_type = tensor.data_type;
+        return Err(ImportError::UnsupportedElementType { tensor: tensor.name.clone(), element_type });
+    };
+    let (shape, expected) = dims_or_empty(tensor, limits)?;
+    let wrong_length = |found| ImportError::WrongLength { tensor: tensor.name.clone(), expected, found };
     let elements = if tensor.raw_data.is_empty() {
-        tensor.float_data.clone()
+        listed(tensor)
     } else {
-        raw.iter().map(|element| f32::from_le_bytes(*element)).collect()
+        raw(tensor.data_type, &tensor.raw_data, expected).ok_or(wrong_length(tensor.raw_data.len()))?
     };
-    expect_length(tensor, count, elements.len(), rest)?;
-    expect_finite(&tensor.name, elements.iter().copied())?;
-    Ok(Constant { dims, elements })
-}
-
-/// A one-dimensional (or scalar) tensor of integers, such as the shape that `Reshape` reads.
-///
-/// # Errors
-/// Returns an [`ImportError`] for another element type or a wrong length.
-pub(super) fn integers(tensor: &TensorProto, limits: &ImportLimits) -> Result<Vec<i64>, ImportError> {
-    expect_type(tensor, INT64)?;
-    let (_, count) = dims(tensor, limits)?;
-    let (raw, rest) = tensor.raw_data.as_chunks::<INT64_BYTES>();
-    let elements: Vec<i64> = if tensor.raw_data.is_empty() {
-        tensor.int64_data.clone()
-    } else {
-        raw.iter().map(|element| i64::from_le_bytes(*element)).collect()
-    };
-    expect_length(tensor, count, elements.len(), rest)?;
-    Ok(elements)
-}
-
-fn expect_type(tensor: &TensorProto, element_type: i32) -> Result<(), ImportError> {
-    if tensor.data_type == element_type {
-        return Ok(());
+    if elements.len() != expected {
+        return Err(wrong_length(elements.len()));
     }
-    let tensor_name = tensor.name.clone();
-    Err(ImportError::UnsupportedElementType { tensor: tensor_name, element_type: tensor.data_type })
+    Ok(Constant { shape, elements, element_type })
 }
 
-fn expect_length(
-    tensor: &TensorProto,
+/// The elements in the field that ONNX has for the type.
+fn listed(tensor: &TensorProto) -> Vec<f64> {
+    let small = tensor.int32_data.iter();
+    match tensor.data_type {
+        data_type::FLOAT => tensor.float_data.iter().map(|element| f64::from(*element)).collect(),
+        data_type::DOUBLE => tensor.double_data.clone(),
+        data_type::INT64 => tensor.int64_data.iter().map(|element| *element as f64).collect(),
+        data_type::UINT32 | data_type::UINT64 => {
+            tensor.uint64_data.iter().map(|element| *element as f64).collect()
+        }
+        data_type::FLOAT16 => small.map(|bits| half(*bits as u16)).collect(),
+        data_type::BFLOAT16 => small.map(|bits| brain(*bits as u16)).collect(),
+        _ => small.map(|element| f64::from(*element)).collect(),
+    }
+}
+
+/// The elements in little-endian bytes, if there are as many as expected.
+fn raw(data_type: i32, bytes: &[u8], expected: usize) -> Option<Vec<f64>> {
+    match data_type {
+        data_type::FLOAT => read(bytes, expected, |bytes| f32::from_le_bytes(bytes).into()),
+        data_type::DOUBLE => read(bytes, expected, f64::from_le_bytes),
+        data_type::FLOAT16 => read(bytes, expected, |bytes| half(u16::from_le_bytes(bytes))),
+        data_type::BFLOAT16 => read(bytes, expected, |bytes| brain(u16::from_le_bytes(bytes))),
+        data_type::INT8 => read(bytes, expected, |bytes| i8::from_le_bytes(bytes).into()),
+        data_type::INT16 => read(bytes, expected, |bytes| i16::from_le_bytes(bytes).into()),
+        data_type::INT32 => read(bytes, expected, |bytes| i32::from_le_bytes(bytes).into()),
+        data_type::INT64 => read(bytes, expected, |bytes| i64::from_le_bytes(bytes) as f64),
+        data_type::UINT16 => read(bytes, expected, |bytes| u16::from_le_bytes(bytes).into()),
+        data_type::UINT32 => read(bytes, expected, |bytes| u32::from_le_bytes(bytes).into()),
+        data_type::UINT64 => read(bytes, expected, |bytes| u64::from_le_bytes(bytes) as f64),
+        _ => read(bytes, expected, |[byte]: [u8; 1]| byte.into()),
+    }
+}
+
+fn read<const BYTES: usize>(
+    bytes: &[u8],
     expected: usize,
-    found: usize,
-    rest: &[u8],
-) -> Result<(), ImportError> {
-    if expected == found && rest.is_empty() {
-        return Ok(());
-    }
-    Err(ImportError::WrongLength { tensor: tensor.name.clone(), expected, found })
+    number: impl Fn([u8; BYTES]) -> f64,
+) -> Option<Vec<f64>> {
+    let (elements, rest) = bytes.as_chunks::<BYTES>();
+    (elements.len() == expected && rest.is_empty())
+        .then(|| elements.iter().map(|element| number(*element)).collect())
+}
+
+/// The number that these bits are in IEEE 754's half precision.
+fn half(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let fraction = f64::from(bits & 0x3ff);
+    let magnitude = match (bits >> 10) & 0x1f {
+        0 => fraction * 2f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        exponent => (1024.0 + fraction) * 2f64.powi(i32::from(exponent) - 25),
+    };
+    sign * magnitude
+}
+
+/// The number that these bits are in bfloat16: the upper half of a single-precision float.
+fn brain(bits: u16) -> f64 {
+    f32::from_bits(u32::from(bits) << 16).into()
 }
 
 /// Checks that no element is NaN or infinite.
@@ -111,5 +196,26 @@ pub(super) fn expect_finite(name: &str, mut elements: impl Iterator<Item = f32>)
         Ok(())
     } else {
         Err(ImportError::NotFinite { tensor: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_precision_is_read() {
+        let cases = [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (1, 2f64.powi(-24)),
+            (0xfc00, f64::NEG_INFINITY),
+        ];
+        for (bits, number) in cases {
+            assert_eq!(half(bits), number);
+        }
+        assert!(half(0x7e00).is_nan());
+        assert_eq!(brain(0x3fc0), 1.5);
     }
 }

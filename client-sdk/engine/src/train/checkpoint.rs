@@ -1,14 +1,14 @@
 //! A stopped training as bytes. All numbers are little-endian:
 //!
 //! `"FMCP"`, version `u32`, fingerprint `u64`, seed `u64`, example count `u64`, loss sum `f64`,
-//! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of velocities `u64`,
-//! weights `f32`, velocities `f32`, checksum `u64` over everything before it.
+//! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of the
+//! optimizer's numbers `u64`, weights `f32`, the optimizer's numbers `f32`, checksum `u64` over everything before it.
 
-use super::{LocalOptimizer, Loss, TrainingPlan};
+use super::TrainingPlan;
 use crate::metrics::Metrics;
 
 const MAGIC: &[u8; 4] = b"FMCP";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM_BYTES: usize = 8;
 
 /// Why bytes are no checkpoint to go on from. Training must start again.
@@ -35,16 +35,17 @@ pub(super) struct Checkpoint {
     pub(super) metrics: Metrics,
     pub(super) loss: f64,
     pub(super) weights: Vec<f32>,
-    pub(super) velocity: Vec<f32>,
+    /// What the optimizer keeps.
+    pub(super) state: Vec<f32>,
 }
 
 impl Checkpoint {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(96 + 4 * (self.weights.len() + self.velocity.len()));
+        let mut bytes = Vec::with_capacity(96 + 4 * (self.weights.len() + self.state.len()));
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         let Metrics { example_count, loss_sum, correct_count, step_count } = self.metrics;
-        let (weights, velocity) = (self.weights.len() as u64, self.velocity.len() as u64);
+        let (weights, state) = (self.weights.len() as u64, self.state.len() as u64);
         for number in [
             self.fingerprint,
             self.seed,
@@ -54,11 +55,11 @@ impl Checkpoint {
             step_count,
             self.loss.to_bits(),
             weights,
-            velocity,
+            state,
         ] {
             bytes.extend(number.to_le_bytes());
         }
-        for element in self.weights.iter().chain(&self.velocity) {
+        for element in self.weights.iter().chain(&self.state) {
             bytes.extend(element.to_le_bytes());
         }
         bytes.extend(hash(HASH_START, &bytes).to_le_bytes());
@@ -88,10 +89,10 @@ impl Checkpoint {
             step_count: reader.number()?,
         };
         let loss = f64::from_bits(reader.number()?);
-        let (weight_count, velocity_count) = (reader.number()?, reader.number()?);
+        let (weight_count, state_count) = (reader.number()?, reader.number()?);
         let weights = reader.floats(weight_count)?;
-        let velocity = reader.floats(velocity_count)?;
-        Ok(Self { fingerprint, seed, metrics, loss, weights, velocity })
+        let state = reader.floats(state_count)?;
+        Ok(Self { fingerprint, seed, metrics, loss, weights, state })
     }
 
     /// Checks that this is a checkpoint of the training with these arguments.
@@ -102,10 +103,10 @@ impl Checkpoint {
         &self,
         fingerprint: u64,
         weights: usize,
-        velocity: usize,
+        state: usize,
     ) -> Result<(), CheckpointError> {
-        let found = (self.fingerprint, self.weights.len(), self.velocity.len());
-        if found == (fingerprint, weights, velocity) { Ok(()) } else { Err(CheckpointError::OtherTraining) }
+        let found = (self.fingerprint, self.weights.len(), self.state.len());
+        if found == (fingerprint, weights, state) { Ok(()) } else { Err(CheckpointError::OtherTraining) }
     }
 }
 
@@ -134,21 +135,13 @@ impl Reader<'_> {
 
 /// Identifies the arguments of a training, to notice a checkpoint of another one. It is no protection
 /// against somebody who makes a false one: checkpoints never leave the device.
+///
+/// Of the plan it takes what `Debug` writes, in which every field stands and every number differs from its neighbours.
 pub(super) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
-    let TrainingPlan { loss, optimizer, epochs, steps_max, batch_size, proximal_term } = plan;
-    let LocalOptimizer::Sgd { learning_rate, momentum, weight_decay } = optimizer;
-    let loss = match loss {
-        Loss::SoftmaxCrossEntropy => 0,
-        Loss::MeanSquaredError => 1,
-    };
-    let numbers = [*epochs, steps_max.unwrap_or(0), *batch_size, loss];
-    let floats = [*learning_rate, *momentum, *weight_decay, *proximal_term];
-    let mut state = hash(HASH_START, &(example_count as u64).to_le_bytes());
-    for number in numbers {
-        state = hash(state, &number.to_le_bytes());
-    }
-    for float in floats.iter().chain(starting_weights) {
-        state = hash(state, &float.to_le_bytes());
+    let mut state = hash(HASH_START, format!("{plan:?}").as_bytes());
+    state = hash(state, &(example_count as u64).to_le_bytes());
+    for weight in starting_weights {
+        state = hash(state, &weight.to_le_bytes());
     }
     state
 }
@@ -167,8 +160,8 @@ mod tests {
 
     fn checkpoint() -> Checkpoint {
         let metrics = Metrics { example_count: 3, loss_sum: 0.5, correct_count: 2, step_count: 7 };
-        let (weights, velocity) = (vec![1.0, -2.0], vec![0.25]);
-        Checkpoint { fingerprint: 9, seed: 4, metrics, loss: 0.125, weights, velocity }
+        let (weights, state) = (vec![1.0, -2.0], vec![0.25]);
+        Checkpoint { fingerprint: 9, seed: 4, metrics, loss: 0.125, weights, state }
     }
 
     #[test]

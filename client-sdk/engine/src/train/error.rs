@@ -1,9 +1,10 @@
 //! Why training did not start or go on.
 
 use super::{CheckpointError, PlanError};
-use crate::batch::FitError;
 use crate::cpu::ExecuteError;
+use crate::fit::FitError;
 use crate::graph::ShapeError;
+use crate::onnx::ImportError;
 
 /// Why training did not start or go on. None of these goes away by trying again with the same inputs.
 #[derive(Debug, thiserror::Error)]
@@ -12,25 +13,41 @@ pub enum TrainError {
     /// A number in the plan makes no sense.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Examples or weights do not go with the model and the loss.
+    /// Examples or weights do not go with the model and the plan.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// The model does not allow a batch of this size.
+    #[error(transparent)]
+    Model(#[from] ImportError),
     /// The loss does not go with the shape of the model's output.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// There is nothing to train on.
     #[error("there are no examples")]
     NoExamples,
+    /// The examples of a single step are of another kind than those of the training.
+    #[error("the examples of a step differ from those of the training in {0}")]
+    OtherExamples(&'static str),
     /// The bytes are no checkpoint, or not one of this training.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// A step needs more memory than the plan allows.
+    #[error("a step with {batch_size} examples needs {needed} bytes of memory, the plan allows {allowed}")]
+    Memory {
+        /// The examples of the step.
+        batch_size: usize,
+        /// Bytes that the training would hold.
+        needed: u64,
+        /// The plan's `memory_bytes_max`.
+        allowed: u64,
+    },
     /// The loss or a weight became NaN or infinite: the learning rate is too large for the data.
     #[error("step {step} gave a loss or a weight that is not finite; a smaller learning rate may help")]
     Diverged {
         /// The step, counted from 1.
         step: u64,
     },
-    /// A kernel failed.
+    /// The step cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
 }

@@ -1,20 +1,22 @@
 //! The training loop, turned inside out: the caller asks for each step.
 
-use std::ops::Range;
-
-use candle_core::{DType, Tensor};
-
+use super::batches::BatchOrder;
 use super::checkpoint::{self, Checkpoint};
-use super::schedule::Schedule;
-use super::sgd::Sgd;
-use super::{Loss, TrainError, TrainingPlan};
-use crate::autodiff::differentiate;
-use crate::batch::{check_examples, check_weights, feeds, parameter_tensors};
-use crate::cpu::{ExecuteError, Executor, elements, update_in_place};
+use super::clipping::norm_factor;
+use super::learning_rate::learning_rate;
+use super::memory::MemoryLimit;
+use super::optimizer::{Optimizer, StepNumber, optimizer};
+use super::parameters::Parameters;
+use super::step_program::Observer;
+use super::steps::{StepSource, Steps};
+use super::update::{Adjustment, update_tensor};
+use super::{GradientClipping, RunningStatistics, TrainError, TrainingMemory, TrainingPlan};
+use crate::batch::Batch;
 use crate::examples::Examples;
-use crate::graph::Op;
-use crate::metrics::{Metrics, score};
+use crate::fit::{FitError, check_examples, check_weights};
+use crate::metrics::{Metrics, correct_examples};
 use crate::model::Model;
+use crate::random::step_seed;
 
 /// How far training is after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +34,8 @@ pub struct Progress {
 /// What training leaves behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingOutcome {
-    /// The model delta: local weights minus starting weights, flat in schema order.
+    /// The model delta: local weights minus starting weights, flat in schema order. It is 0 for running statistics that
+    /// the plan keeps local.
     pub delta: Vec<f32>,
     /// The local weights, flat in schema order.
     pub weights: Vec<f32>,
@@ -43,29 +46,32 @@ pub struct TrainingOutcome {
 /// Trains a model on local examples, one step at a call. It can be stopped after any step.
 ///
 /// The result depends on the arguments of [`Trainer::new`] only; a stop with [`Trainer::checkpoint`] and
-/// [`Trainer::resume`] does not change a bit of it.
+/// [`Trainer::resume`] does not change a bit of it. A step takes no memory beyond what is held before it, except the
+/// first with another batch size, which is compiled then.
 pub struct Trainer {
-    model: Model,
     plan: TrainingPlan,
     examples: Examples,
     seed: u64,
-    executor: Executor,
-    /// The parameters that the loss depends on, in the order of the executor's gradients.
-    trained: Vec<usize>,
-    parameters: Vec<Tensor>,
+    steps: Steps,
+    batch: Batch,
+    weights: Vec<f32>,
     starting_weights: Vec<f32>,
-    sgd: Sgd,
-    velocity: Vec<f32>,
-    schedule: Schedule,
+    gradient_correction: Option<Vec<f32>>,
+    optimizer: Box<dyn Optimizer>,
+    /// The optimizer's slots of one trained tensor after the other.
+    state: Vec<f32>,
+    batches: BatchOrder,
     metrics: Metrics,
     loss: f64,
 }
 
 impl Trainer {
-    /// Prepares training from `starting_weights`, flat in schema order. `seed` decides the order of the examples.
+    /// Prepares training from `starting_weights`, flat in schema order. `seed` decides the order of the examples and
+    /// what dropout leaves out.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the plan makes no sense, or weights or examples do not fit the model.
+    /// Returns a [`TrainError`] if the plan makes no sense, weights or examples do not fit the model, or a step needs
+    /// more memory than the plan allows.
     pub fn new(
         model: &Model,
         starting_weights: &[f32],
@@ -75,30 +81,42 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         plan.validate()?;
         check_weights(model, starting_weights)?;
-        check_examples(model.input_shape(), model.output_shape(), examples, plan.loss)?;
+        let layout = check_examples(model.input_shape(), model.output_shape(), examples, plan.loss)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
-        let (executor, trained) = executor(model, plan.loss)?;
-        let sgd = Sgd::new(&plan);
-        Ok(Self {
+        let batches = BatchOrder::new(&plan, examples.len(), seed);
+        let source = StepSource {
             model: model.clone(),
+            parameters: Parameters::new(model, &plan)?,
+            loss: plan.loss,
+            layout,
+            has_shares: examples.weights().is_some(),
+            threads: 1,
+        };
+        let steps = Steps::new(source, &plan, batches.full_batch())?;
+        let optimizer = optimizer(plan.optimizer);
+        let trainer = Self {
             examples: examples.clone(),
             seed,
-            executor,
-            trained,
-            parameters: parameter_tensors(model.parameters(), starting_weights)?,
+            batch: Batch::with_room_for(batches.full_batch(), examples),
+            weights: starting_weights.to_vec(),
             starting_weights: starting_weights.to_vec(),
-            sgd,
-            velocity: vec![0.0; sgd.velocity_length(starting_weights.len())],
-            schedule: Schedule::new(&plan, examples.len(), seed),
+            gradient_correction: None,
+            state: vec![0.0; optimizer.slots() * steps.trained_count()],
+            optimizer,
+            steps,
+            batches,
             metrics: Metrics::default(),
             loss: 0.0,
             plan,
-        })
+        };
+        trainer.memory_limit().check(trainer.batches.full_batch(), trainer.steps.memory_bytes())?;
+        Ok(trainer)
     }
 
-    /// Goes on from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training.
+    /// Goes on from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training; a
+    /// gradient correction has to be set again.
     ///
     /// # Errors
     /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training, and the errors of
@@ -112,46 +130,116 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         let checkpoint = Checkpoint::decode(checkpoint)?;
         let mut trainer = Self::new(model, starting_weights, plan, examples, checkpoint.seed)?;
-        checkpoint.check(trainer.fingerprint(), trainer.starting_weights.len(), trainer.velocity.len())?;
-        trainer.parameters = parameter_tensors(model.parameters(), &checkpoint.weights)?;
-        trainer.velocity = checkpoint.velocity;
+        checkpoint.check(trainer.fingerprint(), trainer.starting_weights.len(), trainer.state.len())?;
+        trainer.weights = checkpoint.weights;
+        trainer.state = checkpoint.state;
         trainer.metrics = checkpoint.metrics;
         trainer.loss = checkpoint.loss;
         Ok(trainer)
+    }
+
+    /// Lets a step work on so many threads, where the engine is built with the feature `threads`; without this it
+    /// works on one. The result depends on their number: convolutions add up the filter's gradient in as many parts.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if there is no memory for what every thread needs.
+    pub fn set_threads(&mut self, threads: usize) -> Result<(), TrainError> {
+        let source = StepSource { threads: threads.max(1), ..self.steps.source().clone() };
+        self.steps = Steps::new(source, &self.plan, self.batches.full_batch())?;
+        self.memory_limit().check(self.batches.full_batch(), self.steps.memory_bytes())
+    }
+
+    /// Adds this to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm 1).
+    ///
+    /// It is added after clipping, to the gradients of trained weights only.
+    ///
+    /// # Errors
+    /// Returns a [`FitError`] if there is not a finite number for each parameter.
+    pub fn set_gradient_correction(&mut self, correction: Vec<f32>) -> Result<(), FitError> {
+        check_weights(&self.steps.source().model, &correction)?;
+        self.gradient_correction = Some(correction);
+        Ok(())
     }
 
     /// Trains on the next batch. When training is finished it does nothing and reports the same progress again.
     ///
     /// # Errors
     /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost.
+    /// Returns [`TrainError::Memory`] if this is the first smaller batch, and there is no memory for it.
     pub fn step(&mut self) -> Result<Progress, TrainError> {
+        self.step_observed(&mut |_, _| {})
+    }
+
+    /// As [`Trainer::step`], and tells `observe` of each operation after it has run: its name, and its floating-point
+    /// operations, 0 where they are not counted. From the times between the calls a profile can be made.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::step`].
+    pub fn step_observed(
+        &mut self,
+        observe: &mut dyn FnMut(&'static str, u64),
+    ) -> Result<Progress, TrainError> {
         if self.progress().finished {
             return Ok(self.progress());
         }
-        let indices = self.schedule.batch(self.metrics.step_count);
-        let labels = self.examples.gather_labels(indices);
-        let label_shape: &[usize] = match self.plan.loss {
-            Loss::SoftmaxCrossEntropy => &[],
-            Loss::MeanSquaredError => self.model.output_shape(),
-        };
-        let feeds = feeds(&self.examples, indices, self.model.input_shape(), Some((&labels, label_shape)))?;
-        let values = self.executor.run(&self.parameters, &feeds)?;
-        let (outputs, gradients) = values.split_first().ok_or(TrainError::NoExamples)?;
+        let indices = self.batches.batch(self.metrics.step_count);
+        self.batch.fill(&self.examples, indices);
+        let count = indices.len();
+        observe("gather batch", 0);
+        self.train_on_batch(count, observe)
+    }
 
-        let batch = Metrics { step_count: 1, ..score(&elements(outputs)?, &labels, self.plan.loss) };
-        let is_finite = self.update(gradients)?;
-        self.loss = batch.loss_sum / batch.example_count as f64;
-        self.metrics += batch;
-        if !is_finite || !self.loss.is_finite() {
-            return Err(TrainError::Diverged { step: self.metrics.step_count });
+    /// Trains on exactly these examples in one step, whatever the plan's batch size, epochs and steps are.
+    ///
+    /// It counts as one of the plan's steps: [`Trainer::step`] then leaves out the batch that it would have trained on.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if there are no examples, they do not fit, or only they or only the training's own have
+    /// weights; and the errors of [`Trainer::step`].
+    pub fn step_on(&mut self, examples: &Examples) -> Result<Progress, TrainError> {
+        let source = self.steps.source();
+        let (input_shape, output_shape) = (source.model.input_shape(), source.model.output_shape());
+        if check_examples(input_shape, output_shape, examples, self.plan.loss)? != source.layout {
+            return Err(TrainError::OtherExamples("the kind of labels"));
         }
-        Ok(self.progress())
+        if examples.weights().is_some() != source.has_shares {
+            return Err(TrainError::OtherExamples("whether they have weights"));
+        }
+        if examples.is_empty() {
+            return Err(TrainError::NoExamples);
+        }
+        let indices: Vec<usize> = (0..examples.len()).collect();
+        self.batch.fill(examples, &indices);
+        self.train_on_batch(indices.len(), &mut |_, _| {})
     }
 
     /// How far training is.
     pub fn progress(&self) -> Progress {
-        let (step, steps_total) = (self.metrics.step_count, self.schedule.steps_total());
+        let (step, steps_total) = (self.metrics.step_count, self.batches.steps_total());
         Progress { step, steps_total, loss: self.loss, finished: step >= steps_total }
+    }
+
+    /// What the training holds in memory now, apart from the model and the examples, which the caller holds too.
+    pub fn memory(&self) -> TrainingMemory {
+        let bytes = |floats: &[f32]| size_of_val(floats);
+        let correction = self.gradient_correction.as_deref().unwrap_or_default();
+        TrainingMemory {
+            weights: bytes(&self.weights),
+            starting_weights: bytes(&self.starting_weights) + bytes(correction),
+            optimizer_state: bytes(&self.state),
+            programs: self.steps.memory_bytes(),
+            batch: self.batch.memory_bytes(),
+        }
+    }
+
+    /// All bytes of [`Trainer::memory`].
+    pub fn memory_bytes(&self) -> usize {
+        self.memory().total()
+    }
+
+    /// The weights as they are now, flat in schema order.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
     }
 
     /// The state of training as bytes: weights, optimizer, step, sums and seed, but neither the examples nor
@@ -162,77 +250,89 @@ impl Trainer {
             seed: self.seed,
             metrics: self.metrics,
             loss: self.loss,
-            weights: self.weights(),
-            velocity: self.velocity.clone(),
+            weights: self.weights.clone(),
+            state: self.state.clone(),
         }
         .encode()
     }
 
     /// Ends training, after all steps or before.
     pub fn finish(self) -> TrainingOutcome {
-        let weights = self.weights();
-        let delta = weights.iter().zip(&self.starting_weights).map(|(local, start)| local - start).collect();
-        TrainingOutcome { delta, weights, metrics: self.metrics }
+        let pairs = self.weights.iter().zip(&self.starting_weights);
+        let mut delta: Vec<f32> = pairs.map(|(local, start)| local - start).collect();
+        if self.plan.statistics == RunningStatistics::KeepLocal {
+            for range in self.steps.source().parameters.statistics() {
+                delta[range].fill(0.0);
+            }
+        }
+        TrainingOutcome { delta, weights: self.weights, metrics: self.metrics }
     }
 
-    /// Applies the gradients and says whether all weights are finite.
-    fn update(&mut self, gradients: &[Tensor]) -> Result<bool, ExecuteError> {
-        let ranges = ranges(&self.model);
-        let mut is_finite = true;
-        for (index, gradient) in self.trained.iter().zip(gradients) {
-            let range = ranges[*index].clone();
-            let start = &self.starting_weights[range.clone()];
-            let velocity = self.velocity.get_mut(range).unwrap_or_default();
-            update_in_place(&self.parameters[*index], gradient, |weights, gradient| {
-                is_finite &= self.sgd.update(weights, gradient, start, velocity);
-            })?;
+    /// Trains on the examples that are in the batch's buffers.
+    fn train_on_batch(&mut self, examples: usize, observe: Observer<'_>) -> Result<Progress, TrainError> {
+        let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
+        self.steps.run(&self.weights, &self.batch, examples, seed, limit, observe)?;
+        let source = self.steps.source();
+        let (loss, example_count) = (self.steps.loss(), examples as u64);
+        let batch = Metrics {
+            example_count,
+            loss_sum: loss * example_count as f64,
+            correct_count: correct_examples(
+                source.loss,
+                &source.layout,
+                self.steps.outputs(),
+                self.batch.labels(),
+            ),
+            step_count: 1,
+        };
+        observe("metrics", 0);
+        let is_finite = self.update();
+        observe("update", 0);
+        self.loss = loss;
+        self.metrics += batch;
+        if !is_finite || !loss.is_finite() {
+            return Err(TrainError::Diverged { step: self.metrics.step_count });
         }
-        Ok(is_finite)
+        Ok(self.progress())
     }
 
-    fn weights(&self) -> Vec<f32> {
-        let mut weights = Vec::with_capacity(self.starting_weights.len());
-        for parameter in &self.parameters {
-            weights.extend(elements(parameter).expect("a parameter is an f32 tensor in the CPU's memory"));
+    /// Applies the last batch's gradient and statistics, and says whether all trained weights are finite.
+    fn update(&mut self) -> bool {
+        let step = self.metrics.step_count;
+        let gradients = self.steps.gradients();
+        let (scale, value_max) = match self.plan.gradient_clipping {
+            Some(GradientClipping::Norm(bound)) => {
+                (norm_factor(gradients.clone().map(|(_, gradient)| gradient), bound), f32::INFINITY)
+            }
+            Some(GradientClipping::Value(bound)) => (1.0, bound),
+            Some(GradientClipping::PerExampleNorm(_)) | None => (1.0, f32::INFINITY),
+        };
+        let adjustment = Adjustment {
+            scale,
+            value_max,
+            proximal_term: self.plan.proximal_term,
+            starting_weights: &self.starting_weights,
+            correction: self.gradient_correction.as_deref(),
+        };
+        let step = StepNumber { number: step + 1, learning_rate: learning_rate(&self.plan, step) };
+        let slots = self.optimizer.slots();
+        let (mut state, mut is_finite) = (&mut self.state[..], true);
+        for (range, gradient) in gradients {
+            let (own, others) = state.split_at_mut(slots * range.len());
+            state = others;
+            let optimizer = &*self.optimizer;
+            is_finite &= update_tensor(optimizer, step, &adjustment, range, &mut self.weights, gradient, own);
         }
-        weights
+        self.steps.store_statistics(&mut self.weights);
+        is_finite
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        let held = self.memory_bytes() - self.steps.memory_bytes();
+        MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
     }
 
     fn fingerprint(&self) -> u64 {
         checkpoint::fingerprint(&self.plan, &self.starting_weights, self.examples.len())
     }
-}
-
-/// The executor that computes the model's output and the gradients, and the parameters that have one.
-fn executor(model: &Model, loss: Loss) -> Result<(Executor, Vec<usize>), TrainError> {
-    let mut graph = model.graph().clone();
-    let (labels, loss_op, gradient_op) = match loss {
-        Loss::SoftmaxCrossEntropy => {
-            (graph.add_labels(&[]), Op::SoftmaxCrossEntropy, Op::SoftmaxCrossEntropyGradient)
-        }
-        Loss::MeanSquaredError => {
-            (graph.add_labels(model.output_shape()), Op::MeanSquaredError, Op::MeanSquaredErrorGradient)
-        }
-    };
-    let differentiated = differentiate(graph, model.output(), labels, loss_op, gradient_op)?;
-    let mut outputs = vec![model.output()];
-    let mut trained = Vec::new();
-    for (index, gradient) in differentiated.gradients.iter().enumerate() {
-        if let Some(gradient) = gradient {
-            trained.push(index);
-            outputs.push(*gradient);
-        }
-    }
-    Ok((Executor::new(differentiated.graph, outputs, DType::F32)?, trained))
-}
-
-/// Where each parameter lies in a flat vector of weights.
-fn ranges(model: &Model) -> Vec<Range<usize>> {
-    let mut start = 0;
-    let ranges = model.parameters().iter().map(|spec| {
-        let range = start..start + spec.element_count();
-        start = range.end;
-        range
-    });
-    ranges.collect()
 }

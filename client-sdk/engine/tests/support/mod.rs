@@ -20,12 +20,7 @@ pub fn digits() -> (Examples, Examples) {
 }
 
 pub fn plan(epochs: u32) -> TrainingPlan {
-    TrainingPlan {
-        loss: Loss::SoftmaxCrossEntropy,
-        optimizer: LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.9, weight_decay: 1e-4 },
-        epochs,
-        steps_max: None,
-        batch_size: 32,
-        proximal_term: 0.0,
-    }
+    let optimizer =
+        LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.9, nesterov: false, weight_decay: 1e-4 };
+    TrainingPlan { epochs, ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer) }
 }

@@ -133,8 +133,12 @@ mod tests {
         let mut bad = description();
         bad.name = " ".into();
         bad.plan.batch_size = 0;
-        bad.plan.optimizer =
-            LocalOptimizer::Sgd { learning_rate: f32::NAN, momentum: 1.0, weight_decay: -1.0 };
+        bad.plan.optimizer = LocalOptimizer::Sgd {
+            learning_rate: f32::NAN,
+            momentum: 1.0,
+            nesterov: false,
+            weight_decay: -1.0,
+        };
         bad.stop.rounds = 0;
         let fields: Vec<String> = bad.validate().into_iter().map(|fault| fault.field).collect();
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{error::DemoError, report::SettingsReport};
+use super::{data::DemoModel, error::DemoError, report::SettingsReport};
 
 /// More clients would need more open files than one process usually may have.
 const CLIENTS_MAX: i64 = 200;
@@ -14,6 +14,9 @@ pub struct Args {
     /// Rounds to train.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
     pub rounds: u32,
+    /// What to train.
+    #[arg(long, value_enum, default_value_t = DemoModel::Mlp)]
+    pub model: DemoModel,
     /// Clients to enrol.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
     pub clients: u32,
@@ -48,7 +51,13 @@ impl Args {
         if cohort > self.clients {
             return Err(DemoError::CohortTooLarge { cohort, clients: self.clients });
         }
-        Ok(SettingsReport { clients: self.clients, cohort, alpha: self.alpha, seed: self.seed })
+        Ok(SettingsReport {
+            model: self.model,
+            clients: self.clients,
+            cohort,
+            alpha: self.alpha,
+            seed: self.seed,
+        })
     }
 }
 
@@ -78,8 +87,9 @@ mod tests {
     fn the_defaults_are_twenty_clients_ten_of_them_a_round() {
         let args = parse("").unwrap();
         assert_eq!((args.rounds, args.out.as_path()), (30, std::path::Path::new("demo-output")));
-        let expected = SettingsReport { clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
+        let expected = SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
         assert_eq!(args.settings().unwrap(), expected);
+        assert_eq!(parse("--model cnn").unwrap().model, DemoModel::Cnn);
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
     }
 

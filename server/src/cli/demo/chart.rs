@@ -1,41 +1,16 @@
 //! The accuracy over the rounds, as an SVG.
 
-use plotters::prelude::*;
-
 use super::report::Report;
-
-const SIZE: (u32, u32) = (800, 480);
-const LINE: RGBColor = RGBColor(31, 90, 166);
-const GREY: RGBColor = RGBColor(90, 90, 90);
-/// The fonts' sizes in pixels: title, axis names, numbers.
-const FONT_SIZES: (u32, u32, u32) = (24, 18, 16);
-
-/// Why there is no chart.
-pub type ChartError = DrawingAreaErrorKind<std::io::Error>;
+use crate::cli::chart::{Chart, ChartError};
 
 /// Draws held-out accuracy, in percent, over the number of committed rounds.
 ///
 /// # Errors
 /// [`ChartError`] if the library refuses; the SVG is made in memory.
 pub fn accuracy_svg(report: &Report) -> Result<String, ChartError> {
-    let mut svg = String::new();
-    draw(report, &mut svg)?;
-    Ok(svg)
-}
-
-fn draw(report: &Report, svg: &mut String) -> Result<(), ChartError> {
-    let points: Vec<(f64, f64)> = report
-        .accuracies()
-        .iter()
-        .enumerate()
-        .map(|(round, accuracy)| (round as f64, 100.0 * accuracy))
-        .collect();
-    let rounds = report.rounds.max(1) as f64;
-    let (title, names, numbers) = FONT_SIZES;
-    let font = |size: u32| ("sans-serif", size).into_font();
-
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
+    let accuracies = report.accuracies();
+    let points: Vec<(f64, f64)> =
+        accuracies.iter().enumerate().map(|(round, accuracy)| (round as f64, 100.0 * accuracy)).collect();
     let settings = &report.settings;
     let caption = format!(
         "Digits over {} clients, {} in each round: {:.1} % after {} rounds",
@@ -44,28 +19,8 @@ fn draw(report: &Report, svg: &mut String) -> Result<(), ChartError> {
         100.0 * report.accuracy,
         report.rounds
     );
-    let mut chart = ChartBuilder::on(&area)
-        .margin(16)
-        .caption(caption, font(title))
-        .x_label_area_size(56)
-        .y_label_area_size(72)
-        .build_cartesian_2d(0.0..rounds, 0.0..100.0)?;
-    chart
-        .configure_mesh()
-        .x_desc("committed rounds")
-        .y_desc("held-out accuracy [%]")
-        .x_labels(report.rounds.clamp(1, 10) as usize + 1)
-        .x_label_formatter(&|round| format!("{round:.0}"))
-        .y_label_formatter(&|percent| format!("{percent:.0}"))
-        .axis_desc_style(font(names))
-        .label_style(font(numbers))
-        .axis_style(GREY)
-        .bold_line_style(GREY.mix(0.25))
-        .light_line_style(TRANSPARENT)
-        .draw()?;
-    chart.draw_series(LineSeries::new(points.iter().copied(), LINE.stroke_width(2)))?;
-    chart.draw_series(points.iter().map(|&point| Circle::new(point, 3, LINE.filled())))?;
-    area.present()
+    let (x, y) = ("committed rounds", "held-out accuracy [%]");
+    Chart { caption, x, y, range: 0.0..100.0, decimals: 0, points: &points }.svg()
 }
 
 #[cfg(test)]

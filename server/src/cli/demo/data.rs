@@ -6,14 +6,33 @@ use folkmoot_engine::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
 
 use super::{
     error::DemoError,
     partition::{partition, shuffle},
 };
 
-/// The untrained classifier.
-pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx");
+/// An untrained classifier of digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum DemoModel {
+    /// A multilayer perceptron 64-64-10.
+    Mlp,
+    /// Two convolutions, max pooling and a dense layer.
+    Cnn,
+}
+
+impl DemoModel {
+    /// Returns the ONNX file.
+    pub fn onnx(self) -> &'static [u8] {
+        match self {
+            Self::Mlp => include_bytes!("../../../../examples/digits/model.onnx"),
+            Self::Cnn => include_bytes!("../../../../examples/digits/cnn.onnx"),
+        }
+    }
+}
+
 const DIGITS: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
 /// One example of so many is held out: 20 %.
 const HELD_OUT_ONE_OF: usize = 5;

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use folkmoot_client::{ClientError, TransportError};
 use folkmoot_engine::InferenceError;
 
-use super::chart::ChartError;
+use crate::cli::chart::ChartError;
 use crate::{cli::admin_client::AdminError, host::HostError, http::ServeError, telemetry::TelemetryError};
 
 /// Why a demo ends without a model.

@@ -24,7 +24,7 @@ mod tests {
     #[tokio::test]
     async fn an_untrained_model_guesses() {
         let held_out = data::deal(1, 1.0, 1).unwrap().held_out;
-        let accuracy = accuracy(data::MODEL.to_vec(), held_out).await.unwrap();
+        let accuracy = accuracy(data::DemoModel::Mlp.onnx().to_vec(), held_out).await.unwrap();
         assert!((0.0..0.35).contains(&accuracy), "{accuracy}");
     }
 }

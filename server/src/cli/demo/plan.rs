@@ -50,18 +50,14 @@ pub fn description(rounds: u32, cohort: u32) -> TaskDescription {
 }
 
 fn training() -> TrainingPlan {
-    TrainingPlan {
-        loss: Loss::SoftmaxCrossEntropy,
-        optimizer: LocalOptimizer::Sgd {
-            learning_rate: LEARNING_RATE,
-            momentum: MOMENTUM,
-            weight_decay: 0.0,
-        },
-        epochs: EPOCHS,
-        steps_max: None,
-        batch_size: BATCH_SIZE,
-        proximal_term: 0.0,
-    }
+    let optimizer = LocalOptimizer::Sgd {
+        learning_rate: LEARNING_RATE,
+        momentum: MOMENTUM,
+        nesterov: false,
+        weight_decay: 0.0,
+    };
+    let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer);
+    TrainingPlan { epochs: EPOCHS, batch_size: BATCH_SIZE, ..plan }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::data::DemoModel;
+
 /// One committed round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundReport {
@@ -49,6 +51,8 @@ pub struct Report {
 /// What was asked for, so that the run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SettingsReport {
+    /// What was trained.
+    pub model: DemoModel,
     /// The clients that were enrolled.
     pub clients: u32,
     /// The clients that a round draws.
@@ -101,7 +105,7 @@ pub fn test_report(accuracies: &[f64]) -> Report {
         bytes_down: 2000,
         seconds: 0.25,
     };
-    let settings = SettingsReport { clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
+    let settings = SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
     Report::new(settings, 0.1, 359, 7.5, accuracies.iter().enumerate().map(round).collect())
 }
 

@@ -62,7 +62,7 @@ impl Run {
         let description = plan::description(self.args.rounds, self.settings.cohort);
         let token = control.create_token(&description, self.settings.clients).await?;
         let meeting = Meeting { url, certificate_pem, token };
-        let task = control.create_task(data::MODEL, description).await?;
+        let task = control.create_task(self.settings.model.onnx(), description).await?;
 
         let traffic = Traffic::default();
         let started = self.started(host, &data.parts);
@@ -71,7 +71,8 @@ impl Run {
         let training = async {
             self.await_enrolments(&traffic).await;
             screen.started(&started);
-            let initial_accuracy = evaluate::accuracy(data::MODEL.to_vec(), held_out.clone()).await?;
+            let initial_accuracy =
+                evaluate::accuracy(self.settings.model.onnx().to_vec(), held_out.clone()).await?;
             let started_at = (self.clock)();
             control.activate(task).await?;
             let following =

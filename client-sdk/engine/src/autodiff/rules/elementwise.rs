@@ -1,19 +1,151 @@
-//! Add, Sub and Mul with broadcasting.
+//! Elementwise operations: the local derivative times the gradient, summed over what was repeated.
 
-use super::unbroadcast;
-use crate::graph::{Graph, Node, Op, ShapeError, ValueId};
+use crate::graph::{ElementOp, Graph, Node, ShapeError, ValueId};
+use ElementOp::{
+    Absolute, Add, And, Detach, Divide, Equal, Erf, Exponential, Floor, Less, LessOrEqual, Logarithm,
+    Maximum, Minimum, Multiply, Negate, Not, Or, Power, Relu, Select, Sigmoid, Sign, SquareRoot, Subtract,
+    Tanh, Truncate,
+};
 
-/// The gradient of one side of an elementwise operation.
+/// The gradient of the input at `position`; `None` for steps, which are flat almost everywhere.
 pub(super) fn input_gradient(
     graph: &mut Graph,
+    op: ElementOp,
     node: &Node,
     position: usize,
     gradient: ValueId,
-) -> Result<ValueId, ShapeError> {
-    let local = match (&node.op, position) {
-        (Op::Mul, _) => graph.add_node(Op::Mul, vec![gradient, node.inputs[1 - position]])?,
-        (Op::Sub, 1) => graph.add_node(Op::Scale { factor: -1.0 }, vec![gradient])?,
-        _ => gradient,
+) -> Result<Option<ValueId>, ShapeError> {
+    let local = match node.inputs[..] {
+        [x] => of_one(graph, op, x, node.output, gradient)?,
+        [a, b] => of_two(graph, op, [a, b], node.output, position, gradient)?,
+        [condition, ..] => of_select(graph, condition, position, gradient)?,
+        [] => None,
     };
-    unbroadcast(graph, local, node.inputs[position])
+    let shape = graph.shape(node.inputs[position]).to_vec();
+    local.map(|local| graph.sum_to(local, &shape)).transpose()
+}
+
+fn of_one(
+    graph: &mut Graph,
+    op: ElementOp,
+    x: ValueId,
+    y: ValueId,
+    gradient: ValueId,
+) -> Result<Option<ValueId>, ShapeError> {
+    let local = match op {
+        Negate => graph.element(Negate, &[gradient])?,
+        Absolute => {
+            let sign = graph.element(Sign, &[x])?;
+            graph.element(Multiply, &[gradient, sign])?
+        }
+        Exponential => graph.element(Multiply, &[gradient, y])?,
+        Logarithm => graph.element(Divide, &[gradient, x])?,
+        SquareRoot => {
+            let half = graph.element_with(Multiply, gradient, 0.5)?;
+            graph.element(Divide, &[half, y])?
+        }
+        Tanh => {
+            // g (1 - y²) = g - g y y
+            let product = graph.element(Multiply, &[gradient, y])?;
+            let product = graph.element(Multiply, &[product, y])?;
+            graph.element(Subtract, &[gradient, product])?
+        }
+        Sigmoid => {
+            // g y (1 - y) = g y - g y y
+            let product = graph.element(Multiply, &[gradient, y])?;
+            let square = graph.element(Multiply, &[product, y])?;
+            graph.element(Subtract, &[product, square])?
+        }
+        Erf => {
+            let square = graph.element(Multiply, &[x, x])?;
+            let negative = graph.element(Negate, &[square])?;
+            let bell = graph.element(Exponential, &[negative])?;
+            let bell = graph.element_with(Multiply, bell, std::f64::consts::FRAC_2_SQRT_PI)?;
+            graph.element(Multiply, &[gradient, bell])?
+        }
+        Relu => {
+            let zero = graph.add_scalar(0.0);
+            let is_positive = graph.element(Less, &[zero, y])?;
+            graph.element(Multiply, &[gradient, is_positive])?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(local))
+}
+
+fn of_two(
+    graph: &mut Graph,
+    op: ElementOp,
+    [a, b]: [ValueId; 2],
+    y: ValueId,
+    position: usize,
+    gradient: ValueId,
+) -> Result<Option<ValueId>, ShapeError> {
+    let local = match (op, position) {
+        (Add, _) | (Subtract, 0) => gradient,
+        (Subtract, _) => graph.element(Negate, &[gradient])?,
+        (Multiply, 0) => graph.element(Multiply, &[gradient, b])?,
+        (Multiply, _) => graph.element(Multiply, &[gradient, a])?,
+        (Divide, 0) => graph.element(Divide, &[gradient, b])?,
+        (Divide, _) => {
+            // -g a / b² = -(g y) / b
+            let product = graph.element(Multiply, &[gradient, y])?;
+            let quotient = graph.element(Divide, &[product, b])?;
+            graph.element(Negate, &[quotient])?
+        }
+        (Power, 0) => {
+            // g b a^(b-1)
+            let exponent = graph.element_with(Subtract, b, 1.0)?;
+            let power = graph.element(Power, &[a, exponent])?;
+            let product = graph.element(Multiply, &[power, b])?;
+            graph.element(Multiply, &[gradient, product])?
+        }
+        (Power, _) => {
+            // g y ln a, which is 0 where a is
+            let zero = graph.add_scalar(0.0);
+            let is_positive = graph.element(Less, &[zero, a])?;
+            let logarithm = graph.element(Logarithm, &[a])?;
+            let logarithm = graph.element(Select, &[is_positive, logarithm, zero])?;
+            let product = graph.element(Multiply, &[y, logarithm])?;
+            graph.element(Multiply, &[gradient, product])?
+        }
+        // Of two equal numbers the first has the gradient.
+        (Maximum, _) => of_extreme(graph, [a, b], position, gradient)?,
+        (Minimum, _) => of_extreme(graph, [b, a], position, gradient)?,
+        (Equal | Less | LessOrEqual | And | Or, _) => return Ok(None),
+        (
+            Negate | Absolute | Sign | Exponential | Logarithm | SquareRoot | Tanh | Sigmoid | Erf | Relu
+            | Floor | Truncate | Not | Detach | Select,
+            _,
+        ) => unreachable!("{op:?} does not have two inputs"),
+    };
+    Ok(Some(local))
+}
+
+/// The gradient where `low` is not below `high` belongs to input 0, the other to input 1. For a maximum the two are
+/// its inputs, for a minimum they are swapped.
+fn of_extreme(
+    graph: &mut Graph,
+    [low, high]: [ValueId; 2],
+    position: usize,
+    gradient: ValueId,
+) -> Result<ValueId, ShapeError> {
+    let is_second = graph.element(Less, &[low, high])?;
+    let zero = graph.add_scalar(0.0);
+    let choices = if position == 0 { [is_second, zero, gradient] } else { [is_second, gradient, zero] };
+    graph.element(Select, &choices)
+}
+
+fn of_select(
+    graph: &mut Graph,
+    condition: ValueId,
+    position: usize,
+    gradient: ValueId,
+) -> Result<Option<ValueId>, ShapeError> {
+    let zero = graph.add_scalar(0.0);
+    match position {
+        1 => graph.element(Select, &[condition, gradient, zero]).map(Some),
+        2 => graph.element(Select, &[condition, zero, gradient]).map(Some),
+        _ => Ok(None),
+    }
 }

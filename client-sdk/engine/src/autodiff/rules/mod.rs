@@ -1,51 +1,57 @@
-//! The gradient rule of each operator.
+//! The gradient rule of each operation.
 
-mod activation;
 mod elementwise;
 mod matrix;
+mod reduction;
+mod window;
 
 use crate::graph::{Graph, Node, Op, ShapeError, ValueId};
 
-/// Appends the nodes that compute what `node` contributes to the gradient of its input at `position`,
-/// from `gradient`, the gradient of the node's output. The result has the shape of that input.
+/// Appends what `node` contributes to the gradient of its input at `position`, from the gradient of its output.
+/// The result has the shape of that input; `None` if it is 0 everywhere.
 ///
 /// # Errors
-/// Returns a [`ShapeError`] only if a rule is wrong: the forward shapes were checked before.
+/// Returns a [`ShapeError`] only if a rule is wrong.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     node: &Node,
     position: usize,
     gradient: ValueId,
-) -> Result<ValueId, ShapeError> {
-    match &node.op {
-        Op::Gemm { .. } | Op::MatMul => matrix::input_gradient(graph, node, position, gradient),
-        Op::Add | Op::Sub | Op::Mul => elementwise::input_gradient(graph, node, position, gradient),
-        Op::Relu => activation::from_output(graph, node, gradient, Op::ReluGradient),
-        Op::Sigmoid => activation::from_output(graph, node, gradient, Op::SigmoidGradient),
-        Op::Tanh => activation::from_output(graph, node, gradient, Op::TanhGradient),
-        Op::Reshape { .. } => {
-            let shape = graph.shape(node.inputs[position]).clone();
-            graph.add_node(Op::Reshape { shape }, vec![gradient])
+) -> Result<Option<ValueId>, ShapeError> {
+    let input = node.inputs[position];
+    let shape = graph.shape(input).to_vec();
+    let part = match &node.op {
+        Op::Element(op) => return elementwise::input_gradient(graph, *op, node, position, gradient),
+        Op::Reshape => graph.reshape(gradient, &shape)?,
+        Op::Transpose { axes } => {
+            let mut inverse = vec![0; axes.len()];
+            axes.iter().enumerate().for_each(|(to, from)| inverse[*from] = to);
+            graph.transpose(gradient, &inverse)?
         }
-        Op::Scale { .. }
-        | Op::SumTo { .. }
-        | Op::ReluGradient
-        | Op::SigmoidGradient
-        | Op::TanhGradient
-        | Op::SoftmaxCrossEntropy
-        | Op::SoftmaxCrossEntropyGradient
-        | Op::MeanSquaredError
-        | Op::MeanSquaredErrorGradient => {
-            unreachable!("{} is made by the gradient builder and is never in a forward graph", node.op.name())
+        Op::Broadcast => graph.sum_to(gradient, &shape)?,
+        Op::SumTo => {
+            // Axes of size 1 that the sum left out come back in front.
+            let padding = shape.len() - graph.shape(gradient).len();
+            let padded = [&vec![1; padding][..], graph.shape(gradient)].concat();
+            let reshaped = graph.reshape(gradient, &padded)?;
+            graph.broadcast_to(reshaped, &shape)?
         }
-    }
-}
-
-/// Sums `gradient` over the dimensions along which `input` was broadcast, if any.
-fn unbroadcast(graph: &mut Graph, gradient: ValueId, input: ValueId) -> Result<ValueId, ShapeError> {
-    let shape = graph.shape(input).clone();
-    if *graph.shape(gradient) == shape {
-        return Ok(gradient);
-    }
-    graph.add_node(Op::SumTo { shape }, vec![gradient])
+        Op::Reduce { kind, axes } => reduction::input_gradient(graph, node, *kind, axes, gradient)?,
+        Op::MatMul { transpose_a, transpose_b } => {
+            matrix::input_gradient(graph, node, position, gradient, *transpose_a, *transpose_b)?
+        }
+        Op::Slice { starts, steps } => graph.unslice(gradient, starts, steps, &shape)?,
+        Op::Unslice { starts, steps } => graph.slice(gradient, starts, steps, &shape)?,
+        Op::Concat { axis } => {
+            let start = node.inputs[..position].iter().map(|input| graph.shape(*input)[*axis]).sum();
+            graph.slice_axis(gradient, *axis, start, shape[*axis])?
+        }
+        Op::Gather { axis } if position == 0 => graph.scatter_add(gradient, node.inputs[1], *axis, &shape),
+        Op::ScatterAdd { axis } if position == 0 => graph.gather(gradient, node.inputs[1], *axis),
+        Op::ArgMaximum { .. } | Op::Random { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } => {
+            return Ok(None);
+        }
+        _ => return window::input_gradient(graph, node, position, gradient).map(Some),
+    };
+    Ok(Some(part))
 }

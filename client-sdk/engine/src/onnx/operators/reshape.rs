@@ -1,81 +1,157 @@
-//! `Flatten` and `Reshape`: both become a reshape to a shape that is known except for the batch size.
+//! The same elements in another shape or order, and joined.
 
-use super::{Attributes, Binding, ImportError, Importer, NodeProto, expect_inputs, unsupported_use, value};
-use crate::graph::{Dim, Op, Shape, volume};
-use crate::onnx::attributes::node_name;
+use super::{NodeLowering, Outputs};
+use crate::graph::volume;
+use crate::onnx::ImportError;
 use crate::onnx::limits::RANK_MAX;
+use crate::onnx::node::Tensor;
 
-/// `Flatten` around `axis`: the dimensions before it become the first, the others the second.
-pub(super) fn flatten(importer: &mut Importer<'_>, node: &NodeProto) -> Result<(), ImportError> {
-    let axis = Attributes::new(node, &["axis"])?.integer("axis", 1)?;
-    expect_inputs(node, 1..=1)?;
-    let input = value(importer, node, 0)?;
-    let dims = &importer.graph.shape(input).0;
-    let from_the_end = if axis < 0 { dims.len() as i64 } else { 0 };
-    let split = usize::try_from(axis.saturating_add(from_the_end)).ok().filter(|split| *split <= dims.len());
-    let Some(split) = split else {
-        return Err(unsupported_use(
-            node,
-            &format!("has axis {axis}, the input has {} dimensions", dims.len()),
-        ));
-    };
-    let shape = Shape(vec![merged(node, &dims[..split])?, merged(node, &dims[split..])?]);
-    importer.add(node, Op::Reshape { shape }, vec![input])
+/// `Reshape`: 0 copies the input's dimension, one -1 takes what is left.
+pub(super) fn reshape(node: &mut NodeLowering<'_>) -> Outputs {
+    let zero_is_zero = node.attributes(&["allowzero"])?.flag("allowzero")?;
+    node.expect_inputs(2..=2)?;
+    let input = node.input(0)?;
+    let wanted = node.known_integers(1)?.unwrap_or_default();
+    let from = node.shape(input.value);
+    let copied = if zero_is_zero { None } else { Some(&from[..]) };
+    let shape = target_shape(node, copied, &wanted, volume(&from))?;
+    Ok(vec![input.with(node.reshape(input.value, &shape)?)])
 }
 
-/// `Reshape` to constant dimensions: 0 copies the input's dimension, one -1 takes what is left.
-pub(super) fn reshape(importer: &mut Importer<'_>, node: &NodeProto) -> Result<(), ImportError> {
-    let zero_is_zero = Attributes::new(node, &["allowzero"])?.flag("allowzero")?;
-    expect_inputs(node, 2..=2)?;
-    let input = value(importer, node, 0)?;
-    let Binding::Integers(wanted) = importer.input(node, 1)? else {
-        return Err(unsupported_use(node, "reads a shape that is not a constant of int64"));
-    };
-    if zero_is_zero && wanted.contains(&0) {
-        return Err(unsupported_use(node, "makes an empty tensor"));
-    }
-    let shape = target_shape(node, &importer.graph.shape(input).0, wanted)?;
-    importer.add(node, Op::Reshape { shape }, vec![input])
-}
-
-fn target_shape(node: &NodeProto, from: &[Dim], wanted: &[i64]) -> Result<Shape, ImportError> {
+/// The shape that is meant. A 0 copies one of the sizes, if there are any.
+fn target_shape(
+    node: &NodeLowering<'_>,
+    copied: Option<&[usize]>,
+    wanted: &[i64],
+    total: usize,
+) -> Result<Vec<usize>, ImportError> {
     if wanted.len() > RANK_MAX {
-        return Err(unsupported_use(node, "makes a tensor of too many dimensions"));
+        return Err(node.refuse("makes a tensor of too many dimensions"));
     }
     let mut open = None;
-    let mut dims = Vec::new();
+    let mut shape = Vec::new();
     for (position, size) in wanted.iter().enumerate() {
-        dims.push(match (size, usize::try_from(*size)) {
+        shape.push(match (size, usize::try_from(*size)) {
             (-1, _) if open.is_none() => {
                 open = Some(position);
-                Dim::Fixed(1)
+                1
             }
-            (0, _) => match from.get(position) {
-                Some(dim) => *dim,
-                None => return Err(unsupported_use(node, "copies a dimension that the input does not have")),
+            (0, _) => match copied.map(|sizes| sizes.get(position)) {
+                None => 0,
+                Some(Some(size)) => *size,
+                Some(None) => return Err(node.refuse("copies a dimension that the input does not have")),
             },
-            (_, Ok(size)) => Dim::Fixed(size),
-            _ => return Err(unsupported_use(node, &format!("has the invalid dimension {size}"))),
+            (_, Ok(size)) => size,
+            _ => return Err(node.refuse(&format!("has the invalid dimension {size}"))),
         });
     }
     if let Some(position) = open {
-        dims[position] = remaining(node, from, &dims)?;
+        let known = node.fits(&shape)?;
+        if known == 0 || !total.is_multiple_of(known) {
+            return Err(node.refuse("has no whole number for the dimension -1"));
+        }
+        shape[position] = total / known;
     }
-    Ok(Shape(dims))
+    Ok(shape)
 }
 
-/// The dimension that brings `dims` to as many elements as `from`.
-fn remaining(node: &NodeProto, from: &[Dim], dims: &[Dim]) -> Result<Dim, ImportError> {
-    let at_node = |source| ImportError::Shape { node: node_name(node), source };
-    let (total, total_power) = volume(from).map_err(at_node)?;
-    let (known, known_power) = volume(dims).map_err(at_node)?;
-    match (total.is_multiple_of(known), total_power.checked_sub(known_power)) {
-        (true, Some(0)) => Ok(Dim::Fixed(total / known)),
-        (true, Some(1)) => Ok(Dim::Batch(total / known)),
-        _ => Err(unsupported_use(node, "has no whole number for the dimension -1")),
-    }
+/// `Flatten` around `axis`: the dimensions before it become the first, the others the second.
+pub(super) fn flatten(node: &mut NodeLowering<'_>) -> Outputs {
+    let axis = node.attributes(&["axis"])?.integer("axis", 1)?;
+    node.expect_inputs(1..=1)?;
+    let input = node.input(0)?;
+    let shape = node.shape(input.value);
+    // The axis may also be the end.
+    let split = if axis == shape.len() as i64 { shape.len() } else { node.axis(axis, shape.len())? };
+    let flat = [volume(&shape[..split]), volume(&shape[split..])];
+    Ok(vec![input.with(node.reshape(input.value, &flat)?)])
 }
 
-fn merged(node: &NodeProto, dims: &[Dim]) -> Result<Dim, ImportError> {
-    remaining(node, dims, &[])
+/// `Transpose`: without a permutation, the axes are reversed.
+pub(super) fn transpose(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["perm"])?;
+    node.expect_inputs(1..=1)?;
+    let input = node.input(0)?;
+    let rank = node.graph.shape(input.value).len();
+    let axes = match attributes.integers("perm")? {
+        Some(axes) => axes.iter().map(|axis| node.axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).rev().collect(),
+    };
+    Ok(vec![input.with(node.transpose(input.value, &axes)?)])
+}
+
+/// `Squeeze`: takes away the given axes, or all, of size 1.
+pub(super) fn squeeze(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axes"])?;
+    node.expect_inputs(1..=2)?;
+    let input = node.input(0)?;
+    let shape = node.shape(input.value);
+    let axes = match node.integers(&attributes, "axes", 1)? {
+        Some(axes) => node.axes(&axes, shape.len())?,
+        None => (0..shape.len()).filter(|axis| shape[*axis] == 1).collect(),
+    };
+    if axes.iter().any(|axis| shape[*axis] != 1) {
+        return Err(node.refuse("takes away a dimension that is not 1"));
+    }
+    let left: Vec<usize> =
+        (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
+    Ok(vec![input.with(node.reshape(input.value, &left)?)])
+}
+
+/// `Unsqueeze`: adds axes of size 1, whose positions are those in the result.
+pub(super) fn unsqueeze(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axes"])?;
+    node.expect_inputs(1..=2)?;
+    let input = node.input(0)?;
+    let Some(axes) = node.integers(&attributes, "axes", 1)? else {
+        return Err(node.refuse("lacks axes"));
+    };
+    if axes.len() > RANK_MAX {
+        return Err(node.refuse("makes a tensor of too many dimensions"));
+    }
+    let shape = node.shape(input.value);
+    let rank = shape.len() + axes.len();
+    let axes = node.axes(&axes, rank)?;
+    let mut sizes = shape.into_iter();
+    let size = |axis: usize| if axes.contains(&axis) { 1 } else { sizes.next().unwrap_or(1) };
+    let larger: Vec<usize> = (0..rank).map(size).collect();
+    Ok(vec![input.with(node.reshape(input.value, &larger)?)])
+}
+
+/// `Identity`
+pub(super) fn identity(node: &mut NodeLowering<'_>) -> Outputs {
+    node.attributes(&[])?;
+    node.expect_inputs(1..=1)?;
+    Ok(vec![node.input(0)?])
+}
+
+/// `Concat`: joins along an axis. Tensors without elements add nothing.
+pub(super) fn concat(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axis"])?;
+    if !attributes.has("axis") {
+        return Err(node.refuse("lacks an axis"));
+    }
+    let first = node.input(0)?;
+    let rank = node.graph.shape(first.value).len();
+    let axis = node.axis(attributes.integer("axis", 0)?, rank)?;
+    let tensors: Vec<Tensor> =
+        (0..node.inputs.len()).map(|position| node.input(position)).collect::<Result<_, _>>()?;
+    let (mut parts, mut sizes) = (Vec::new(), Vec::new());
+    for tensor in tensors {
+        let shape = node.graph.shape(tensor.value);
+        if shape.len() != rank {
+            return Err(node.refuse("joins tensors of different numbers of dimensions"));
+        }
+        sizes.push(shape[axis]);
+        if !shape.contains(&0) {
+            parts.push(tensor.value);
+        }
+    }
+    if parts.is_empty() {
+        let mut shape = node.shape(first.value);
+        shape[axis] = sizes.into_iter().fold(0, usize::saturating_add);
+        node.fits(&shape)?;
+        return Ok(vec![first.with(node.empty(&shape))]);
+    }
+    Ok(vec![first.with(node.concat(&parts, axis)?)])
 }

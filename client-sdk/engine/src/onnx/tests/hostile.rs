@@ -54,8 +54,74 @@ fn two_graphs_are_refused() {
     assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
 }
 
+/// The committed example models, which use most operators.
+fn examples() -> Vec<Vec<u8>> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/models");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "onnx")).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn the_example_models_are_imported() {
+    assert!(!examples().is_empty());
+    for bytes in examples() {
+        Model::from_onnx(&bytes, &ImportLimits::default()).unwrap();
+    }
+}
+
+/// A decoded example model with other numbers in its attributes and shapes.
+fn distorted(bytes: &[u8], index: prop::sample::Index, numbers: &[i64]) -> ModelProto {
+    let mut model = ModelProto::decode(bytes).unwrap();
+    let graph = model.graph.as_mut().unwrap();
+    let mut places: Vec<&mut i64> = Vec::new();
+    for attribute in graph.node.iter_mut().flat_map(|node| &mut node.attribute) {
+        places.push(&mut attribute.i);
+        places.extend(&mut attribute.ints);
+        places.extend(
+            attribute.t.iter_mut().flat_map(|tensor| tensor.dims.iter_mut().chain(&mut tensor.int64_data)),
+        );
+    }
+    let count = places.len();
+    for (offset, number) in numbers.iter().enumerate() {
+        if let Some(place) = places.get_mut((index.index(count.max(1)) + offset) % count.max(1)) {
+            **place = *number;
+        }
+    }
+    model
+}
+
+fn small_limits() -> ImportLimits {
+    ImportLimits { tensor_elements_max: 1 << 20, constant_elements_max: 1 << 20, ..ImportLimits::default() }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn changed_bytes_of_examples_do_not_panic(
+        which in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut bytes = which.get(&examples()).clone();
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        let _ = Model::from_onnx(&bytes, &small_limits());
+    }
+
+    #[test]
+    fn changed_numbers_of_examples_do_not_panic(
+        which in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
+        numbers in prop::collection::vec(prop_oneof![-3i64..40, any::<i64>()], 1..4),
+    ) {
+        let examples = examples();
+        let model = distorted(which.get::<Vec<u8>>(&examples), place, &numbers);
+        let _ = Model::from_onnx(&model.encode_to_vec(), &small_limits());
+    }
 
     #[test]
     fn changed_bytes_do_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {

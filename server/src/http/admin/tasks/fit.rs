@@ -1,22 +1,57 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription};
-use folkmoot_engine::Model;
-use folkmoot_protocol::Loss;
+use folkmoot_engine::{Model, ParameterKind};
+use folkmoot_protocol::{GradientClipping, Loss};
 
 /// Lists what does not fit between a description and its model, or nothing.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
-    let output = model.output_shape();
+    let plan = &description.plan;
     let mut faults = Vec::new();
-    match description.plan.loss {
-        // One class alone is always right: nothing would be learned.
-        Loss::SoftmaxCrossEntropy if output.first().is_none_or(|&classes| classes < 2) => {
-            let message =
-                format!("softmax_cross_entropy needs one logit for each class, the output is {output:?}");
-            let remedy = "end the model with a row of two logits or more, or choose mean_squared_error";
-            faults.push(Fault::new("plan.loss", message, remedy));
+    faults.extend(loss_fault(plan.loss, model.output_shape()));
+    match model.frozen(&plan.frozen) {
+        Err(error) => {
+            faults.push(Fault::new(
+                "plan.frozen",
+                error.to_string(),
+                "name tensors of the model; * stands for any characters, ? for one",
+            ));
         }
-        Loss::SoftmaxCrossEntropy | Loss::MeanSquaredError => {}
+        Ok(frozen) => {
+            let mut kinds = model.parameters().iter().map(|spec| spec.kind).zip(frozen);
+            if !kinds.any(|(kind, is_frozen)| kind == ParameterKind::Trained && !is_frozen) {
+                let remedy = "leave at least one tensor to train";
+                faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
+            }
+        }
+    }
+    let has_statistics = model.parameters().iter().any(|spec| spec.kind == ParameterKind::Statistic);
+    if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) && has_statistics {
+        let message = "batch normalisation mixes examples, so none has a gradient of its own";
+        let remedy = "use a model with group or layer normalisation, or clip by norm";
+        faults.push(Fault::new("plan.gradient_clipping.per_example_norm", message, remedy));
     }
     faults
+}
+
+/// One class alone is always right, and one output alone has no direction: nothing would be learned.
+fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
+    let needs_several = match loss {
+        Loss::SoftmaxCrossEntropy | Loss::KlDivergence => "one logit for each class",
+        Loss::Cosine => "a vector of two numbers or more",
+        Loss::BinaryCrossEntropy
+        | Loss::MeanSquaredError
+        | Loss::MeanAbsoluteError
+        | Loss::Huber { .. }
+        | Loss::Hinge => return None,
+    };
+    if output.last().is_some_and(|&size| size > 1) {
+        return None;
+    }
+    let message = format!("{} needs {needs_several}, the output is {output:?}", loss.name());
+    let remedy = match loss {
+        Loss::Cosine => "end the model with a row of two numbers or more, or choose mean_squared_error",
+        _ => "end the model with a row of two logits or more, or choose binary_cross_entropy",
+    };
+    Some(Fault::new("plan.loss", message, remedy))
 }
 
 #[cfg(test)]
@@ -26,7 +61,11 @@ mod tests {
     use super::*;
 
     fn fields(loss: &str, widths: &[usize]) -> Vec<String> {
-        let description: TaskDescription = serde_json::from_value(serde_json::json!({
+        fields_with(loss, widths, |_| {})
+    }
+
+    fn fields_with(loss: &str, widths: &[usize], alter: impl FnOnce(&mut TaskDescription)) -> Vec<String> {
+        let mut description: TaskDescription = serde_json::from_value(serde_json::json!({
             "name": "digits",
             "population": "digits",
             "plan": { "loss": loss, "optimizer": { "sgd": { "learning_rate": 0.1 } }, "epochs": 1, "batch_size": 16 },
@@ -34,14 +73,29 @@ mod tests {
             "stop": { "rounds": 30 },
         }))
         .unwrap();
+        alter(&mut description);
         let model = Model::from_onnx(&mlp(widths, 1), &ImportLimits::default()).unwrap();
         faults(&description, &model).into_iter().map(|fault| fault.field).collect()
     }
 
     #[test]
-    fn cross_entropy_needs_classes() {
-        assert!(fields("softmax_cross_entropy", &[4, 3]).is_empty());
-        assert_eq!(fields("softmax_cross_entropy", &[4, 1]), ["plan.loss"]);
-        assert!(fields("mean_squared_error", &[4, 1]).is_empty());
+    fn losses_over_classes_need_classes() {
+        for loss in ["softmax_cross_entropy", "kl_divergence", "cosine"] {
+            assert!(fields(loss, &[4, 3]).is_empty());
+            assert_eq!(fields(loss, &[4, 1]), ["plan.loss"]);
+        }
+        for loss in ["mean_squared_error", "binary_cross_entropy", "hinge"] {
+            assert!(fields(loss, &[4, 1]).is_empty());
+        }
+    }
+
+    #[test]
+    fn frozen_patterns_must_match_and_leave_something() {
+        let with = |pattern: &'static str| {
+            fields_with("hinge", &[4, 1], |description| description.plan.frozen = vec![pattern.into()])
+        };
+        assert!(with("*.bias").is_empty());
+        assert_eq!(with("*.bais"), ["plan.frozen"]);
+        assert_eq!(with("*"), ["plan.frozen"]);
     }
 }

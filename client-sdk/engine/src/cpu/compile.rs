@@ -1,0 +1,269 @@
+//! From a graph to steps: what runs, in which order, and where every value lies.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::element::Element;
+use super::fuse::{Group, chain, group, needed_nodes};
+use super::kernels::{Chain, Kernel};
+use super::memory::{Lifetime, most_alive, place};
+use crate::graph::{Graph, Op, Source, ValueId, volume};
+
+/// Where a value lies during a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Arena(Range<usize>),
+    Output(usize),
+    Parameter(usize),
+    /// Input, and how many elements of it are read.
+    Input(usize, usize),
+    Constant(usize),
+    /// In the target, which this step overwrites.
+    Target,
+}
+
+/// A kernel, what it reads and where it writes.
+#[derive(Debug)]
+pub(super) struct Step<E> {
+    pub(super) kernel: Kernel<E>,
+    pub(super) name: &'static str,
+    pub(super) reads: Vec<Place>,
+    pub(super) target: Place,
+    /// Elements of the target.
+    pub(super) length: usize,
+}
+
+/// A compiled graph, without memory.
+pub(super) struct Plan<E> {
+    pub(super) steps: Vec<Step<E>>,
+    /// Elements of the arena.
+    pub(super) arena: usize,
+    /// Elements that are alive at one time, at most.
+    pub(super) live: usize,
+    pub(super) scratch: usize,
+    /// Elements of each output.
+    pub(super) outputs: Vec<usize>,
+    /// The graph's constants that are read, in the order of their places.
+    pub(super) constants: Vec<usize>,
+}
+
+/// A step before its values have places. Values are their roots: a reshaped value is the one it was made from.
+struct Draft<E> {
+    kernel: Kernel<E>,
+    name: &'static str,
+    reads: Vec<ValueId>,
+    target: ValueId,
+    /// The read whose place the target takes.
+    in_place: Option<usize>,
+}
+
+impl<E: Element> Plan<E> {
+    pub(super) fn new(graph: &Graph, outputs: &[ValueId], threads: usize) -> Self {
+        let needed = needed_nodes(graph, outputs);
+        let mut compiler = Compiler::new(graph, outputs);
+        for group in group(graph, &needed, outputs) {
+            compiler.add(&group);
+        }
+        compiler.copy_outputs(outputs);
+        compiler.finish(outputs, threads)
+    }
+}
+
+struct Compiler<'a, E> {
+    graph: &'a Graph,
+    drafts: Vec<Draft<E>>,
+    /// The value whose elements each value shares.
+    roots: Vec<ValueId>,
+    /// The output that each root is computed into.
+    output_of: BTreeMap<ValueId, usize>,
+    /// Outputs that are copies of something else: (output, root).
+    copies: Vec<(usize, ValueId)>,
+}
+
+impl<'a, E: Element> Compiler<'a, E> {
+    fn new(graph: &'a Graph, outputs: &[ValueId]) -> Self {
+        let mut roots: Vec<ValueId> = (0..graph.values.len()).map(ValueId).collect();
+        for node in graph.nodes.iter().filter(|node| node.op == Op::Reshape) {
+            roots[node.output.0] = roots[node.inputs[0].0];
+        }
+        let (mut output_of, mut copies) = (BTreeMap::new(), Vec::new());
+        for (index, id) in outputs.iter().enumerate() {
+            let root = roots[id.0];
+            let is_computed = matches!(graph.values[root.0].source, Source::Node(_));
+            if is_computed && !output_of.contains_key(&root) {
+                output_of.insert(root, index);
+            } else {
+                copies.push((index, root));
+            }
+        }
+        Self { graph, drafts: Vec::new(), roots, output_of, copies }
+    }
+
+    fn add(&mut self, group: &Group) {
+        let graph = self.graph;
+        let node = &graph.nodes[group.sink];
+        let shape = graph.shape(node.output);
+        match &node.op {
+            Op::Reshape => {}
+            Op::Element(_) => {
+                let code = chain(graph, group);
+                let shapes: Vec<&[usize]> = code.inputs.iter().map(|id| graph.shape(*id)).collect();
+                let kernel = Kernel::Chain(Chain::new(&shapes, shape, code.instructions, &code.scalars));
+                self.draft(kernel, "elementwise", code.inputs, node.output);
+            }
+            Op::Concat { axis } => {
+                let shapes: Vec<&[usize]> = node.inputs.iter().map(|id| graph.shape(*id)).collect();
+                for (part, input) in node.inputs.iter().enumerate() {
+                    let kernel = Kernel::join(*axis, &shapes, part, shape);
+                    self.draft(kernel, node.op.name(), vec![*input], node.output);
+                }
+            }
+            op => {
+                let shapes: Vec<&[usize]> = node.inputs.iter().map(|id| graph.shape(*id)).collect();
+                let kernel = Kernel::new(op, &shapes, shape);
+                self.draft(kernel, op.name(), node.inputs.clone(), node.output);
+            }
+        }
+    }
+
+    fn draft(&mut self, kernel: Kernel<E>, name: &'static str, reads: Vec<ValueId>, target: ValueId) {
+        let reads = reads.into_iter().map(|id| self.roots[id.0]).collect();
+        let target = self.roots[target.0];
+        self.drafts.push(Draft { kernel, name, reads, target, in_place: None });
+    }
+
+    /// Outputs that are sources, or computed for another output, are copied at the end.
+    fn copy_outputs(&mut self, outputs: &[ValueId]) {
+        for (index, root) in std::mem::take(&mut self.copies) {
+            let length = volume(self.graph.shape(root));
+            let kernel = Kernel::new(&Op::Reshape, &[&[length]], &[length]);
+            self.drafts.push(Draft {
+                kernel,
+                name: "copy",
+                reads: vec![root],
+                target: outputs[index],
+                in_place: None,
+            });
+            // The copy's own identity: `finish` finds the output by the draft's number.
+            self.copies_done(index);
+        }
+    }
+
+    fn copies_done(&mut self, index: usize) {
+        let draft = self.drafts.len() - 1;
+        self.output_of.insert(ValueId(self.graph.values.len() + draft), index);
+        self.drafts[draft].target = ValueId(self.graph.values.len() + draft);
+    }
+
+    fn finish(mut self, outputs: &[ValueId], threads: usize) -> Plan<E> {
+        let (lives, buffers) = self.lifetimes();
+        let (offsets, arena) = place(&lives);
+        let live = most_alive(&lives);
+        let mut constants: Vec<usize> = Vec::new();
+        let mut steps = Vec::with_capacity(self.drafts.len());
+        let sizes: Vec<usize> = outputs.iter().map(|id| volume(self.graph.shape(*id))).collect();
+        for draft in std::mem::take(&mut self.drafts) {
+            let mut find = |id: ValueId| self.find(id, &buffers, &offsets, &lives, &mut constants);
+            let target = find(draft.target);
+            let mut reads: Vec<Place> = draft.reads.iter().map(|id| find(*id)).collect();
+            if let Some(read) = draft.in_place {
+                reads[read] = Place::Target;
+            }
+            let length = match &target {
+                Place::Arena(range) => range.len(),
+                Place::Output(index) => sizes[*index],
+                _ => unreachable!("a step writes to the arena or an output"),
+            };
+            steps.push(Step { kernel: draft.kernel, name: draft.name, reads, target, length });
+        }
+        let scratch = steps.iter().map(|step| step.kernel.scratch(threads)).max().unwrap_or(0);
+        Plan { steps, arena, live, scratch, outputs: sizes, constants }
+    }
+
+    fn find(
+        &self,
+        id: ValueId,
+        buffers: &BTreeMap<ValueId, usize>,
+        offsets: &[usize],
+        lives: &[Lifetime],
+        constants: &mut Vec<usize>,
+    ) -> Place {
+        if let Some(output) = self.output_of.get(&id) {
+            return Place::Output(*output);
+        }
+        if let Some(buffer) = buffers.get(&id) {
+            let start = offsets[*buffer];
+            return Place::Arena(start..start + lives[*buffer].size);
+        }
+        let value = &self.graph.values[id.0];
+        match value.source {
+            Source::Input(index) => Place::Input(index, volume(&value.shape)),
+            Source::Parameter(index) => Place::Parameter(index),
+            Source::Constant(index) => {
+                let known = constants.iter().position(|constant| *constant == index);
+                Place::Constant(known.unwrap_or_else(|| {
+                    constants.push(index);
+                    constants.len() - 1
+                }))
+            }
+            Source::Node(_) => unreachable!("every needed node has been given a place"),
+        }
+    }
+
+    /// The buffers of the arena, and which value lies in which. A chain takes the place of an input that it is
+    /// the last to read.
+    fn lifetimes(&mut self) -> (Vec<Lifetime>, BTreeMap<ValueId, usize>) {
+        let mut last_read: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for (step, draft) in self.drafts.iter().enumerate() {
+            draft.reads.iter().for_each(|id| {
+                last_read.insert(*id, step);
+            });
+        }
+        let mut lives: Vec<Lifetime> = Vec::new();
+        let mut buffers: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for (step, draft) in self.drafts.iter_mut().enumerate() {
+            if self.output_of.contains_key(&draft.target) {
+                continue;
+            }
+            let last = last_read.get(&draft.target).copied().unwrap_or(step);
+            if let Some(buffer) = buffers.get(&draft.target) {
+                // A later part of a join.
+                lives[*buffer].last = lives[*buffer].last.max(step);
+                continue;
+            }
+            let size = volume(self.graph.shape(draft.target));
+            let reusable = reusable_read(draft, step, size, &last_read, &buffers, &lives);
+            let buffer = match reusable {
+                Some((read, buffer)) => {
+                    draft.in_place = Some(read);
+                    lives[buffer].last = last;
+                    buffer
+                }
+                None => {
+                    lives.push(Lifetime { size, first: step, last });
+                    lives.len() - 1
+                }
+            };
+            buffers.insert(draft.target, buffer);
+        }
+        (lives, buffers)
+    }
+}
+
+/// The read of a chain whose buffer nobody needs afterwards and that is as large as the target.
+fn reusable_read<E: Element>(
+    draft: &Draft<E>,
+    step: usize,
+    size: usize,
+    last_read: &BTreeMap<ValueId, usize>,
+    buffers: &BTreeMap<ValueId, usize>,
+    lives: &[Lifetime],
+) -> Option<(usize, usize)> {
+    let Kernel::Chain(chain) = &draft.kernel else { return None };
+    draft.reads.iter().enumerate().find_map(|(read, id)| {
+        let buffer = *buffers.get(id)?;
+        let is_only = draft.reads.iter().filter(|other| buffers.get(other) == Some(&buffer)).count() == 1;
+        let dies = last_read.get(id) == Some(&step) && lives[buffer].last == step;
+        (is_only && dies && chain.is_direct(read) && lives[buffer].size == size).then_some((read, buffer))
+    })
+}

@@ -1,0 +1,82 @@
+//! Matrix products by the `gemm` crate, which reaches the processor's peak and is what candle uses.
+
+use std::any::TypeId;
+
+use super::element::Element;
+
+/// A product of fewer multiplications is done by one thread: waking others would take longer.
+#[cfg(feature = "threads")]
+const SHARED_PRODUCTS_MIN: usize = 1 << 20;
+
+/// A matrix inside a slice: the distances between rows and between columns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matrix<'a, E> {
+    pub(crate) elements: &'a [E],
+    pub(crate) row_stride: usize,
+    pub(crate) column_stride: usize,
+}
+
+impl<'a, E> Matrix<'a, E> {
+    /// A row-major matrix of `columns` columns, read transposed or not.
+    pub(crate) fn row_major(elements: &'a [E], columns: usize, transpose: bool) -> Self {
+        let (row_stride, column_stride) = if transpose { (1, columns) } else { (columns, 1) };
+        Self { elements, row_stride, column_stride }
+    }
+
+    fn reach(&self, rows: usize, columns: usize) -> usize {
+        (rows - 1) * self.row_stride + (columns - 1) * self.column_stride + 1
+    }
+}
+
+/// `C ← A B`, or `C ← C + A B`. A is `[m, k]`, B `[k, n]`, C `[m, n]` and row-major.
+///
+/// # Panics
+/// Panics if a slice is too short for its matrix.
+#[allow(
+    unsafe_code,
+    reason = "the library's interface is one function over pointers; the bounds are asserted here"
+)]
+pub(crate) fn gemm<E: Element>(
+    [m, k, n]: [usize; 3],
+    a: Matrix<'_, E>,
+    b: Matrix<'_, E>,
+    c: &mut [E],
+    accumulate: bool,
+    threads: usize,
+) {
+    assert!(m > 0 && k > 0 && n > 0, "no dimension of a product is 0");
+    assert!(a.reach(m, k) <= a.elements.len() && b.reach(k, n) <= b.elements.len() && m * n <= c.len());
+    // The library is generic but works for its own number types only.
+    assert!(TypeId::of::<E>() == TypeId::of::<f32>() || TypeId::of::<E>() == TypeId::of::<f64>());
+    #[cfg(feature = "threads")]
+    let parallelism = match threads {
+        2.. if m * k * n >= SHARED_PRODUCTS_MIN => gemm::Parallelism::Rayon(threads),
+        _ => gemm::Parallelism::None,
+    };
+    #[cfg(not(feature = "threads"))]
+    let (parallelism, _) = (gemm::Parallelism::None, threads);
+    // SAFETY: the assertions above keep every access inside its slice, and `c` is borrowed exclusively.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.as_mut_ptr(),
+            1,
+            n as isize,
+            accumulate,
+            a.elements.as_ptr(),
+            a.column_stride as isize,
+            a.row_stride as isize,
+            b.elements.as_ptr(),
+            b.column_stride as isize,
+            b.row_stride as isize,
+            E::ONE,
+            E::ONE,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}

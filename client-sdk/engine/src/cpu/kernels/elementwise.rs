@@ -1,0 +1,302 @@
+//! Chains of elementwise operations in one pass: a tile of every operand at a time stays in the first cache.
+
+use crate::cpu::element::Element;
+use crate::cpu::kernels::reduce::maximum;
+use crate::graph::{ElementOp, broadcast_strides, volume};
+
+/// Elements that are computed at a time.
+pub(crate) const TILE: usize = 512;
+/// Tensors that a chain reads, at most.
+pub(crate) const INPUTS_MAX: usize = 8;
+/// Operations of a chain, at most.
+pub(crate) const INSTRUCTIONS_MAX: usize = 48;
+/// Axes of a tensor, at most; the importer allows as many.
+const AXES_MAX: usize = 12;
+
+/// What an instruction reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A tensor that the chain reads.
+    Input(usize),
+    /// A number that never changes.
+    Scalar(usize),
+    /// The result of an earlier instruction.
+    Result(usize),
+}
+
+/// One operation of a chain; its result has the instruction's number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instruction {
+    pub(crate) op: ElementOp,
+    pub(crate) operands: Vec<Operand>,
+}
+
+/// How a tensor is read, as if it had the result's shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reading {
+    /// Element by element.
+    Direct,
+    /// With these distances along the chain's axes.
+    Strided(Vec<usize>),
+}
+
+/// A chain over tensors of known shape. The last instruction's result is the output.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain<E> {
+    axes: Vec<usize>,
+    readings: Vec<Reading>,
+    instructions: Vec<Instruction>,
+    /// The register of each instruction's result; the last has none.
+    registers: Vec<usize>,
+    register_count: usize,
+    scalars: Vec<E>,
+}
+
+impl<E: Element> Chain<E> {
+    /// `inputs` are the shapes of the tensors read, `shape` that of the result.
+    pub(crate) fn new(
+        inputs: &[&[usize]],
+        shape: &[usize],
+        instructions: Vec<Instruction>,
+        scalars: &[f64],
+    ) -> Self {
+        let strides: Vec<Vec<usize>> = inputs.iter().map(|input| broadcast_strides(input, shape)).collect();
+        let (axes, strides) = merge_axes(shape, strides);
+        let reading = |(strides, input): (Vec<usize>, &&[usize])| match volume(input) == volume(shape) {
+            true => Reading::Direct,
+            false => Reading::Strided(strides),
+        };
+        let readings = strides.into_iter().zip(inputs).map(reading).collect();
+        let (registers, register_count) = assign_registers(&instructions);
+        let scalars = scalars.iter().map(|number| E::from_f64(*number)).collect();
+        Self { axes, readings, instructions, registers, register_count, scalars }
+    }
+
+    /// Elements of working memory.
+    pub(crate) fn scratch(&self) -> usize {
+        (self.register_count + self.readings.len() + self.scalars.len() + 1) * TILE
+    }
+
+    /// Whether input `index` is read element by element, so that the output may take its place.
+    pub(crate) fn is_direct(&self, index: usize) -> bool {
+        self.readings[index] == Reading::Direct
+    }
+
+    /// The number of operations for each element.
+    pub(crate) fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Computes the chain. An empty input slice stands for the output's place, which then holds that input.
+    #[inline(always)]
+    pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], scratch: &mut [E]) {
+        let (staged, rest) = scratch.split_at_mut(self.readings.len() * TILE);
+        let (scalars, registers) = rest.split_at_mut(self.scalars.len() * TILE);
+        for (tile, number) in scalars.chunks_exact_mut(TILE).zip(&self.scalars) {
+            tile.fill(*number);
+        }
+        let mut start = 0;
+        for out in out.chunks_mut(TILE) {
+            for ((reading, input), tile) in
+                self.readings.iter().zip(inputs).zip(staged.chunks_exact_mut(TILE))
+            {
+                match reading {
+                    Reading::Direct if input.is_empty() => tile[..out.len()].copy_from_slice(out),
+                    Reading::Direct => {}
+                    Reading::Strided(strides) => {
+                        read_strided(&self.axes, strides, input, start, &mut tile[..out.len()]);
+                    }
+                }
+            }
+            self.run_tile(inputs, start, staged, scalars, registers, out);
+            start += out.len();
+        }
+    }
+
+    #[inline(always)]
+    fn run_tile(
+        &self,
+        inputs: &[&[E]],
+        start: usize,
+        staged: &[E],
+        scalars: &[E],
+        registers: &mut [E],
+        out: &mut [E],
+    ) {
+        let length = out.len();
+        let last = self.instructions.len() - 1;
+        for (number, instruction) in self.instructions.iter().enumerate() {
+            // The register that is written is never one that is read: see `assign_registers`.
+            let target = self.registers[number] * TILE;
+            let (before, rest) = registers.split_at_mut(target);
+            let (written, after) = rest.split_at_mut(TILE);
+            let operand = |operand: &Operand| -> &[E] {
+                match *operand {
+                    Operand::Input(index) if self.is_direct(index) && !inputs[index].is_empty() => {
+                        &inputs[index][start..start + length]
+                    }
+                    Operand::Input(index) => &staged[index * TILE..][..length],
+                    Operand::Scalar(index) => &scalars[index * TILE..][..length],
+                    Operand::Result(index) => match self.registers[index] * TILE {
+                        at if at < target => &before[at..at + length],
+                        at => &after[at - target - TILE..][..length],
+                    },
+                }
+            };
+            let to = if number == last { &mut *out } else { &mut written[..length] };
+            match &instruction.operands[..] {
+                [a] => unary(instruction.op, operand(a), to),
+                [a, b] => binary(instruction.op, operand(a), operand(b), to),
+                [a, b, c] => select(operand(a), operand(b), operand(c), to),
+                _ => unreachable!("an operation has one to three operands"),
+            }
+        }
+    }
+}
+
+/// Merges neighbouring axes that every tensor reads as one.
+fn merge_axes(shape: &[usize], strides: Vec<Vec<usize>>) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let mut axes: Vec<usize> = Vec::new();
+    let mut merged: Vec<Vec<usize>> = vec![Vec::new(); strides.len()];
+    for (axis, size) in shape.iter().copied().enumerate().filter(|(_, size)| *size != 1) {
+        let continues = |(merged, strides): (&Vec<usize>, &Vec<usize>)| {
+            merged.last().is_some_and(|outer| *outer == strides[axis] * size)
+        };
+        if !axes.is_empty() && merged.iter().zip(&strides).all(continues) {
+            *axes.last_mut().expect("it is not empty") *= size;
+            for (merged, strides) in merged.iter_mut().zip(&strides) {
+                *merged.last_mut().expect("it has as many axes") = strides[axis];
+            }
+        } else {
+            axes.push(size);
+            merged.iter_mut().zip(&strides).for_each(|(merged, strides)| merged.push(strides[axis]));
+        }
+    }
+    assert!(axes.len() <= AXES_MAX, "the importer refuses tensors of so many axes");
+    (axes, merged)
+}
+
+/// Gives each result a register that holds no result still needed, nor an operand of the same instruction.
+fn assign_registers(instructions: &[Instruction]) -> (Vec<usize>, usize) {
+    let mut last_use = vec![0; instructions.len()];
+    for (number, instruction) in instructions.iter().enumerate() {
+        for operand in &instruction.operands {
+            if let Operand::Result(result) = operand {
+                last_use[*result] = number;
+            }
+        }
+    }
+    let mut busy_until: Vec<usize> = Vec::new();
+    let mut registers = Vec::with_capacity(instructions.len());
+    for (number, last_use) in last_use.iter().enumerate() {
+        let free = busy_until.iter().position(|until| *until < number).unwrap_or(busy_until.len());
+        if free == busy_until.len() {
+            busy_until.push(0);
+        }
+        busy_until[free] = (*last_use).max(number);
+        registers.push(free);
+    }
+    (registers, busy_until.len())
+}
+
+/// Reads `out.len()` elements from the row-major index `start` on, with repetition.
+#[inline(always)]
+fn read_strided<E: Element>(axes: &[usize], strides: &[usize], from: &[E], start: usize, out: &mut [E]) {
+    let Some((inner, outer)) = axes.split_last() else { return out.fill(from[0]) };
+    let mut index = [0; AXES_MAX];
+    let (mut rest, mut at) = (start, 0);
+    for axis in (0..axes.len()).rev() {
+        index[axis] = rest % axes[axis];
+        rest /= axes[axis];
+        at += index[axis] * strides[axis];
+    }
+    let (stride, mut done, mut first) = (strides[outer.len()], 0, index[outer.len()]);
+    while done < out.len() {
+        let length = (inner - first).min(out.len() - done);
+        let row = &mut out[done..done + length];
+        match stride {
+            0 => row.fill(from[at]),
+            1 => row.copy_from_slice(&from[at..at + length]),
+            _ => row.iter_mut().enumerate().for_each(|(i, element)| *element = from[at + i * stride]),
+        }
+        done += length;
+        at -= first * stride;
+        first = 0;
+        for axis in (0..outer.len()).rev() {
+            index[axis] += 1;
+            at += strides[axis];
+            if index[axis] < axes[axis] {
+                break;
+            }
+            at -= strides[axis] * axes[axis];
+            index[axis] = 0;
+        }
+    }
+}
+
+#[inline(always)]
+fn truth<E: Element>(is_true: bool) -> E {
+    if is_true { E::ONE } else { E::ZERO }
+}
+
+#[inline(always)]
+fn map<E: Element>(x: &[E], out: &mut [E], function: impl Fn(E) -> E) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = function(*x);
+    }
+}
+
+#[inline(always)]
+fn map2<E: Element>(a: &[E], b: &[E], out: &mut [E], function: impl Fn(E, E) -> E) {
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        *out = function(*a, *b);
+    }
+}
+
+#[inline(always)]
+fn unary<E: Element>(op: ElementOp, x: &[E], out: &mut [E]) {
+    match op {
+        ElementOp::Negate => map(x, out, |x| -x),
+        ElementOp::Absolute => map(x, out, E::absolute),
+        ElementOp::Sign => map(x, out, |x| truth::<E>(x > E::ZERO) - truth(x < E::ZERO)),
+        ElementOp::Exponential => map(x, out, E::exponential),
+        ElementOp::Logarithm => map(x, out, E::logarithm),
+        ElementOp::SquareRoot => map(x, out, E::square_root),
+        ElementOp::Tanh => map(x, out, E::hyperbolic_tangent),
+        ElementOp::Sigmoid => map(x, out, E::sigmoid),
+        ElementOp::Erf => map(x, out, E::error_function),
+        // NaN stays NaN, so that a training that diverges is noticed.
+        ElementOp::Relu => map(x, out, |x| if x < E::ZERO { E::ZERO } else { x }),
+        ElementOp::Floor => map(x, out, E::floor),
+        ElementOp::Truncate => map(x, out, E::truncate),
+        ElementOp::Not => map(x, out, |x| truth(x == E::ZERO)),
+        ElementOp::Detach => out.copy_from_slice(x),
+        _ => unreachable!("{op:?} has more than one operand"),
+    }
+}
+
+#[inline(always)]
+fn binary<E: Element>(op: ElementOp, a: &[E], b: &[E], out: &mut [E]) {
+    match op {
+        ElementOp::Add => map2(a, b, out, |a, b| a + b),
+        ElementOp::Subtract => map2(a, b, out, |a, b| a - b),
+        ElementOp::Multiply => map2(a, b, out, |a, b| a * b),
+        ElementOp::Divide => map2(a, b, out, |a, b| a / b),
+        ElementOp::Power => map2(a, b, out, E::power),
+        ElementOp::Minimum => map2(a, b, out, |a, b| -maximum(-a, -b)),
+        ElementOp::Maximum => map2(a, b, out, maximum),
+        ElementOp::Equal => map2(a, b, out, |a, b| truth(a == b)),
+        ElementOp::Less => map2(a, b, out, |a, b| truth(a < b)),
+        ElementOp::LessOrEqual => map2(a, b, out, |a, b| truth(a <= b)),
+        ElementOp::And => map2(a, b, out, |a, b| truth(a != E::ZERO && b != E::ZERO)),
+        ElementOp::Or => map2(a, b, out, |a, b| truth(a != E::ZERO || b != E::ZERO)),
+        _ => unreachable!("{op:?} does not have two operands"),
+    }
+}
+
+#[inline(always)]
+fn select<E: Element>(condition: &[E], a: &[E], b: &[E], out: &mut [E]) {
+    for (((out, condition), a), b) in out.iter_mut().zip(condition).zip(a).zip(b) {
+        *out = if *condition != E::ZERO { *a } else { *b };
+    }
+}

@@ -1,0 +1,294 @@
+//! Whether examples and weights go with a model and a loss.
+
+use folkmoot_protocol::NamePattern;
+
+use crate::examples::{Examples, Labels};
+use crate::loss::{LabelForm, Layout};
+use crate::model::{Model, ParameterSpec};
+use crate::train::Loss;
+
+/// How far the sum of a distribution may be from 1: files are often rounded to a few digits.
+const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
+
+/// Why examples or weights do not go with a model and a plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// The number of weights is not that of the model's parameters.
+    #[error("the model has {expected} parameters, {found} weights were given")]
+    WeightCount {
+        /// [`Model::parameter_count`].
+        expected: usize,
+        /// The weights given.
+        found: usize,
+    },
+    /// A weight is NaN or infinite.
+    #[error("weight {index} is NaN or infinite")]
+    WeightNotFinite {
+        /// Its position in schema order.
+        index: usize,
+    },
+    /// The examples' features are not of the shape that the model reads.
+    #[error("the model reads features of shape {expected:?} (or the same number in one row), not {found:?}")]
+    FeatureShape {
+        /// [`Model::input_shape`].
+        expected: Vec<usize>,
+        /// [`Examples::feature_shape`].
+        found: Vec<usize>,
+    },
+    /// The loss needs the other kind of labels.
+    #[error("{loss} needs {needed}")]
+    LabelKind {
+        /// The loss, in the plan's word.
+        loss: &'static str,
+        /// What kind of labels.
+        needed: &'static str,
+    },
+    /// The model's output or the targets do not have the shape that the loss compares.
+    #[error("the model's output has shape {output:?}, which does not fit {labels}")]
+    OutputShape {
+        /// [`Model::output_shape`].
+        output: Vec<usize>,
+        /// What the labels look like.
+        labels: String,
+    },
+    /// A class number is too large.
+    #[error("example {row} has class {class}; the model tells classes 0 to {class_max} apart")]
+    ClassOutOfRange {
+        /// The example, counted from 0.
+        row: usize,
+        /// Its class number.
+        class: u32,
+        /// The largest class number.
+        class_max: usize,
+    },
+    /// A target is not one that the loss can compare with.
+    #[error("example {row} has the target {value}; {loss} needs {needed}")]
+    TargetOutOfRange {
+        /// The example, counted from 0.
+        row: usize,
+        /// The target, or for a distribution the sum of the targets if that is wrong.
+        value: f32,
+        /// The loss, in the plan's word.
+        loss: &'static str,
+        /// What targets must be.
+        needed: &'static str,
+    },
+    /// A pattern of frozen tensors stands for none of the model's.
+    #[error("no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`")]
+    FrozenPattern {
+        /// The pattern.
+        pattern: String,
+        /// The parameter whose name is most alike.
+        nearest: String,
+    },
+    /// Every tensor is frozen, or the loss depends on none.
+    #[error("there is nothing to train: no parameter that is not frozen changes the loss")]
+    NothingToTrain,
+    /// Per-example clipping of a model in which examples of a batch influence each other.
+    #[error("gradient_clipping.per_example_norm does not go with batch normalisation, which mixes examples")]
+    MixedExamples,
+}
+
+/// Checks that examples go with the shapes of a model and with a loss, and says how labels are read.
+///
+/// Features in one row are accepted for any input shape with as many elements, because files are often flat.
+///
+/// # Errors
+/// Returns a [`FitError`] that says what does not go.
+pub(crate) fn check_examples(
+    input_shape: &[usize],
+    output_shape: &[usize],
+    examples: &Examples,
+    loss: Loss,
+) -> Result<Layout, FitError> {
+    let (expected, found) = (input_shape, examples.feature_shape());
+    let is_flat = *found == [expected.iter().product::<usize>()];
+    if expected != found && !is_flat {
+        return Err(FitError::FeatureShape { expected: expected.to_vec(), found: found.to_vec() });
+    }
+    let form = label_form(output_shape, examples.labels(), loss)?;
+    let layout = Layout::new(output_shape, form);
+    check_label_count(&layout, output_shape, examples.labels())?;
+    match examples.labels() {
+        Labels::Classes(classes) | Labels::Sequences(classes, _) => {
+            check_classes(&layout, classes, examples.labels().per_example())?;
+        }
+        Labels::Targets(targets, width) => check_targets(&layout, targets, *width, loss)?,
+    }
+    Ok(layout)
+}
+
+/// How the labels' numbers are compared with the outputs.
+fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<LabelForm, FitError> {
+    let is_target = matches!(labels, Labels::Targets(..));
+    let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
+    match loss {
+        Loss::SoftmaxCrossEntropy if is_target => Ok(LabelForm::Values),
+        Loss::SoftmaxCrossEntropy => Ok(LabelForm::Classes),
+        Loss::BinaryCrossEntropy | Loss::Hinge => {
+            let is_for_each_output = labels.per_example() == output_shape.iter().product::<usize>();
+            Ok(if is_target || is_for_each_output { LabelForm::Values } else { LabelForm::Classes })
+        }
+        Loss::KlDivergence if !is_target => Err(kind("targets that are distributions, not class numbers")),
+        _ if !is_target => Err(kind("target values, not class numbers")),
+        _ => Ok(LabelForm::Values),
+    }
+}
+
+fn check_label_count(layout: &Layout, output_shape: &[usize], labels: &Labels) -> Result<(), FitError> {
+    let found = labels.per_example();
+    let has_class_axis = !output_shape.is_empty() || layout.form == LabelForm::Values;
+    if found == layout.labels_per_example() && has_class_axis {
+        return Ok(());
+    }
+    let labels = match labels {
+        Labels::Classes(_) => "one class number for each example".to_owned(),
+        Labels::Sequences(_, width) => format!("{width} class numbers for each example"),
+        Labels::Targets(_, width) => format!("{width} targets for each example"),
+    };
+    Err(FitError::OutputShape { output: output_shape.to_vec(), labels })
+}
+
+fn check_classes(layout: &Layout, classes: &[u32], per_example: usize) -> Result<(), FitError> {
+    let class_count = match layout.form {
+        LabelForm::Classes => layout.classes,
+        LabelForm::Values => 2,
+    };
+    match classes.iter().position(|class| *class as usize >= class_count) {
+        Some(index) => Err(FitError::ClassOutOfRange {
+            row: index / per_example,
+            class: classes[index],
+            class_max: class_count.saturating_sub(1),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn check_targets(layout: &Layout, targets: &[f32], width: usize, loss: Loss) -> Result<(), FitError> {
+    let error = |index: usize, value, needed| {
+        let (row, loss) = (index / width, loss.name());
+        Err(FitError::TargetOutOfRange { row, value, loss, needed })
+    };
+    let outside = |is_allowed: fn(f32) -> bool| targets.iter().position(|target| !is_allowed(*target));
+    match loss {
+        Loss::BinaryCrossEntropy => match outside(|target| (0.0..=1.0).contains(&target)) {
+            Some(index) => error(index, targets[index], "numbers from 0 to 1"),
+            None => Ok(()),
+        },
+        Loss::Hinge => match outside(|target| target == 0.0 || target == 1.0) {
+            Some(index) => error(index, targets[index], "0 or 1"),
+            None => Ok(()),
+        },
+        Loss::SoftmaxCrossEntropy | Loss::KlDivergence => {
+            if let Some(index) = outside(|target| target >= 0.0) {
+                return error(index, targets[index], "shares of 0 or more");
+            }
+            let sums = targets.chunks_exact(layout.classes).map(|shares| shares.iter().sum::<f32>());
+            let is_whole = |sum: f32| (sum - 1.0).abs() <= DISTRIBUTION_TOLERANCE;
+            match sums.enumerate().find(|(_, sum)| !is_whole(*sum)) {
+                Some((position, sum)) => error(position * layout.classes, sum, "shares whose sum is 1"),
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that there is a finite weight for each parameter.
+///
+/// # Errors
+/// Returns [`FitError::WeightCount`] or [`FitError::WeightNotFinite`].
+pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitError> {
+    let expected = model.parameter_count();
+    if weights.len() != expected {
+        return Err(FitError::WeightCount { expected, found: weights.len() });
+    }
+    match weights.iter().position(|weight| !weight.is_finite()) {
+        Some(index) => Err(FitError::WeightNotFinite { index }),
+        None => Ok(()),
+    }
+}
+
+/// Says of each parameter whether one of the patterns stands for its name.
+///
+/// # Errors
+/// Returns [`FitError::FrozenPattern`] for a pattern that stands for none, with the name that is most alike.
+pub(crate) fn frozen_parameters(
+    parameters: &[ParameterSpec],
+    patterns: &[NamePattern],
+) -> Result<Vec<bool>, FitError> {
+    for pattern in patterns {
+        if !parameters.iter().any(|spec| pattern.matches(&spec.name)) {
+            let likeness = |name: &str| strsim::jaro_winkler(pattern.as_str(), name);
+            let names = parameters.iter().map(|spec| spec.name.as_str());
+            let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+            let (pattern, nearest) = (pattern.as_str().to_owned(), nearest.to_owned());
+            return Err(FitError::FrozenPattern { pattern, nearest });
+        }
+    }
+    let is_frozen = |spec: &ParameterSpec| patterns.iter().any(|pattern| pattern.matches(&spec.name));
+    Ok(parameters.iter().map(is_frozen).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(output: &[usize], labels: Labels, loss: Loss) -> Result<LabelForm, FitError> {
+        let rows = match &labels {
+            Labels::Classes(classes) => classes.len(),
+            Labels::Sequences(classes, width) => classes.len() / width,
+            Labels::Targets(targets, width) => targets.len() / width,
+        };
+        let examples = Examples::new(vec![0.0; rows], vec![1], labels).unwrap();
+        check_examples(&[1], output, &examples, loss).map(|layout| layout.form)
+    }
+
+    #[test]
+    fn class_numbers_are_read_along_the_last_axis_or_for_each_output() {
+        let softmax = Loss::SoftmaxCrossEntropy;
+        assert_eq!(check(&[3], Labels::Classes(vec![2]), softmax), Ok(LabelForm::Classes));
+        assert_eq!(check(&[2, 3], Labels::Sequences(vec![2, 0], 2), softmax), Ok(LabelForm::Classes));
+        assert_eq!(check(&[1], Labels::Classes(vec![0, 1]), Loss::Hinge), Ok(LabelForm::Values));
+        assert_eq!(check(&[], Labels::Classes(vec![0, 1]), Loss::Hinge), Ok(LabelForm::Values));
+        assert_eq!(check(&[3], Labels::Classes(vec![2]), Loss::BinaryCrossEntropy), Ok(LabelForm::Classes));
+        assert_eq!(check(&[3], Labels::Targets(vec![0.5, 0.5, 0.0], 3), softmax), Ok(LabelForm::Values));
+    }
+
+    #[test]
+    fn wrong_labels_are_named() {
+        let softmax = Loss::SoftmaxCrossEntropy;
+        let refusal = |output: &[usize], labels, loss: Loss| check(output, labels, loss).unwrap_err();
+        let error = refusal(&[2, 3], Labels::Sequences(vec![0, 1, 0, 3], 2), softmax);
+        assert_eq!(error, FitError::ClassOutOfRange { row: 1, class: 3, class_max: 2 });
+        let error = refusal(&[1], Labels::Classes(vec![0, 2]), Loss::BinaryCrossEntropy);
+        assert_eq!(error, FitError::ClassOutOfRange { row: 1, class: 2, class_max: 1 });
+        let error = refusal(&[2, 3], Labels::Classes(vec![0]), softmax);
+        assert!(matches!(error, FitError::OutputShape { .. }));
+        let error = refusal(&[], Labels::Classes(vec![0]), softmax);
+        assert!(matches!(error, FitError::OutputShape { .. }));
+        let error = refusal(&[3], Labels::Classes(vec![0]), Loss::Cosine);
+        assert!(error.to_string().contains("cosine needs target values"), "{error}");
+        let error = refusal(&[2], Labels::Targets(vec![0.5, 0.5, 0.5, 0.75], 2), Loss::KlDivergence);
+        assert!(matches!(error, FitError::TargetOutOfRange { row: 1, value: 1.25, .. }), "{error}");
+        let error = refusal(&[1], Labels::Targets(vec![0.5], 1), Loss::Hinge);
+        assert!(matches!(error, FitError::TargetOutOfRange { row: 0, .. }), "{error}");
+        let error = refusal(&[1], Labels::Targets(vec![1.0, -0.5], 1), Loss::BinaryCrossEntropy);
+        assert!(matches!(error, FitError::TargetOutOfRange { row: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_frozen_pattern_that_stands_for_nothing_gets_a_suggestion() {
+        let specs = Model::from_onnx(&crate::onnx::build::mlp(&[2, 3, 2], 1), &Default::default());
+        let specs = specs.unwrap().parameters().to_vec();
+        let frozen = frozen_parameters(&specs, &[NamePattern(specs[0].name.clone())]).unwrap();
+        assert_eq!(frozen, [true, false, false, false]);
+        let wrong = format!("{}t", specs[1].name);
+        let Err(FitError::FrozenPattern { nearest, .. }) = frozen_parameters(&specs, &[NamePattern(wrong)])
+        else {
+            panic!("the pattern stands for nothing");
+        };
+        assert_eq!(nearest, specs[1].name);
+    }
+}

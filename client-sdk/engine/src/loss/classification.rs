@@ -1,0 +1,49 @@
+//! Losses over a softmax along the last axis. Targets are distributions; a class number is one with a single 1.
+
+use crate::graph::{ElementOp, Graph, Reduction, ShapeError, ValueId};
+
+/// Below any share that a target has: it keeps the logarithm of 0 finite, which is then multiplied by 0.
+const SHARE_MIN: f64 = 1e-30;
+
+/// −Σ t·log softmax(x).
+pub(super) fn softmax_cross_entropy(
+    graph: &mut Graph,
+    logits: ValueId,
+    targets: ValueId,
+) -> Result<ValueId, ShapeError> {
+    let surprise = surprise(graph, logits)?;
+    expectation(graph, targets, surprise)
+}
+
+/// Σ t·(log t − log softmax(x)), where 0·log 0 is 0.
+pub(super) fn kl_divergence(
+    graph: &mut Graph,
+    logits: ValueId,
+    targets: ValueId,
+) -> Result<ValueId, ShapeError> {
+    let positive = graph.element_with(ElementOp::Maximum, targets, SHARE_MIN)?;
+    let logarithm = graph.element(ElementOp::Logarithm, &[positive])?;
+    let surprise = surprise(graph, logits)?;
+    let difference = graph.element(ElementOp::Add, &[surprise, logarithm])?;
+    expectation(graph, targets, difference)
+}
+
+/// −log softmax(x), with the largest logit subtracted so that nothing overflows.
+fn surprise(graph: &mut Graph, logits: ValueId) -> Result<ValueId, ShapeError> {
+    let axis = graph.shape(logits).len() - 1;
+    // The gradients that come through the maximum cancel.
+    let maximum = graph.reduce(Reduction::Maximum, logits, &[axis]);
+    let maximum = graph.element(ElementOp::Detach, &[maximum])?;
+    let shifted = graph.element(ElementOp::Subtract, &[logits, maximum])?;
+    let exponential = graph.element(ElementOp::Exponential, &[shifted])?;
+    let sum = graph.reduce(Reduction::Sum, exponential, &[axis]);
+    let logarithm = graph.element(ElementOp::Logarithm, &[sum])?;
+    graph.element(ElementOp::Subtract, &[logarithm, shifted])
+}
+
+/// Σ t·x over the last axis.
+fn expectation(graph: &mut Graph, targets: ValueId, values: ValueId) -> Result<ValueId, ShapeError> {
+    let weighted = graph.element(ElementOp::Multiply, &[targets, values])?;
+    let axis = graph.shape(weighted).len() - 1;
+    Ok(graph.reduce(Reduction::Sum, weighted, &[axis]))
+}

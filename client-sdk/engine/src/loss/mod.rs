@@ -1,0 +1,126 @@
+//! The losses: nodes of the graph, and the same formulas in double precision for metrics and tests.
+
+mod classification;
+mod margin;
+mod regression;
+mod score;
+
+use crate::graph::{ElementOp, Graph, Reduction, ShapeError, ValueId};
+use crate::train::Loss;
+
+pub(crate) use score::example_loss;
+
+/// How labels are compared with outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LabelForm {
+    /// Class numbers along the last axis of the outputs.
+    Classes,
+    /// A number for each output.
+    Values,
+}
+
+/// The sizes of one example's outputs, and how its labels are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) form: LabelForm,
+    /// The size of the last axis of the outputs; 1 if an example has a single output without an axis.
+    pub(crate) classes: usize,
+    /// The axes before it.
+    positions: Vec<usize>,
+}
+
+impl Layout {
+    /// Reads `output_shape`, that of one example.
+    pub(crate) fn new(output_shape: &[usize], form: LabelForm) -> Self {
+        let (classes, positions) = output_shape.split_last().unwrap_or((&1, &[]));
+        Self { form, classes: *classes, positions: positions.to_vec() }
+    }
+
+    /// Outputs of one example.
+    pub(crate) fn outputs_per_example(&self) -> usize {
+        self.classes * self.positions.iter().product::<usize>()
+    }
+
+    /// Labels of one example.
+    pub(crate) fn labels_per_example(&self) -> usize {
+        match self.form {
+            LabelForm::Classes => self.positions.iter().product(),
+            LabelForm::Values => self.outputs_per_example(),
+        }
+    }
+
+    /// The shape of the outputs of a batch, in which the last axis is always that of the classes.
+    fn output_shape(&self, batch: usize) -> Vec<usize> {
+        [&[batch], &self.positions[..], &[self.classes]].concat()
+    }
+
+    /// The shape of the labels of a batch.
+    pub(crate) fn label_shape(&self, batch: usize) -> Vec<usize> {
+        match self.form {
+            LabelForm::Classes => [&[batch], &self.positions[..]].concat(),
+            LabelForm::Values => self.output_shape(batch),
+        }
+    }
+}
+
+/// Appends the mean loss of a batch, as a scalar.
+///
+/// `output` is `[batch, …]` of the layout, `labels` of [`Layout::label_shape`]. `shares` is `[batch]` with the share
+/// of each example in the mean; without it all are alike.
+///
+/// # Errors
+/// Returns a [`ShapeError`] if a shape is another.
+pub(crate) fn build(
+    graph: &mut Graph,
+    loss: Loss,
+    layout: &Layout,
+    output: ValueId,
+    labels: ValueId,
+    shares: Option<ValueId>,
+) -> Result<ValueId, ShapeError> {
+    let batch = graph.shape(output).first().copied().unwrap_or(1);
+    let output = graph.reshape(output, &layout.output_shape(batch))?;
+    let targets = match layout.form {
+        LabelForm::Classes => one_hot(graph, layout, labels)?,
+        LabelForm::Values => labels,
+    };
+    let losses = match loss {
+        Loss::SoftmaxCrossEntropy => classification::softmax_cross_entropy(graph, output, targets),
+        Loss::KlDivergence => classification::kl_divergence(graph, output, targets),
+        Loss::BinaryCrossEntropy => margin::binary_cross_entropy(graph, output, targets),
+        Loss::Hinge => margin::hinge(graph, output, targets),
+        Loss::MeanSquaredError => regression::squared_error(graph, output, targets),
+        Loss::MeanAbsoluteError => regression::absolute_error(graph, output, targets),
+        Loss::Huber { delta } => regression::huber(graph, output, targets, delta),
+        Loss::Cosine => regression::cosine(graph, output, targets),
+    }?;
+    mean(graph, losses, shares)
+}
+
+/// 1 at the class of each position, 0 elsewhere: `[batch, positions…, classes]`.
+fn one_hot(graph: &mut Graph, layout: &Layout, labels: ValueId) -> Result<ValueId, ShapeError> {
+    let shape = [graph.shape(labels), &[1]].concat();
+    let labels = graph.reshape(labels, &shape)?;
+    let numbers =
+        graph.add_constant(&[layout.classes], (0..layout.classes).map(|class| class as f64).collect());
+    graph.element(ElementOp::Equal, &[labels, numbers])
+}
+
+/// The mean over `[batch, …]`, in which each example counts by its share.
+fn mean(graph: &mut Graph, losses: ValueId, shares: Option<ValueId>) -> Result<ValueId, ShapeError> {
+    let axes: Vec<usize> = (0..graph.shape(losses).len()).collect();
+    let mean = match shares {
+        None => graph.mean(losses, &axes)?,
+        Some(shares) => {
+            let of_examples = graph.mean(losses, &axes[1..])?;
+            let shape = graph.shape(of_examples).to_vec();
+            let shares = graph.reshape(shares, &shape)?;
+            let weighted = graph.element(ElementOp::Multiply, &[of_examples, shares])?;
+            graph.reduce(Reduction::Sum, weighted, &axes)
+        }
+    };
+    graph.reshape(mean, &[])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! The losses of outputs that are already there, in double precision and one example at a time.
+
+use super::{LabelForm, Layout};
+use crate::train::Loss;
+
+/// The loss of one example: the mean over its positions and outputs.
+///
+/// `outputs` and `labels` are those of one example in this layout; class numbers are below the number of classes.
+pub(crate) fn example_loss(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> f64 {
+    let positions = outputs.chunks_exact(layout.classes.max(1)).enumerate();
+    let count = positions.len().max(1) as f64;
+    let sum: f64 = positions
+        .map(|(position, outputs)| {
+            let target = |class: usize| match layout.form {
+                LabelForm::Classes => f64::from(labels[position] == class as f32),
+                LabelForm::Values => f64::from(labels[position * layout.classes + class]),
+            };
+            position_loss(loss, outputs, target)
+        })
+        .sum();
+    sum / count
+}
+
+/// The loss of one position; `target` gives the target of each output.
+fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> f64 {
+    let pairs = || outputs.iter().enumerate().map(|(class, output)| (f64::from(*output), target(class)));
+    let mean =
+        |of: &dyn Fn(f64, f64) -> f64| pairs().map(|(x, t)| of(x, t)).sum::<f64>() / outputs.len() as f64;
+    match loss {
+        Loss::SoftmaxCrossEntropy => {
+            let normaliser = log_sum_exp(outputs);
+            pairs().map(|(x, t)| if t == 0.0 { 0.0 } else { t * (normaliser - x) }).sum()
+        }
+        Loss::KlDivergence => {
+            let normaliser = log_sum_exp(outputs);
+            pairs().map(|(x, t)| if t == 0.0 { 0.0 } else { t * (t.ln() + normaliser - x) }).sum()
+        }
+        Loss::BinaryCrossEntropy => mean(&|x, t| x.max(0.0) - x * t + (-x.abs()).exp().ln_1p()),
+        Loss::Hinge => mean(&|x, t| (1.0 - (2.0 * t - 1.0) * x).max(0.0)),
+        Loss::MeanSquaredError => mean(&|x, t| (x - t).powi(2)),
+        Loss::MeanAbsoluteError => mean(&|x, t| (x - t).abs()),
+        Loss::Huber { delta } => {
+            let delta = f64::from(delta);
+            mean(&|x, t| match (x - t).abs() {
+                near if near <= delta => 0.5 * near * near,
+                far => delta * (far - 0.5 * delta),
+            })
+        }
+        Loss::Cosine => {
+            let sum = |of: &dyn Fn(f64, f64) -> f64| pairs().map(|(x, t)| of(x, t)).sum::<f64>();
+            let lengths = (sum(&|x, _| x * x) + 1e-12).sqrt() * (sum(&|_, t| t * t) + 1e-12).sqrt();
+            1.0 - sum(&|x, t| x * t) / lengths
+        }
+    }
+}
+
+/// `log Σ e^x`, with the largest subtracted so that nothing overflows.
+fn log_sum_exp(logits: &[f32]) -> f64 {
+    let maximum = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - maximum).exp()).sum();
+    maximum + sum.ln()
+}

@@ -1,0 +1,66 @@
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use super::score::rows;
+use super::{ClassificationSums, Metrics, RegressionSums, score};
+use crate::loss::{LabelForm, Layout};
+use crate::train::Loss;
+
+/// Everything that is measured over a data set, as sums: those of several parts add up to those of the whole.
+///
+/// Counts add up exactly, sums of losses and errors as double precision does.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evaluation {
+    /// Examples, loss and right classes.
+    pub metrics: Metrics,
+    /// Where labels are classes: class numbers, or targets of binary cross-entropy and hinge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification: Option<ClassificationSums>,
+    /// Where labels are values that outputs should be near: squared, absolute, Huber and cosine losses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regression: Option<RegressionSums>,
+}
+
+impl Evaluation {
+    /// Measures a batch's outputs; see [`score`].
+    pub(crate) fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
+        let mut evaluation = Self {
+            metrics: score(loss, layout, outputs, labels),
+            classification: ClassificationSums::new(loss, layout),
+            regression: is_regression(loss, layout).then(RegressionSums::default),
+        };
+        for (outputs, labels) in rows(layout, outputs, labels) {
+            if let Some(sums) = &mut evaluation.classification {
+                sums.add(loss, layout, outputs, labels);
+            }
+            if let Some(sums) = &mut evaluation.regression {
+                sums.add(outputs, labels);
+            }
+        }
+        evaluation
+    }
+}
+
+fn is_regression(loss: Loss, layout: &Layout) -> bool {
+    let has_values =
+        matches!(loss, Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } | Loss::Cosine);
+    has_values && layout.form == LabelForm::Values
+}
+
+impl AddAssign<&Self> for Evaluation {
+    fn add_assign(&mut self, other: &Self) {
+        self.metrics += other.metrics;
+        match (&mut self.classification, &other.classification) {
+            (Some(sums), Some(others)) => *sums += others,
+            (sums @ None, Some(others)) => *sums = Some(others.clone()),
+            (_, None) => {}
+        }
+        match (&mut self.regression, &other.regression) {
+            (Some(sums), Some(others)) => *sums += others,
+            (sums @ None, Some(others)) => *sums = Some(others.clone()),
+            (_, None) => {}
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Weights alone, in the safetensors format.
+
+use std::collections::BTreeSet;
+
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView, serialize};
+
+use crate::model::ParameterSpec;
+
+/// Why a safetensors file is not one of the model's weights.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// The bytes are no safetensors file.
+    #[error("the bytes are no safetensors file: {0}")]
+    Damaged(String),
+    /// A parameter has no tensor.
+    #[error("there is no tensor `{tensor}`")]
+    Missing {
+        /// The parameter's name.
+        tensor: String,
+    },
+    /// A tensor is not one of the parameters.
+    #[error("the model has no parameter `{tensor}`")]
+    Unknown {
+        /// The tensor's name.
+        tensor: String,
+    },
+    /// A tensor has another shape than the parameter.
+    #[error("tensor `{tensor}` has shape {found:?}, the model's parameter {expected:?}")]
+    Shape {
+        /// The tensor's name.
+        tensor: String,
+        /// The parameter's shape.
+        expected: Vec<usize>,
+        /// The tensor's.
+        found: Vec<usize>,
+    },
+    /// A tensor does not hold float32.
+    #[error("tensor `{tensor}` holds {found}, float32 (F32) is needed")]
+    ElementType {
+        /// The tensor's name.
+        tensor: String,
+        /// What it holds.
+        found: String,
+    },
+    /// An element is NaN or infinite.
+    #[error("element {index} of tensor `{tensor}` is NaN or infinite")]
+    NotFinite {
+        /// The tensor's name.
+        tensor: String,
+        /// The element's position, row-major.
+        index: usize,
+    },
+    /// The number of weights is not that of the model's parameters.
+    #[error("the model has {expected} parameters, {found} weights were given")]
+    WrongLength {
+        /// The parameters.
+        expected: usize,
+        /// The weights given.
+        found: usize,
+    },
+}
+
+/// Reads the tensors of these parameters, flat in their order.
+///
+/// # Errors
+/// Returns a [`WeightsError`] that names the tensor.
+pub(crate) fn read(parameters: &[ParameterSpec], bytes: &[u8]) -> Result<Vec<f32>, WeightsError> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
+    let known: BTreeSet<&str> = parameters.iter().map(|spec| spec.name.as_str()).collect();
+    let names: BTreeSet<&str> = tensors.names().into_iter().collect();
+    if let Some(tensor) = names.difference(&known).next() {
+        return Err(WeightsError::Unknown { tensor: (*tensor).to_owned() });
+    }
+    let mut weights = Vec::with_capacity(parameters.iter().map(ParameterSpec::element_count).sum());
+    for spec in parameters {
+        let missing = |_| WeightsError::Missing { tensor: spec.name.clone() };
+        read_tensor(spec, &tensors.tensor(&spec.name).map_err(missing)?, &mut weights)?;
+    }
+    Ok(weights)
+}
+
+fn read_tensor(
+    spec: &ParameterSpec,
+    tensor: &TensorView<'_>,
+    weights: &mut Vec<f32>,
+) -> Result<(), WeightsError> {
+    let name = || spec.name.clone();
+    if tensor.shape() != spec.shape {
+        let (expected, found) = (spec.shape.clone(), tensor.shape().to_vec());
+        return Err(WeightsError::Shape { tensor: name(), expected, found });
+    }
+    if tensor.dtype() != Dtype::F32 {
+        return Err(WeightsError::ElementType { tensor: name(), found: format!("{:?}", tensor.dtype()) });
+    }
+    let elements = tensor.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    for (index, element) in elements.enumerate() {
+        if !element.is_finite() {
+            return Err(WeightsError::NotFinite { tensor: name(), index });
+        }
+        weights.push(element);
+    }
+    Ok(())
+}
+
+/// Writes flat weights as one tensor for each parameter.
+///
+/// # Errors
+/// Returns [`WeightsError::WrongLength`] if there are too few or too many weights.
+pub(crate) fn write(parameters: &[ParameterSpec], weights: &[f32]) -> Result<Vec<u8>, WeightsError> {
+    let expected = parameters.iter().map(ParameterSpec::element_count).sum();
+    if weights.len() != expected {
+        return Err(WeightsError::WrongLength { expected, found: weights.len() });
+    }
+    let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+    let mut rest = &bytes[..];
+    let mut views = Vec::with_capacity(parameters.len());
+    for spec in parameters {
+        let (own, others) = rest.split_at(4 * spec.element_count());
+        rest = others;
+        let view = TensorView::new(Dtype::F32, spec.shape.clone(), own).map_err(damaged)?;
+        views.push((spec.name.as_str(), view));
+    }
+    serialize(views, None).map_err(damaged)
+}
+
+fn damaged(error: SafeTensorError) -> WeightsError {
+    WeightsError::Damaged(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ParameterKind;
+
+    fn parameters() -> Vec<ParameterSpec> {
+        let spec = |name: &str, shape: &[usize]| ParameterSpec {
+            name: name.into(),
+            shape: shape.to_vec(),
+            kind: ParameterKind::Trained,
+        };
+        vec![spec("z", &[2, 2]), spec("a", &[]), spec("m", &[3])]
+    }
+
+    #[test]
+    fn weights_come_back_in_schema_order() {
+        let weights: Vec<f32> = (0..8u8).map(f32::from).collect();
+        let bytes = write(&parameters(), &weights).unwrap();
+        assert_eq!(read(&parameters(), &bytes), Ok(weights));
+        assert_eq!(write(&parameters(), &[1.0]), Err(WeightsError::WrongLength { expected: 8, found: 1 }));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let bytes = write(&parameters(), &[0.0; 8]).unwrap();
+        let mut other = parameters();
+        other[2].shape = vec![1, 3];
+        let expected = WeightsError::Shape { tensor: "m".into(), expected: vec![1, 3], found: vec![3] };
+        assert_eq!(read(&other, &bytes), Err(expected));
+        other[2].name = "n".into();
+        assert_eq!(read(&other, &bytes), Err(WeightsError::Unknown { tensor: "m".into() }));
+        let mut more = parameters();
+        more.push(ParameterSpec { name: "q".into(), ..more[1].clone() });
+        assert_eq!(read(&more, &bytes), Err(WeightsError::Missing { tensor: "q".into() }));
+        let bytes = write(&parameters(), &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
+        let expected = WeightsError::NotFinite { tensor: "z".into(), index: 1 };
+        assert_eq!(read(&parameters(), &bytes), Err(expected));
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused() {
+        let bytes = write(&parameters(), &[0.0; 8]).unwrap();
+        for length in 0..bytes.len() {
+            assert!(
+                matches!(read(&parameters(), &bytes[..length]), Err(WeightsError::Damaged(_))),
+                "{length}"
+            );
+        }
+    }
+}

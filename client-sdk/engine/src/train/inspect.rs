@@ -1,0 +1,150 @@
+//! What a model and a plan cost on this device, known before a step is run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::optimizer::optimizer;
+use super::parameters::{Parameters, Role};
+use super::step_program::StepProgram;
+use super::steps::StepSource;
+use super::{TrainError, TrainingPlan};
+use crate::cpu::Program;
+use crate::loss::{LabelForm, Layout};
+use crate::model::{Model, ParameterKind};
+use crate::onnx::Mode;
+use crate::train::Loss;
+
+/// A model under a plan: its tensors, its operators, and what a step costs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Inspection {
+    /// The dimensions of one example's features.
+    pub input_shape: Vec<usize>,
+    /// The dimensions of the output for one example.
+    pub output_shape: Vec<usize>,
+    /// The ONNX operators of the file, and how many nodes of each there are.
+    pub operators: BTreeMap<String, usize>,
+    /// The tensors of the weights, in schema order.
+    pub parameters: Vec<InspectedParameter>,
+    /// Examples in a step.
+    pub batch_size: usize,
+    /// The forward pass alone.
+    pub forward: Cost,
+    /// The forward pass, the loss and all gradients.
+    pub step: Cost,
+    /// Bytes of a training with this plan, by what they are for.
+    pub memory: StepMemory,
+}
+
+/// One tensor of the weights.
+#[derive(Debug, Clone, Serialize)]
+pub struct InspectedParameter {
+    /// The initializer's name.
+    pub name: String,
+    /// Its dimensions.
+    pub shape: Vec<usize>,
+    /// `trained`, `statistic` or `frozen`.
+    pub role: &'static str,
+}
+
+/// What a pass computes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Floating-point operations.
+    pub flops: u64,
+    /// Kernels by kind, after fusion.
+    pub kernels: BTreeMap<&'static str, usize>,
+}
+
+/// Bytes of a training, by what they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StepMemory {
+    /// The weights that are trained, and those from which training began.
+    pub weights: usize,
+    /// The gradients, and the outputs.
+    pub gradients: usize,
+    /// What the optimizer keeps.
+    pub optimizer_state: usize,
+    /// The most that is alive at one time of activations and their gradients.
+    pub live_activations: usize,
+    /// The arena that holds them.
+    pub arena: usize,
+    /// Working memory of kernels, frozen tensors, and the batch's features and labels.
+    pub working: usize,
+}
+
+impl StepMemory {
+    /// All that a step holds, in bytes.
+    pub fn total(&self) -> usize {
+        self.weights + self.gradients + self.optimizer_state + self.arena + self.working
+    }
+
+    /// What no way of laying a step out could do without, in bytes.
+    pub fn indispensable(&self) -> usize {
+        self.weights + self.gradients + self.optimizer_state + self.live_activations
+    }
+}
+
+impl Inspection {
+    /// Compiles a model under a plan and counts.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if the plan makes no sense, the model's output does not go with the loss, or a step
+    /// cannot be compiled.
+    pub fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, TrainError> {
+        plan.validate()?;
+        let batch_size = plan.batch_size as usize;
+        let parameters = Parameters::new(model, plan)?;
+        let form = match plan.loss {
+            Loss::SoftmaxCrossEntropy => LabelForm::Classes,
+            _ => LabelForm::Values,
+        };
+        let layout = Layout::new(model.output_shape(), form);
+        let lowered = model.lower(batch_size, Mode::Inference)?;
+        let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &parameters.ranges, 1);
+        let source = StepSource {
+            model: model.clone(),
+            parameters,
+            loss: plan.loss,
+            layout,
+            has_shares: false,
+            threads: 1,
+        };
+        let step = StepProgram::compile(&source, batch_size, false)?;
+        let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
+        let memory = step.memory();
+        let batch = model.input_shape().iter().product::<usize>() + source.layout.labels_per_example();
+        let float = size_of::<f32>();
+        Ok(Self {
+            input_shape: model.input_shape().to_vec(),
+            output_shape: model.output_shape().to_vec(),
+            operators: model.operators(),
+            parameters: inspected(model, &source.parameters),
+            batch_size,
+            forward: Cost { flops: forward.flops(), kernels: forward.kernels() },
+            step: Cost { flops: step.flops(), kernels: step.kernels() },
+            memory: StepMemory {
+                weights: 2 * model.parameter_count() * float,
+                gradients: memory.outputs,
+                optimizer_state: optimizer(plan.optimizer).slots() * trained * float,
+                live_activations: memory.live,
+                arena: memory.arena,
+                working: memory.scratch + memory.constants + batch_size * batch * float,
+            },
+        })
+    }
+}
+
+fn inspected(model: &Model, parameters: &Parameters) -> Vec<InspectedParameter> {
+    let roles = model.parameters().iter().zip(&parameters.roles);
+    let inspect = |(spec, role): (&crate::ParameterSpec, &Role)| InspectedParameter {
+        name: spec.name.clone(),
+        shape: spec.shape.clone(),
+        role: match (role, spec.kind) {
+            (Role::Frozen, _) => "frozen",
+            (_, ParameterKind::Statistic) => "statistic",
+            (_, ParameterKind::Trained) => "trained",
+        },
+    };
+    roles.map(inspect).collect()
+}

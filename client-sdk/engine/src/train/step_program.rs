@@ -1,0 +1,179 @@
+//! What a step computes, compiled for one batch size.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::TrainError;
+use super::parameters::{Parameters, Role};
+use super::steps::StepSource;
+use crate::autodiff::gradients;
+use crate::batch::Batch;
+use crate::cpu::{Program, ProgramMemory};
+use crate::graph::{Graph, Source, ValueId};
+use crate::loss;
+use crate::onnx::Mode;
+
+/// Forward pass, loss, gradients and new running statistics of a batch.
+///
+/// The outputs of the program are the model's output, the loss, the gradients and the statistics.
+pub(super) struct StepProgram {
+    program: Program<f32>,
+    batch_size: usize,
+    has_shares: bool,
+    mixes_examples: bool,
+    /// Where the tensors of which there are gradients lie in the weights.
+    trained: Vec<Range<usize>>,
+    /// Where the statistics lie that have new values.
+    statistics: Vec<Range<usize>>,
+}
+
+/// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
+pub(super) type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
+
+const OUTPUT: usize = 0;
+const LOSS: usize = 1;
+const GRADIENTS: usize = 2;
+
+impl StepProgram {
+    /// Compiles the step of a batch of this size. `has_shares` says whether examples have weights.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if the model does not allow this batch size, or the loss depends on no trained weight.
+    pub(super) fn compile(
+        source: &StepSource,
+        batch_size: usize,
+        has_shares: bool,
+    ) -> Result<Self, TrainError> {
+        let StepSource { model, parameters, loss, layout, threads, .. } = source;
+        let lowered = model.lower(batch_size, Mode::Training)?;
+        let (mut graph, output) = (lowered.graph, lowered.output);
+        let labels = graph.add_input(&layout.label_shape(batch_size));
+        let shares = has_shares.then(|| graph.add_input(&[batch_size]));
+        let loss = loss::build(&mut graph, *loss, layout, output, labels, shares)?;
+        let (trained, slopes) = gradients_of_trained(&mut graph, loss, parameters)?;
+        if trained.is_empty() {
+            return Err(crate::fit::FitError::NothingToTrain.into());
+        }
+        let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
+        let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
+        let (statistics, new_values): (Vec<_>, Vec<_>) =
+            updates.map(|(index, value)| (parameters.ranges[*index].clone(), *value)).unzip();
+        let outputs = [&[output, loss], &slopes[..], &new_values[..]].concat();
+        let program = Program::plan(&graph, &outputs, &parameters.ranges, *threads);
+        let mixes_examples = !lowered.updates.is_empty();
+        Ok(Self { program, batch_size, has_shares, mixes_examples, trained, statistics })
+    }
+
+    /// Takes the memory of runs, if it has not been taken before.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if it cannot be had.
+    pub(super) fn reserve(&mut self) -> Result<(), TrainError> {
+        Ok(self.program.reserve()?)
+    }
+
+    /// The number of elements of the model's output.
+    pub(super) fn output_length(&self) -> usize {
+        self.program.output_length(OUTPUT)
+    }
+
+    /// The examples of a batch.
+    pub(super) fn batch_size(&self) -> usize {
+        self.batch_size
+    }
+
+    /// Runs a batch of the size and the kind for which this was compiled.
+    pub(super) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
+        let inputs = batch.inputs();
+        self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
+    }
+
+    /// Runs a program of batch size 1 with one example of a larger batch.
+    pub(super) fn run_example(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch,
+        example: usize,
+        examples: usize,
+        seed: u64,
+    ) {
+        let row = |all: &'_ [f32]| -> Range<usize> {
+            let width = all.len() / examples;
+            example * width..(example + 1) * width
+        };
+        let (features, labels) = (batch.features(), batch.labels());
+        self.program.run(weights, &[&features[row(features)], &labels[row(labels)]], seed);
+    }
+
+    /// The model's output for the last batch.
+    pub(super) fn output(&self) -> &[f32] {
+        self.program.output(OUTPUT)
+    }
+
+    /// The mean loss of the last batch.
+    pub(super) fn loss(&self) -> f64 {
+        self.program.output(LOSS).first().copied().unwrap_or(f32::NAN).into()
+    }
+
+    /// Where the trained tensors lie in the weights.
+    pub(super) fn trained(&self) -> &[Range<usize>] {
+        &self.trained
+    }
+
+    /// The gradient of the last batch's loss for each of [`StepProgram::trained`].
+    pub(super) fn gradient(&self, index: usize) -> &[f32] {
+        self.program.output(GRADIENTS + index)
+    }
+
+    /// Whether examples of a batch influence each other, through batch normalisation.
+    pub(super) fn mixes_examples(&self) -> bool {
+        self.mixes_examples
+    }
+
+    /// Copies the last batch's running statistics into the weights.
+    pub(super) fn store_statistics(&self, weights: &mut [f32]) {
+        for (index, range) in self.statistics.iter().enumerate() {
+            let output = GRADIENTS + self.trained.len() + index;
+            weights[range.clone()].copy_from_slice(self.program.output(output));
+        }
+    }
+
+    /// What the program's memory holds.
+    pub(super) fn memory(&self) -> ProgramMemory {
+        self.program.memory()
+    }
+
+    /// Floating-point operations of a run.
+    pub(super) fn flops(&self) -> u64 {
+        self.program.flops()
+    }
+
+    /// Kernels of a run, by kind.
+    pub(super) fn kernels(&self) -> BTreeMap<&'static str, usize> {
+        self.program.kernels()
+    }
+
+    /// Bytes that the program holds.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.program.memory_bytes()
+    }
+}
+
+/// Appends the gradients, and says where the tensors lie that have one.
+fn gradients_of_trained(
+    graph: &mut Graph,
+    loss: ValueId,
+    parameters: &Parameters,
+) -> Result<(Vec<Range<usize>>, Vec<ValueId>), TrainError> {
+    let is_trained = |index: usize| parameters.roles[index] == Role::Trained;
+    let values = graph.values.iter().enumerate().filter_map(|(id, value)| match value.source {
+        Source::Parameter(index) if is_trained(index) => Some((index, ValueId(id))),
+        _ => None,
+    });
+    let (indices, ids): (Vec<usize>, Vec<ValueId>) = values.unzip();
+    let slopes = gradients(graph, loss, &ids)?;
+    let found = indices.into_iter().zip(slopes).filter_map(|(index, slope)| Some((index, slope?)));
+    let mut found: Vec<(usize, ValueId)> = found.collect();
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(index, slope)| (parameters.ranges[index].clone(), slope)).unzip())
+}

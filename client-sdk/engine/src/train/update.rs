@@ -1,0 +1,149 @@
+//! From a gradient to new weights, in pieces that stay in the processor's cache.
+
+use std::ops::Range;
+
+use super::optimizer::{Optimizer, SLOTS_MAX, StepNumber};
+
+/// Elements of a piece.
+const PIECE: usize = 1024;
+
+/// What happens to a gradient before the optimizer sees it.
+///
+/// First the clipping, then the pull towards the starting weights and the correction. Weight decay is the optimizer's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Adjustment<'a> {
+    /// The factor of every element.
+    pub(super) scale: f32,
+    /// Every element is then cut to ± this.
+    pub(super) value_max: f32,
+    /// FedProx's mu: adds mu·(w − w₀) (Li et al. 2020, equation 2).
+    pub(super) proximal_term: f32,
+    /// w₀.
+    pub(super) starting_weights: &'a [f32],
+    /// SCAFFOLD's c − cᵢ, which is added (Karimireddy et al. 2020, algorithm 1).
+    pub(super) correction: Option<&'a [f32]>,
+}
+
+impl Adjustment<'_> {
+    /// Writes the adjusted gradient of the weights at `at`.
+    fn apply(&self, at: Range<usize>, weights: &[f32], gradient: &[f32], adjusted: &mut [f32]) {
+        if self.value_max < f32::INFINITY {
+            let limit = self.value_max;
+            for (adjusted, gradient) in adjusted.iter_mut().zip(gradient) {
+                *adjusted = (self.scale * gradient).clamp(-limit, limit);
+            }
+        } else if self.scale != 1.0 {
+            for (adjusted, gradient) in adjusted.iter_mut().zip(gradient) {
+                *adjusted = self.scale * gradient;
+            }
+        } else {
+            adjusted.copy_from_slice(gradient);
+        }
+        if self.proximal_term != 0.0 {
+            let pairs = weights.iter().zip(&self.starting_weights[at.clone()]);
+            for (adjusted, (weight, start)) in adjusted.iter_mut().zip(pairs) {
+                *adjusted += self.proximal_term * (weight - start);
+            }
+        }
+        if let Some(correction) = self.correction {
+            for (adjusted, correction) in adjusted.iter_mut().zip(&correction[at]) {
+                *adjusted += correction;
+            }
+        }
+    }
+}
+
+/// Updates one tensor, which lies at `range` in `weights`, and says whether all of its weights are finite.
+///
+/// `state` holds the optimizer's slots of this tensor one after the other.
+pub(super) fn update_tensor(
+    optimizer: &dyn Optimizer,
+    step: StepNumber,
+    adjustment: &Adjustment<'_>,
+    range: Range<usize>,
+    weights: &mut [f32],
+    gradient: &[f32],
+    state: &mut [f32],
+) -> bool {
+    let mut adjusted = [0.0; PIECE];
+    let mut is_finite = true;
+    let length = range.len();
+    let slots = optimizer.slots();
+    let (first, second) = state.split_at_mut(if slots > 0 { length } else { 0 });
+    for start in (0..length).step_by(PIECE) {
+        let piece = start..length.min(start + PIECE);
+        let at = range.start + piece.start..range.start + piece.end;
+        let weights = &mut weights[at.clone()];
+        let adjusted = &mut adjusted[..piece.len()];
+        adjustment.apply(at, weights, &gradient[piece.clone()], adjusted);
+        let state: [&mut [f32]; SLOTS_MAX] = [
+            if slots > 0 { &mut first[piece.clone()] } else { &mut [] },
+            if slots > 1 { &mut second[piece] } else { &mut [] },
+        ];
+        optimizer.update(step, weights, adjusted, state);
+        is_finite &= weights.iter().fold(true, |all, weight| all & weight.is_finite());
+    }
+    is_finite
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LocalOptimizer;
+    use super::super::optimizer::optimizer;
+    use super::*;
+
+    const NONE: Adjustment<'static> = Adjustment {
+        scale: 1.0,
+        value_max: f32::INFINITY,
+        proximal_term: 0.0,
+        starting_weights: &[],
+        correction: None,
+    };
+    const STEP: StepNumber = StepNumber { number: 1, learning_rate: 0.5 };
+
+    fn adjusted(adjustment: &Adjustment<'_>, weights: &[f32], gradient: &[f32]) -> Vec<f32> {
+        let mut adjusted = vec![0.0; weights.len()];
+        adjustment.apply(0..weights.len(), weights, gradient, &mut adjusted);
+        adjusted
+    }
+
+    #[test]
+    fn adjustments_by_hand() {
+        let (weights, gradient) = ([2.0, 3.0], [4.0, -1.0]);
+        assert_eq!(adjusted(&NONE, &weights, &gradient), gradient);
+        assert_eq!(adjusted(&Adjustment { scale: 0.5, ..NONE }, &weights, &gradient), [2.0, -0.5]);
+        assert_eq!(adjusted(&Adjustment { value_max: 0.75, ..NONE }, &weights, &gradient), [0.75, -0.75]);
+        let pulled = Adjustment { proximal_term: 0.5, starting_weights: &[0.0, 3.0], ..NONE };
+        assert_eq!(adjusted(&pulled, &weights, &gradient), [5.0, -1.0]);
+        let corrected = Adjustment { scale: 0.5, correction: Some(&[10.0, -10.0]), ..NONE };
+        assert_eq!(adjusted(&corrected, &weights, &gradient), [12.0, -10.5]);
+    }
+
+    #[test]
+    fn pieces_are_updated_like_the_whole() {
+        let plan: LocalOptimizer = serde_json::from_str(r#"{"adam":{"learning_rate":0.5}}"#).unwrap();
+        let optimizer = optimizer(plan);
+        let length = 2 * PIECE + 100;
+        let gradient: Vec<f32> = (0..length).map(|index| (index as f32).sin()).collect();
+        let (mut whole, mut means, mut squares) = (vec![0.5; length], vec![0.0; length], vec![0.0; length]);
+        optimizer.update(STEP, &mut whole, &gradient, [&mut means, &mut squares]);
+        let (mut weights, mut state) = (vec![0.5; length + 7], vec![0.0; 2 * length]);
+        let range = 7..length + 7;
+        assert!(update_tensor(&*optimizer, STEP, &NONE, range, &mut weights, &gradient, &mut state));
+        assert_eq!(weights[..7], [0.5; 7]);
+        assert_eq!(weights[7..], whole);
+        assert_eq!(state, [means, squares].concat());
+    }
+
+    #[test]
+    fn a_weight_that_is_not_finite_is_noticed() {
+        let optimizer = optimizer(LocalOptimizer::sgd(1.0));
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut weights = vec![0.0; PIECE + 1];
+            let mut gradient = vec![1.0; PIECE + 1];
+            assert!(update_tensor(&*optimizer, STEP, &NONE, 0..PIECE + 1, &mut weights, &gradient, &mut []));
+            gradient[0] = bad;
+            assert!(!update_tensor(&*optimizer, STEP, &NONE, 0..PIECE + 1, &mut weights, &gradient, &mut []));
+        }
+    }
+}

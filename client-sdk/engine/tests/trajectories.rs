@@ -1,0 +1,130 @@
+//! Whole trainings follow those of an independent framework, which `tests/engine/trajectories` holds with its scripts.
+
+use std::path::{Path, PathBuf};
+
+use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};
+use serde::Deserialize;
+
+/// The largest difference of a loss, relative to it. Measured on x86-64: 2.4e-6; another width of SIMD rounds otherwise.
+const LOSS_TOLERANCE: f64 = 5e-5;
+/// The largest difference of a tensor's sum, norm or element, relative to its norm. Measured: 8e-6.
+const WEIGHT_TOLERANCE: f64 = 1e-4;
+/// For weights that decay to nothing, and the digits that the files keep.
+const ABSOLUTE_TOLERANCE: f64 = 1e-7;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trajectory {
+    model: String,
+    plan: TrainingPlan,
+    batch_size: usize,
+    feature_shape: Vec<usize>,
+    label_kind: LabelKind,
+    /// How far the framework's training in single precision is from its own in double precision.
+    float64_deviation: f64,
+    batches: Vec<Batch>,
+    losses: Vec<f64>,
+    weights: Vec<TrainedTensor>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LabelKind {
+    Classes,
+    Targets,
+}
+
+#[derive(Deserialize)]
+struct Batch {
+    features: Vec<f32>,
+    labels: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct TrainedTensor {
+    name: String,
+    sum: f64,
+    norm: f64,
+    first: Vec<f64>,
+}
+
+impl Trajectory {
+    fn examples(&self, batch: &Batch) -> Examples {
+        let per_example = batch.labels.len() / self.batch_size;
+        let classes = || batch.labels.iter().map(|class| *class as u32).collect();
+        let labels = match self.label_kind {
+            LabelKind::Classes if per_example == 1 => Labels::Classes(classes()),
+            LabelKind::Classes => Labels::Sequences(classes(), per_example),
+            LabelKind::Targets => {
+                Labels::Targets(batch.labels.iter().map(|target| *target as f32).collect(), per_example)
+            }
+        };
+        Examples::new(batch.features.clone(), self.feature_shape.clone(), labels).expect("the lengths fit")
+    }
+
+    /// Trains, and returns the largest relative differences of losses and of weights.
+    fn replay(&self, model: &Model) -> (f64, f64) {
+        let batches: Vec<Examples> = self.batches.iter().map(|batch| self.examples(batch)).collect();
+        let start = model.initial_weights();
+        let trainer = Trainer::new(model, &start, self.plan.clone(), &batches[0], 0);
+        let mut trainer = trainer.expect("plan and examples fit");
+        let mut loss_difference = 0f64;
+        for (step, expected) in self.losses.iter().enumerate() {
+            let found =
+                trainer.step_on(&batches[step % batches.len()]).expect("this training does not diverge").loss;
+            let beyond = ((found - expected).abs() - ABSOLUTE_TOLERANCE).max(0.0);
+            loss_difference = loss_difference.max(beyond / expected.abs());
+        }
+        (loss_difference, self.weight_difference(model, trainer.weights()))
+    }
+
+    fn weight_difference(&self, model: &Model, mut weights: &[f32]) -> f64 {
+        let mut largest = 0f64;
+        for spec in model.parameters() {
+            let (own, others) = weights.split_at(spec.element_count());
+            weights = others;
+            let expected = self.weights.iter().find(|tensor| tensor.name == spec.name);
+            let expected = expected.expect("the trajectory has every tensor");
+            let exact = || own.iter().copied().map(f64::from);
+            let norm = exact().map(|weight| weight * weight).sum::<f64>().sqrt();
+            let mut pairs = vec![(norm, expected.norm), (exact().sum(), expected.sum)];
+            pairs.extend(exact().zip(expected.first.iter().copied()));
+            for (found, wanted) in pairs {
+                let beyond = ((found - wanted).abs() - ABSOLUTE_TOLERANCE).max(0.0);
+                largest = largest.max(beyond / expected.norm.max(ABSOLUTE_TOLERANCE));
+            }
+        }
+        largest
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn fifty_steps_follow_the_reference() {
+    let folder = repository().join("tests/engine/trajectories");
+    let files = std::fs::read_dir(&folder).expect("the trajectories are in the repository");
+    let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    assert!(paths.len() >= 11, "{} trajectories are not all", paths.len());
+    let mut faults = Vec::new();
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let trajectory: Trajectory = serde_json::from_slice(&std::fs::read(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let onnx = repository().join(format!("examples/models/{}.onnx", trajectory.model));
+        let model = Model::from_onnx(&std::fs::read(onnx).unwrap(), &ImportLimits::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (loss, weight) = trajectory.replay(&model);
+        // Where rounding alone moves the framework's own training, ours may move as far.
+        let slack = 2.0 * trajectory.float64_deviation;
+        println!("{name}: losses within {loss:.1e}, weights within {weight:.1e}, slack {slack:.1e}");
+        if !(loss <= LOSS_TOLERANCE + slack && weight <= WEIGHT_TOLERANCE + slack) {
+            faults.push(format!("{name}: losses differ by {loss:.1e}, weights by {weight:.1e}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

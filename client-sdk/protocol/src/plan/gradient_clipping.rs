@@ -1,0 +1,31 @@
+use serde::{Deserialize, Serialize};
+
+use super::training::Faults;
+
+/// A bound on the gradient of the loss, before proximal term, correction and weight decay are added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GradientClipping {
+    /// Scales the gradient so that its L2 norm over all trained tensors together is at most this, above 0
+    /// (Pascanu et al. 2013, algorithm 1).
+    Norm(f32),
+    /// Cuts every element to ± this, above 0.
+    Value(f32),
+    /// Scales the gradient of every example to this L2 norm, above 0, and averages them over the batch: the
+    /// clipping of DP-SGD (Abadi et al. 2016, algorithm 1). It runs the examples one by one, which takes longer,
+    /// and is refused for a model with batch normalisation, where no example has a gradient of its own.
+    PerExampleNorm(f32),
+}
+
+impl GradientClipping {
+    pub(super) fn list_faults(&self, faults: &mut Faults) {
+        match *self {
+            Self::Norm(bound) => faults.expect_positive("gradient_clipping.norm", bound),
+            Self::Value(bound) => faults.expect_positive("gradient_clipping.value", bound),
+            Self::PerExampleNorm(bound) => {
+                faults.expect_positive("gradient_clipping.per_example_norm", bound);
+            }
+        }
+    }
+}

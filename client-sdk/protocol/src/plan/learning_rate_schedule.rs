@@ -1,0 +1,69 @@
+use serde::{Deserialize, Serialize};
+
+use super::training::Faults;
+
+/// The factor of the learning rate in the local step `s`, counted from 0 after the plan's warm-up.
+///
+/// The schedule begins anew in every round: it shapes the local work, not the whole training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LearningRateSchedule {
+    /// 1.
+    #[default]
+    Constant,
+    /// 1 + (final_factor − 1)·min(s / steps, 1).
+    Linear {
+        /// The factor from step `steps` on, 0 or above.
+        final_factor: f32,
+        /// The steps on the way, at least 1.
+        steps: u32,
+    },
+    /// final_factor + (1 − final_factor)·(1 + cos(π·min(s / steps, 1))) / 2
+    /// (Loshchilov and Hutter 2017, equation 5).
+    Cosine {
+        /// The factor from step `steps` on, 0 or above.
+        final_factor: f32,
+        /// The steps on the way, at least 1.
+        steps: u32,
+    },
+    /// factor^⌊s / every⌋.
+    Step {
+        /// Above 0.
+        factor: f32,
+        /// Steps between two changes, at least 1.
+        every: u32,
+    },
+    /// factor^s.
+    Exponential {
+        /// Above 0.
+        factor: f32,
+    },
+}
+
+impl LearningRateSchedule {
+    pub(super) fn is_constant(&self) -> bool {
+        *self == Self::Constant
+    }
+
+    pub(super) fn list_faults(&self, faults: &mut Faults) {
+        match *self {
+            Self::Constant => {}
+            Self::Linear { final_factor, steps } => {
+                faults.expect_not_negative("learning_rate_schedule.linear.final_factor", final_factor);
+                faults.expect_at_least_one("learning_rate_schedule.linear.steps", steps.into());
+            }
+            Self::Cosine { final_factor, steps } => {
+                faults.expect_not_negative("learning_rate_schedule.cosine.final_factor", final_factor);
+                faults.expect_at_least_one("learning_rate_schedule.cosine.steps", steps.into());
+            }
+            Self::Step { factor, every } => {
+                faults.expect_positive("learning_rate_schedule.step.factor", factor);
+                faults.expect_at_least_one("learning_rate_schedule.step.every", every.into());
+            }
+            Self::Exponential { factor } => {
+                faults.expect_positive("learning_rate_schedule.exponential.factor", factor);
+            }
+        }
+    }
+}

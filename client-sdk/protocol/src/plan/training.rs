@@ -1,0 +1,268 @@
+use serde::{Deserialize, Serialize};
+
+use super::{GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern};
+use crate::limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX};
+
+/// The local work of a round: loss, optimizer, and how long. Everything that is left out is off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TrainingPlan {
+    /// What is minimised.
+    pub loss: Loss,
+    /// How.
+    pub optimizer: LocalOptimizer,
+    /// The factor of the learning rate in each step.
+    #[serde(default, skip_serializing_if = "LearningRateSchedule::is_constant")]
+    pub learning_rate_schedule: LearningRateSchedule,
+    /// Steps before the schedule begins, in which the learning rate rises in equal steps: the factor of step `s`,
+    /// counted from 0, is (s + 1) / warmup_steps (Goyal et al. 2017, section 2.2).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup_steps: u32,
+    /// A bound on the gradient.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_clipping: Option<GradientClipping>,
+    /// Passes over the local examples, at least 1.
+    pub epochs: u32,
+    /// Stop after this many steps, even in the middle of an epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_max: Option<u32>,
+    /// Examples in a step, at least 1; the last batch of an epoch may be smaller.
+    pub batch_size: u32,
+    /// FedProx's mu: adds mu/2 · ‖w − w₀‖² to the loss (Li et al. 2020, equation 2); 0 is FedAvg.
+    #[serde(default)]
+    pub proximal_term: f32,
+    /// Tensors that keep their values: those whose name matches one of these. Each must match one at least.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frozen: Vec<NamePattern>,
+    /// What becomes of the running statistics of batch normalisation.
+    #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
+    pub statistics: RunningStatistics,
+    /// Bytes that a step may need, at most, all that training holds counted; a step that needs more is refused
+    /// before it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_max: Option<u64>,
+}
+
+/// What becomes of running statistics (the means and variances of batch normalisation), which no gradient trains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RunningStatistics {
+    /// Their change is part of the update, as that of every weight.
+    #[default]
+    Aggregate,
+    /// Their change stays on the device: it is 0 in the update (FedBN's treatment of statistics, Li et al. 2021).
+    KeepLocal,
+}
+
+/// A number in the plan that makes no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{field} is {value}; it must be {allowed}")]
+pub struct PlanError {
+    /// The plan's field, as a path.
+    pub field: &'static str,
+    /// What it is.
+    pub value: f64,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+impl TrainingPlan {
+    /// Returns one epoch in batches of 32, with everything else off.
+    pub fn new(loss: Loss, optimizer: LocalOptimizer) -> Self {
+        Self {
+            loss,
+            optimizer,
+            learning_rate_schedule: LearningRateSchedule::Constant,
+            warmup_steps: 0,
+            gradient_clipping: None,
+            epochs: 1,
+            steps_max: None,
+            batch_size: 32,
+            proximal_term: 0.0,
+            frozen: Vec::new(),
+            statistics: RunningStatistics::Aggregate,
+            memory_bytes_max: None,
+        }
+    }
+
+    /// Checks that every number is in its range.
+    ///
+    /// # Errors
+    /// Returns the first [`PlanError`].
+    pub fn validate(&self) -> Result<(), PlanError> {
+        self.faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Lists every number that is not in its range.
+    pub fn faults(&self) -> Vec<PlanError> {
+        let mut faults = Faults::default();
+        faults.expect_at_least_one("epochs", self.epochs.into());
+        faults.expect_at_least_one("batch_size", self.batch_size.into());
+        faults.expect_at_least_one("steps_max", self.steps_max.unwrap_or(u32::MAX).into());
+        self.loss.list_faults(&mut faults);
+        self.optimizer.list_faults(&mut faults);
+        self.learning_rate_schedule.list_faults(&mut faults);
+        if let Some(clipping) = &self.gradient_clipping {
+            clipping.list_faults(&mut faults);
+        }
+        faults.expect_not_negative("proximal_term", self.proximal_term);
+        if self.frozen.len() > FROZEN_PATTERNS_MAX {
+            faults.add("frozen", self.frozen.len() as f64, "a list of 64 patterns or fewer");
+        }
+        for pattern in &self.frozen {
+            let bytes = pattern.as_str().len();
+            if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
+                faults.add("frozen", bytes as f64, "patterns of 1 to 256 bytes");
+            }
+        }
+        faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
+        faults.0
+    }
+}
+
+impl RunningStatistics {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The numbers that are out of their range, so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<PlanError>);
+
+impl Faults {
+    pub(super) fn add(&mut self, field: &'static str, value: f64, allowed: &'static str) {
+        self.0.push(PlanError { field, value, allowed });
+    }
+
+    pub(super) fn expect_at_least_one(&mut self, field: &'static str, value: u64) {
+        if value == 0 {
+            self.add(field, 0.0, "1 or more");
+        }
+    }
+
+    pub(super) fn expect_positive(&mut self, field: &'static str, value: f32) {
+        if !(value.is_finite() && value > 0.0) {
+            self.add(field, value.into(), "above 0");
+        }
+    }
+
+    pub(super) fn expect_not_negative(&mut self, field: &'static str, value: f32) {
+        if !(value.is_finite() && value >= 0.0) {
+            self.add(field, value.into(), "0 or more");
+        }
+    }
+
+    /// A share of what came before.
+    pub(super) fn expect_share(&mut self, field: &'static str, value: f32) {
+        if !(0.0..1.0).contains(&value) {
+            self.add(field, value.into(), "0 or more and below 1");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"{"loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8}"#;
+    const FULL: &str = r#"{
+        "loss":{"huber":{"delta":0.5}},
+        "optimizer":{"adamw":{"learning_rate":0.5}},
+        "learning_rate_schedule":{"cosine":{"final_factor":0.125,"steps":10}},
+        "warmup_steps":3,
+        "gradient_clipping":{"per_example_norm":1.5},
+        "epochs":1,"batch_size":8,
+        "frozen":["encoder.*"],
+        "statistics":"keep_local",
+        "memory_bytes_max":1000000
+    }"#;
+
+    #[test]
+    fn what_is_left_out_is_off() {
+        let plan: TrainingPlan = serde_json::from_str(MINIMAL).unwrap();
+        let expected = TrainingPlan {
+            batch_size: 8,
+            ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.5))
+        };
+        assert_eq!(plan, expected);
+        assert_eq!(plan.validate(), Ok(()));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert!(!json.contains("warmup") && !json.contains("frozen"), "what is off is not written: {json}");
+        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
+    }
+
+    #[test]
+    fn everything_can_be_on() {
+        let plan: TrainingPlan = serde_json::from_str(FULL).unwrap();
+        assert_eq!(plan.validate(), Ok(()));
+        assert_eq!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(1.5)));
+        assert_eq!(plan.statistics, RunningStatistics::KeepLocal);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        for (from, to) in [("epochs", "epoch"), ("learning_rate", "rate"), ("sgd", "sgdd")] {
+            assert!(serde_json::from_str::<TrainingPlan>(&MINIMAL.replace(from, to)).is_err(), "{to}");
+        }
+        let extended = MINIMAL.replace("0.5", "0.5,\"beta1\":0.5");
+        assert!(serde_json::from_str::<TrainingPlan>(&extended).is_err());
+        for (from, to) in [("delta", "gamma"), ("final_factor", "factor"), ("per_example_norm", "per_norm")] {
+            assert!(serde_json::from_str::<TrainingPlan>(&FULL.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
+    fn every_fault_has_its_path() {
+        let mut plan: TrainingPlan = serde_json::from_str(FULL).unwrap();
+        let nothing = f32::NAN;
+        plan.loss = Loss::Huber { delta: 0.0 };
+        plan.optimizer = LocalOptimizer::AdamW {
+            learning_rate: -1.0,
+            beta1: 1.0,
+            beta2: nothing,
+            epsilon: 0.0,
+            weight_decay: f32::INFINITY,
+        };
+        plan.learning_rate_schedule = LearningRateSchedule::Cosine { final_factor: -0.5, steps: 0 };
+        plan.gradient_clipping = Some(GradientClipping::Value(0.0));
+        plan.frozen = vec![NamePattern::from("")];
+        plan.memory_bytes_max = Some(0);
+        let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
+        let expected = [
+            "loss.huber.delta",
+            "optimizer.adamw.learning_rate",
+            "optimizer.adamw.beta1",
+            "optimizer.adamw.beta2",
+            "optimizer.adamw.epsilon",
+            "optimizer.adamw.weight_decay",
+            "learning_rate_schedule.cosine.final_factor",
+            "learning_rate_schedule.cosine.steps",
+            "gradient_clipping.value",
+            "frozen",
+            "memory_bytes_max",
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn nesterov_needs_momentum() {
+        let optimizer = |momentum| LocalOptimizer::Sgd {
+            learning_rate: 0.5,
+            momentum,
+            nesterov: true,
+            weight_decay: 0.0,
+        };
+        let plan = |momentum| TrainingPlan::new(Loss::Hinge, optimizer(momentum));
+        assert_eq!(plan(0.5).validate(), Ok(()));
+        assert_eq!(plan(0.0).validate().unwrap_err().field, "optimizer.sgd.momentum");
+    }
+}

@@ -1,0 +1,59 @@
+//! The training plan of a command: a file, and flags that change it.
+
+use std::path::PathBuf;
+
+use folkmoot_engine::{LocalOptimizer, Loss, Model, TrainingPlan};
+
+use super::CliError;
+
+/// Which plan.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlanArgs {
+    /// A TOML file with the fields of a task's [plan]; without it softmax cross-entropy (squared error for a single
+    /// output) and SGD.
+    #[arg(long, value_name = "FILE.toml")]
+    plan: Option<PathBuf>,
+    /// The step size of SGD, where there is no plan file.
+    #[arg(long, default_value_t = 0.05, conflicts_with = "plan")]
+    learning_rate: f32,
+    /// Passes over the examples.
+    #[arg(long)]
+    epochs: Option<u32>,
+    /// Examples in a step.
+    #[arg(long)]
+    batch_size: Option<u32>,
+}
+
+impl PlanArgs {
+    /// Returns the plan for a model.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no plan.
+    pub fn read(&self, model: &Model) -> Result<TrainingPlan, CliError> {
+        let mut plan = match &self.plan {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
+                toml::from_str(&text).map_err(|error| {
+                    CliError::new(format!("{}: {}", path.display(), error.to_string().trim_end()))
+                })?
+            }
+            None => self.default_plan(model),
+        };
+        plan.epochs = self.epochs.unwrap_or(plan.epochs);
+        plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
+        plan.validate().map_err(|error| CliError::new(format!("the plan: {error}")))?;
+        Ok(plan)
+    }
+
+    fn default_plan(&self, model: &Model) -> TrainingPlan {
+        let is_single = model.output_shape().iter().product::<usize>() == 1;
+        let loss = if is_single { Loss::MeanSquaredError } else { Loss::SoftmaxCrossEntropy };
+        let optimizer = LocalOptimizer::Sgd {
+            learning_rate: self.learning_rate,
+            momentum: 0.9,
+            nesterov: false,
+            weight_decay: 0.0,
+        };
+        TrainingPlan { epochs: 5, batch_size: 32, ..TrainingPlan::new(loss, optimizer) }
+    }
+}

@@ -1,0 +1,92 @@
+"""The optimizers of a plan, after PyTorch's definitions, and gradient clipping.
+
+An optimizer is a function of its settings, the step (from 1), one weight, its gradient and its state;
+it returns the new weight and the new state. The first state is as many zeros as `STATES` says.
+"""
+
+import math
+
+import jax.numpy as jnp
+
+
+def sgd(settings, step, weight, gradient, state):
+    (velocity,) = state
+    gradient = gradient + settings["weight_decay"] * weight
+    velocity = settings["momentum"] * velocity + gradient
+    direction = gradient + settings["momentum"] * velocity if settings["nesterov"] else velocity
+    return weight - settings["learning_rate"] * direction, (velocity,)
+
+
+def adam_step(settings, step, weight, gradient, state):
+    """Adam (Kingma and Ba 2015) without weight decay."""
+    beta1, beta2 = settings["beta1"], settings["beta2"]
+    mean, square = state
+    mean = beta1 * mean + (1.0 - beta1) * gradient
+    square = beta2 * square + (1.0 - beta2) * gradient**2
+    corrected_mean = mean / bias_correction(beta1, step)
+    corrected_square = square / bias_correction(beta2, step)
+    direction = corrected_mean / (jnp.sqrt(corrected_square) + settings["epsilon"])
+    return weight - settings["learning_rate"] * direction, (mean, square)
+
+
+def bias_correction(beta, step):
+    """1 - beta^step, without the digits that float32 would lose in the subtraction."""
+    return -jnp.expm1(step * math.log(beta))
+
+
+def adam(settings, step, weight, gradient, state):
+    return adam_step(settings, step, weight, gradient + settings["weight_decay"] * weight, state)
+
+
+def adamw(settings, step, weight, gradient, state):
+    """AdamW (Loshchilov and Hutter 2019): the decay does not pass through the moments."""
+    decayed = weight - settings["learning_rate"] * settings["weight_decay"] * weight
+    return adam_step(settings, step, decayed, gradient, state)
+
+
+def adagrad(settings, step, weight, gradient, state):
+    (square,) = state
+    gradient = gradient + settings["weight_decay"] * weight
+    square = square + gradient**2
+    return weight - settings["learning_rate"] * gradient / (jnp.sqrt(square) + settings["epsilon"]), (square,)
+
+
+def rmsprop(settings, step, weight, gradient, state):
+    square, buffer = state
+    gradient = gradient + settings["weight_decay"] * weight
+    square = settings["decay"] * square + (1.0 - settings["decay"]) * gradient**2
+    buffer = settings["momentum"] * buffer + gradient / (jnp.sqrt(square) + settings["epsilon"])
+    return weight - settings["learning_rate"] * buffer, (square, buffer)
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adagrad": adagrad, "rmsprop": rmsprop}
+STATES = {"sgd": 1, "adam": 2, "adamw": 2, "adagrad": 1, "rmsprop": 2}
+
+
+def clip(plan, gradients):
+    """Clips gradients by value, or by the L2 norm of all of them together."""
+    clipping = plan.get("gradient_clipping", {})
+    if "value" in clipping:
+        bound = clipping["value"]
+        return {name: jnp.clip(gradient, -bound, bound) for name, gradient in gradients.items()}
+    if "norm" in clipping:
+        norm = jnp.sqrt(sum(jnp.sum(gradient**2) for gradient in gradients.values()))
+        factor = jnp.minimum(1.0, clipping["norm"] / norm)
+        return {name: gradient * factor for name, gradient in gradients.items()}
+    return gradients
+
+
+def first_states(plan, weights):
+    """Returns the optimizer's zeros for every trained weight."""
+    (name,) = plan["optimizer"]
+    return {key: (jnp.zeros_like(weight),) * STATES[name] for key, weight in weights.items()}
+
+
+def update(plan, step, weights, gradients, states):
+    """Takes one step (from 1) with every trained weight."""
+    ((name, settings),) = plan["optimizer"].items()
+    clipped = clip(plan, gradients)
+    updated = {
+        key: OPTIMIZERS[name](settings, step, weights[key], clipped[key], states[key]) for key in weights
+    }
+    return {key: pair[0] for key, pair in updated.items()}, {key: pair[1] for key, pair in updated.items()}
