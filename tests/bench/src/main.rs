@@ -1,9 +1,11 @@
 //! `cargo xtask bench …`: every figure of `docs/benchmarks.md`, as ratios within one run.
 
 mod clock;
+mod folder;
 mod host;
 mod ingest;
 mod process;
+mod train;
 
 use std::process::ExitCode;
 
@@ -26,20 +28,27 @@ struct Arguments {
 enum Bench {
     /// The coordinator: model down and update up, and the bare fold in memory
     Ingest(ingest::Arguments),
+    /// A training step on one thread: our executor beside other frameworks and the bare matrix product
+    Train(train::Arguments),
     /// A coordinator in a process of its own, for the other benchmarks to measure
     #[command(hide = true)]
     Host(host::Arguments),
     /// A server that does nothing but move the bytes
     #[command(hide = true)]
     Floor(ingest::floor::Arguments),
+    /// One model on one executor, in a process of its own
+    #[command(hide = true)]
+    Trainee(train::trainee::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
+        Bench::Train(arguments) => train::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),
         Bench::Floor(arguments) => ingest::floor::run(&arguments),
+        Bench::Trainee(arguments) => train::trainee::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

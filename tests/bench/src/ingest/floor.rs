@@ -14,8 +14,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::folder::TemporaryFolder;
-use crate::{Failure, process};
+use crate::{Failure, folder::TemporaryFolder, process};
 
 /// Bytes that are read at a time, as the coordinator does.
 const PIECE_BYTES: usize = 64 * 1024;

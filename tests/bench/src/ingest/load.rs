@@ -16,8 +16,7 @@ use folkmoot_protocol::{
 use folkmoot_update::encode_update;
 use serde::Serialize;
 
-use super::folder::TemporaryFolder;
-use crate::{Failure, clock, host::Ready, process};
+use crate::{Failure, clock, folder::TemporaryFolder, host::Ready, process};
 
 /// One cell of the table.
 #[derive(Serialize)]

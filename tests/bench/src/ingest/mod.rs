@@ -2,7 +2,6 @@
 
 pub mod floor;
 mod fold;
-mod folder;
 mod load;
 mod table;
 

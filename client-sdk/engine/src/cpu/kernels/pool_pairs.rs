@@ -39,14 +39,21 @@ pub(super) fn maximum_gradient<E: Element>(
             let squares = top.as_chunks::<2>().0.iter().zip(bottom.as_chunks::<2>().0);
             let outs = out_top.as_chunks_mut::<2>().0.iter_mut().zip(out_bottom.as_chunks_mut::<2>().0);
             for ((gradient, (top, bottom)), (out_top, out_bottom)) in row.iter().zip(squares).zip(outs) {
-                let right_above = top[1] > top[0];
-                let right_below = bottom[1] > bottom[0];
-                let upper = if right_above { top[1] } else { top[0] };
-                let is_below = (if right_below { bottom[1] } else { bottom[0] }) > upper;
-                let (above, below) = if is_below { (E::ZERO, *gradient) } else { (*gradient, E::ZERO) };
-                *out_top = if right_above { [E::ZERO, above] } else { [above, E::ZERO] };
-                *out_bottom = if right_below { [E::ZERO, below] } else { [below, E::ZERO] };
+                // Factors of 0 and 1 rather than branches, which real images would mispredict.
+                let right_above = truth::<E>(top[1] > top[0]);
+                let right_below = truth::<E>(bottom[1] > bottom[0]);
+                let upper = if top[1] > top[0] { top[1] } else { top[0] };
+                let lower = if bottom[1] > bottom[0] { bottom[1] } else { bottom[0] };
+                let below = *gradient * truth::<E>(lower > upper);
+                let above = *gradient - below;
+                *out_top = [above - above * right_above, above * right_above];
+                *out_bottom = [below - below * right_below, below * right_below];
             }
         }
     }
+}
+
+#[inline(always)]
+fn truth<E: Element>(is_true: bool) -> E {
+    if is_true { E::ONE } else { E::ZERO }
 }

@@ -1,0 +1,47 @@
+//! Our executor, as an app uses it.
+
+use folkmoot_engine::{Examples, Labels, LocalOptimizer, Loss, Trainer, TrainingPlan};
+
+use super::executor::Executor;
+use super::network::{BATCH_SIZE, FEATURES, LEARNING_RATE, Network, features, labels};
+use crate::Failure;
+
+/// Examples from which a step gathers its batch.
+const ROWS: usize = 32 * BATCH_SIZE;
+
+/// A training that does not end.
+pub struct Folkmoot {
+    trainer: Trainer,
+    first_batch: Examples,
+}
+
+impl Folkmoot {
+    /// Prepares the training.
+    pub fn new(network: Network) -> Result<Self, Failure> {
+        let model = network.model()?;
+        let plan = TrainingPlan {
+            epochs: u32::MAX,
+            batch_size: BATCH_SIZE as u32,
+            ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(LEARNING_RATE))
+        };
+        let examples = |rows| Examples::new(features(rows), vec![FEATURES], Labels::Classes(labels(rows)));
+        let trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples(ROWS)?, 0)?;
+        Ok(Self { trainer, first_batch: examples(BATCH_SIZE)? })
+    }
+
+    /// The training itself.
+    pub fn trainer(&mut self) -> &mut Trainer {
+        &mut self.trainer
+    }
+}
+
+impl Executor for Folkmoot {
+    /// Also gathers the batch from the examples, in an order that is drawn anew in each epoch.
+    fn step(&mut self) -> Result<f64, Failure> {
+        Ok(self.trainer.step()?.loss)
+    }
+
+    fn step_on_first_batch(&mut self) -> Result<f64, Failure> {
+        Ok(self.trainer.step_on(&self.first_batch)?.loss)
+    }
+}

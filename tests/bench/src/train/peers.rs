@@ -1,0 +1,164 @@
+//! Frameworks that are measured by programs of their own: a Python script, and a package with its own lock file.
+//!
+//! Each gets a folder with the model and the batch, and prints one JSON object.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use serde::Deserialize;
+
+use super::network::{BATCH_SIZE, LEARNING_RATE, Network, features, labels};
+use super::row::Row;
+use super::trainee::CHECKED_STEPS;
+use crate::{Failure, folder::TemporaryFolder};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/train_peers.py");
+const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
+/// Where burn is compiled, if the environment does not say.
+const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
+
+/// The Python peers' names in the script, and how they are installed.
+const PYTHON_PEERS: [(&str, &str); 2] = [
+    ("onnxruntime-training", "pip install onnxruntime-training==1.19.2 onnx==1.16.2 'numpy<2'"),
+    ("jax", "pip install jax"),
+];
+
+/// What a peer's program prints.
+#[derive(Deserialize)]
+struct Report {
+    /// The module that the interpreter does not have.
+    missing: Option<String>,
+    #[serde(flatten)]
+    measured: Option<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    cpu_ms: f64,
+    loss: f64,
+    peak_memory_mib: f64,
+    version: String,
+}
+
+/// The inputs of one model, in a folder.
+pub struct Inputs {
+    model: Network,
+    folder: TemporaryFolder,
+}
+
+impl Inputs {
+    /// Writes the model, its weights in schema order, and the batch: float32 and int32, little-endian.
+    pub fn write(model: Network) -> Result<Self, Failure> {
+        let folder = TemporaryFolder::new(model.name())?;
+        let floats =
+            |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
+        let classes: Vec<u8> = labels(BATCH_SIZE).iter().flat_map(|class| class.to_le_bytes()).collect();
+        let write = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes);
+        write("model.onnx", model.onnx())?;
+        write("weights.f32", floats(&model.model()?.initial_weights()))?;
+        write("features.f32", floats(&features(BATCH_SIZE)))?;
+        write("labels.i32", classes)?;
+        Ok(Self { model, folder })
+    }
+
+    /// Measures each Python peer with the first of the interpreters that has it, and says on standard error which none
+    /// has.
+    ///
+    /// # Errors
+    /// Returns how a peer failed that is there.
+    pub fn measure_python(&self, interpreters: &[String]) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        for (peer, installation) in PYTHON_PEERS {
+            match self.measure_with_one_of(interpreters, peer)? {
+                Ok(row) => rows.push(row),
+                Err(reason) => eprintln!("{peer} is left out: {reason}; `{installation}` installs it"),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Measures burn, which cargo compiles before.
+    ///
+    /// # Errors
+    /// Returns what the compiler or burn says.
+    pub fn measure_burn(&self) -> Result<Row, Failure> {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(["run", "--quiet", "--release", "--manifest-path", BURN]);
+        if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+            command.args(["--target-dir", BURN_TARGET]);
+        }
+        let output = self.add_arguments(command.arg("--"), "burn").output()?;
+        let report = self.report(&output, "burn")?;
+        let measured = report.measured.ok_or("burn did not print what it measured")?;
+        Ok(self.row("burn flex", measured))
+    }
+
+    /// Returns the row, or why no interpreter gave one.
+    fn measure_with_one_of(
+        &self,
+        interpreters: &[String],
+        peer: &str,
+    ) -> Result<Result<Row, String>, Failure> {
+        let mut reason = "no interpreter was given".to_owned();
+        for interpreter in interpreters {
+            let mut command = Command::new(interpreter);
+            self.add_arguments(command.arg(SCRIPT), peer);
+            for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
+                command.env(variable, "1");
+            }
+            let Ok(output) = command.output() else {
+                reason = format!("`{interpreter}` cannot be started");
+                continue;
+            };
+            match self.report(&output, peer)? {
+                Report { measured: Some(measured), .. } => return Ok(Ok(self.row(peer, measured))),
+                Report { missing, .. } => {
+                    reason = format!("`{interpreter}` has no module {}", missing.unwrap_or_default());
+                }
+            }
+        }
+        Ok(Err(reason))
+    }
+
+    fn add_arguments<'a>(&self, command: &'a mut Command, peer: &str) -> &'a mut Command {
+        command.args(["--peer", peer, "--model", self.model.name()]);
+        command.arg("--folder").arg(self.folder.path());
+        command.args(["--learning-rate", &LEARNING_RATE.to_string()]);
+        command.args(["--checked-steps", &CHECKED_STEPS.to_string()])
+    }
+
+    fn report(&self, output: &Output, peer: &str) -> Result<Report, Failure> {
+        let (text, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if !output.status.success() {
+            return Err(format!("{peer} could not train {}:\n{errors}", self.model.name()).into());
+        }
+        // Libraries may have printed something before.
+        Ok(serde_json::from_str(text.trim().lines().last().unwrap_or_default())?)
+    }
+
+    fn row(&self, peer: &str, measured: Measured) -> Row {
+        Row {
+            loss: Some(measured.loss),
+            peak_memory_mib: Some(measured.peak_memory_mib),
+            version: Some(measured.version),
+            ..Row::of_step(self.model, peer, measured.cpu_ms)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_a_measurement_or_names_a_module() {
+        let report: Report = serde_json::from_str(r#"{"missing": "jax"}"#).unwrap();
+        assert!(report.measured.is_none() && report.missing.as_deref() == Some("jax"));
+        let text = r#"{"cpu_ms": 1.5, "loss": 2.0, "peak_memory_mib": 100.0, "version": "1"}"#;
+        let report: Report = serde_json::from_str(text).unwrap();
+        assert_eq!(report.measured.unwrap().cpu_ms, 1.5);
+    }
+}

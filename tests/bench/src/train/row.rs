@@ -1,0 +1,41 @@
+//! One row of the table.
+
+use serde::{Deserialize, Serialize};
+
+use super::network::Network;
+
+/// What was measured of one executor with one model.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Row {
+    /// The model.
+    pub model: Network,
+    /// `folkmoot`, `candle`, …; `gemm` for a plain product of matrices, with its shape unless it is the peak.
+    pub executor: String,
+    /// CPU milliseconds of a step, or of the product.
+    pub cpu_ms: f64,
+    /// Billions of floating-point operations per second, by [`Network::flops`].
+    pub gflops: f64,
+    /// The mean loss of the batch in the last of the steps that every executor does from the same weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The most memory that the process has held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_mib: Option<f64>,
+    /// The version of a peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl Row {
+    /// A step of this model.
+    pub fn of_step(model: Network, executor: &str, cpu_ms: f64) -> Self {
+        Self::new(model, executor, cpu_ms, model.flops())
+    }
+
+    /// So many operations in so many milliseconds.
+    pub fn new(model: Network, executor: &str, cpu_ms: f64, flops: u64) -> Self {
+        let gflops = flops as f64 / cpu_ms / 1e6;
+        let executor = executor.to_owned();
+        Self { model, executor, cpu_ms, gflops, loss: None, peak_memory_mib: None, version: None }
+    }
+}

@@ -1,0 +1,77 @@
+//! One model on one executor, in a process of its own: its memory is its own, and so are its threads.
+
+use std::process::Command;
+
+use super::candle::Candle;
+use super::executor::Executor;
+use super::folkmoot::Folkmoot;
+use super::network::Network;
+use super::row::Row;
+use super::timing;
+use crate::{Failure, process};
+
+/// Steps that every executor does on the same batch from the same weights, so that their losses can be compared.
+pub const CHECKED_STEPS: usize = 20;
+
+/// The executors that are written in Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ExecutorName {
+    /// Ours
+    Folkmoot,
+    /// candle-core's autograd
+    Candle,
+}
+
+impl ExecutorName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Folkmoot => "folkmoot",
+            Self::Candle => "candle",
+        }
+    }
+
+    fn start(self, network: Network) -> Result<Box<dyn Executor>, Failure> {
+        Ok(match self {
+            Self::Folkmoot => Box::new(Folkmoot::new(network)?),
+            Self::Candle => Box::new(Candle::new(network)?),
+        })
+    }
+}
+
+/// What the process is to measure.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[arg(long)]
+    model: Network,
+    #[arg(long)]
+    executor: ExecutorName,
+}
+
+/// Measures, and prints the row as JSON.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut executor = arguments.executor.start(arguments.model)?;
+    let mut loss = f64::NAN;
+    for _ in 0..CHECKED_STEPS {
+        loss = executor.step_on_first_batch()?;
+    }
+    let cpu_ms = timing::milliseconds(|| executor.step().map(|_| ()))?;
+    let peak = process::peak_memory(std::process::id()).ok();
+    let row = Row {
+        loss: Some(loss),
+        peak_memory_mib: peak.map(|bytes| bytes as f64 / f64::from(1 << 20)),
+        ..Row::of_step(arguments.model, arguments.executor.name(), cpu_ms)
+    };
+    println!("{}", serde_json::to_string(&row)?);
+    Ok(())
+}
+
+/// Starts the process, with one thread for the frameworks that would take more, and returns its row.
+pub fn measure(model: Network, executor: ExecutorName) -> Result<Row, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["trainee", "--model", model.name(), "--executor", executor.name()]);
+    let output = command.env("RAYON_NUM_THREADS", "1").stderr(std::process::Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{} could not train {}", executor.name(), model.name()).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
