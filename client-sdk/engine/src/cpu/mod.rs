@@ -12,6 +12,7 @@ mod memory;
 mod program;
 mod threads;
 
+pub(crate) use kernels::vectorised;
 pub(crate) use program::{Program, ProgramMemory};
 
 use crate::graph::{Op, volume};

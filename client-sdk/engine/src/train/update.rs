@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::optimizer::{Optimizer, SLOTS_MAX, StepNumber};
+use crate::cpu::vectorised;
 
 /// Elements of a piece.
 const PIECE: usize = 1024;
@@ -25,8 +26,22 @@ pub(super) struct Adjustment<'a> {
 }
 
 impl Adjustment<'_> {
-    /// Writes the adjusted gradient of the weights at `at`.
-    fn apply(&self, at: Range<usize>, weights: &[f32], gradient: &[f32], adjusted: &mut [f32]) {
+    /// Whether it changes anything.
+    fn is_needed(&self) -> bool {
+        self.value_max < f32::INFINITY
+            || self.scale != 1.0
+            || self.proximal_term != 0.0
+            || self.correction.is_some()
+    }
+
+    /// Writes the adjusted gradient of the weights at `at`, and returns it.
+    fn apply<'a>(
+        &self,
+        at: Range<usize>,
+        weights: &[f32],
+        gradient: &[f32],
+        adjusted: &'a mut [f32],
+    ) -> &'a [f32] {
         if self.value_max < f32::INFINITY {
             let limit = self.value_max;
             for (adjusted, gradient) in adjusted.iter_mut().zip(gradient) {
@@ -50,6 +65,7 @@ impl Adjustment<'_> {
                 *adjusted += correction;
             }
         }
+        adjusted
     }
 }
 
@@ -74,14 +90,17 @@ pub(super) fn update_tensor(
         let piece = start..length.min(start + PIECE);
         let at = range.start + piece.start..range.start + piece.end;
         let weights = &mut weights[at.clone()];
-        let adjusted = &mut adjusted[..piece.len()];
-        adjustment.apply(at, weights, &gradient[piece.clone()], adjusted);
+        let gradient = &gradient[piece.clone()];
+        let gradient = match adjustment.is_needed() {
+            true => adjustment.apply(at, weights, gradient, &mut adjusted[..piece.len()]),
+            false => gradient,
+        };
         let state: [&mut [f32]; SLOTS_MAX] = [
             if slots > 0 { &mut first[piece.clone()] } else { &mut [] },
             if slots > 1 { &mut second[piece] } else { &mut [] },
         ];
-        optimizer.update(step, weights, adjusted, state);
-        is_finite &= weights.iter().fold(true, |all, weight| all & weight.is_finite());
+        optimizer.update(step, weights, gradient, state);
+        is_finite &= vectorised(|| weights.iter().fold(true, |all, weight| all & weight.is_finite()));
     }
     is_finite
 }

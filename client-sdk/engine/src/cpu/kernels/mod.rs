@@ -189,7 +189,7 @@ fn single<E: Element>(op: ElementOp, inputs: &[&[usize]], out: &[usize]) -> Chai
 }
 
 /// Runs a loop that is compiled for every instruction set the processor may have.
-fn vectorised<R>(run: impl FnOnce() -> R) -> R {
+pub(crate) fn vectorised<R>(run: impl FnOnce() -> R) -> R {
     // pulp finds the processor's vectors at run time; gemm stands on it, too.
     pulp::Arch::new().dispatch(run)
 }

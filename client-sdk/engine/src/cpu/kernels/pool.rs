@@ -177,3 +177,36 @@ impl Pool {
         E::from_f64((along(0) * along(1)).max(1) as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fast path for squares against the general one, with ties, odd sizes and zeros.
+    #[test]
+    fn squares_are_pooled_like_all_windows() {
+        let window = Window { kernel: [2, 2], strides: [2, 2], dilations: [1, 1], pads: [0, 0] };
+        for [height, width] in [[2, 2], [14, 14], [28, 28], [5, 7], [4, 3]] {
+            let (input, output) = ([3, height, width], [3, height / 2, width / 2]);
+            let pool = Pool::new(window, &input, &output, None);
+            assert!(pool.is_in_pairs());
+            let x: Vec<f32> =
+                (0..3 * height * width).map(|i| (i * 7919 % 11) as f32 - 5.0).map(|x| x.max(0.0)).collect();
+            let gradient: Vec<f32> = (0..output.iter().product()).map(|i| i as f32 * 0.37 - 3.0).collect();
+            let (mut fast, mut general) = (vec![0.0; gradient.len()], vec![0.0; gradient.len()]);
+            pool.maximum(&x, &mut fast);
+            let mut rows = general.chunks_exact_mut(width / 2);
+            pool.each_largest(&x, |_, values, _| rows.next().unwrap().copy_from_slice(values));
+            assert_eq!(fast, general);
+            let (mut fast, mut general) = (vec![9.0; x.len()], vec![0.0; x.len()]);
+            pool.maximum_gradient(&x, &gradient, &mut fast);
+            let mut rows = gradient.chunks_exact(width / 2);
+            pool.each_largest(&x, |plane, _, positions| {
+                for (gradient, position) in rows.next().unwrap().iter().zip(positions) {
+                    general[plane + *position as usize] += *gradient;
+                }
+            });
+            assert_eq!(fast, general);
+        }
+    }
+}

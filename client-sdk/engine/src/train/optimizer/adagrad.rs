@@ -1,4 +1,5 @@
 use super::{Optimizer, SLOTS_MAX, StepNumber};
+use crate::cpu::vectorised;
 
 /// Adagrad (Duchi et al. 2011) with a diagonal matrix: s ← s + g²; w ← w − r·g / (√s + epsilon).
 #[derive(Debug, Clone, Copy)]
@@ -19,11 +20,13 @@ impl Optimizer for Adagrad {
         gradient: &[f32],
         [squares, _]: [&mut [f32]; SLOTS_MAX],
     ) {
-        for ((weight, gradient), square) in weights.iter_mut().zip(gradient).zip(squares) {
-            let gradient = gradient + self.weight_decay * *weight;
-            *square += gradient * gradient;
-            *weight -= step.learning_rate * gradient / (square.sqrt() + self.epsilon);
-        }
+        vectorised(|| {
+            for ((weight, gradient), square) in weights.iter_mut().zip(gradient).zip(squares) {
+                let gradient = gradient + self.weight_decay * *weight;
+                *square += gradient * gradient;
+                *weight -= step.learning_rate * gradient / (square.sqrt() + self.epsilon);
+            }
+        });
     }
 }
 

@@ -1,4 +1,5 @@
 use super::{Optimizer, SLOTS_MAX, StepNumber};
+use crate::cpu::vectorised;
 
 /// Stochastic gradient descent: v ← momentum·v + g; w ← w − r·v, or w ← w − r·(g + momentum·v).
 #[derive(Debug, Clone, Copy)]
@@ -20,24 +21,26 @@ impl Optimizer for Sgd {
         gradient: &[f32],
         [velocity, _]: [&mut [f32]; SLOTS_MAX],
     ) {
-        let rate = step.learning_rate;
-        let inputs = weights.iter_mut().zip(gradient);
-        if self.momentum == 0.0 {
-            for (weight, gradient) in inputs {
-                *weight -= rate * (gradient + self.weight_decay * *weight);
+        vectorised(|| {
+            let rate = step.learning_rate;
+            let inputs = weights.iter_mut().zip(gradient);
+            if self.momentum == 0.0 {
+                for (weight, gradient) in inputs {
+                    *weight -= rate * (gradient + self.weight_decay * *weight);
+                }
+            } else if self.nesterov {
+                for ((weight, gradient), velocity) in inputs.zip(velocity) {
+                    let gradient = gradient + self.weight_decay * *weight;
+                    *velocity = self.momentum * *velocity + gradient;
+                    *weight -= rate * (gradient + self.momentum * *velocity);
+                }
+            } else {
+                for ((weight, gradient), velocity) in inputs.zip(velocity) {
+                    *velocity = self.momentum * *velocity + gradient + self.weight_decay * *weight;
+                    *weight -= rate * *velocity;
+                }
             }
-        } else if self.nesterov {
-            for ((weight, gradient), velocity) in inputs.zip(velocity) {
-                let gradient = gradient + self.weight_decay * *weight;
-                *velocity = self.momentum * *velocity + gradient;
-                *weight -= rate * (gradient + self.momentum * *velocity);
-            }
-        } else {
-            for ((weight, gradient), velocity) in inputs.zip(velocity) {
-                *velocity = self.momentum * *velocity + gradient + self.weight_decay * *weight;
-                *weight -= rate * *velocity;
-            }
-        }
+        });
     }
 }
 
