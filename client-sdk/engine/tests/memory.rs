@@ -11,7 +11,7 @@ use folkmoot_engine::{
 /// Times the sum of weights, gradients, optimizer state and live activations that a step may hold.
 const RATIO_MAX: f64 = 1.3;
 /// A model that needs less than this is not measured: the tiles of fused loops weigh more than it does.
-const BYTES_MIN: usize = 256 * 1024;
+const BYTES_MIN: usize = 128 * 1024;
 
 fn plan(loss: Loss, batch_size: u32) -> TrainingPlan {
     let optimizer = LocalOptimizer::Adam {

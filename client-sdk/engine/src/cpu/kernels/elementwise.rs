@@ -4,7 +4,7 @@ use crate::cpu::element::Element;
 use crate::cpu::kernels::reduce::maximum;
 use crate::graph::{ElementOp, broadcast_strides, volume};
 
-/// Elements that are computed at a time.
+/// Elements that are computed at a time, at most.
 pub(crate) const TILE: usize = 512;
 /// Tensors that a chain reads, at most.
 pub(crate) const INPUTS_MAX: usize = 8;
@@ -43,8 +43,14 @@ enum Reading {
 /// A chain over tensors of known shape. The last instruction's result is the output.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain<E> {
+    /// Elements that are computed at a time.
+    tile: usize,
     axes: Vec<usize>,
     readings: Vec<Reading>,
+    /// The tile into which each tensor is read before it is used. Those that are read where they lie share one, for
+    /// the one whose place the output takes.
+    stages: Vec<usize>,
+    stage_count: usize,
     instructions: Vec<Instruction>,
     /// The register of each instruction's result; the last has none.
     registers: Vec<usize>,
@@ -66,15 +72,34 @@ impl<E: Element> Chain<E> {
             true => Reading::Direct,
             false => Reading::Strided(strides),
         };
-        let readings = strides.into_iter().zip(inputs).map(reading).collect();
+        let readings: Vec<Reading> = strides.into_iter().zip(inputs).map(reading).collect();
+        let mut stage_count = 1;
+        let stage = |reading: &Reading| match reading {
+            Reading::Direct => 0,
+            Reading::Strided(_) => {
+                stage_count += 1;
+                stage_count - 1
+            }
+        };
+        let stages = readings.iter().map(stage).collect();
         let (registers, register_count) = assign_registers(&instructions);
         let scalars = scalars.iter().map(|number| E::from_f64(*number)).collect();
-        Self { axes, readings, instructions, registers, register_count, scalars }
+        Self {
+            tile: volume(shape).clamp(1, TILE),
+            axes,
+            readings,
+            stages,
+            stage_count,
+            instructions,
+            registers,
+            register_count,
+            scalars,
+        }
     }
 
     /// Elements of working memory.
     pub(crate) fn scratch(&self) -> usize {
-        (self.register_count + self.readings.len() + self.scalars.len() + 1) * TILE
+        (self.register_count + self.stage_count + self.scalars.len()) * self.tile
     }
 
     /// Whether input `index` is read element by element, so that the output may take its place.
@@ -90,16 +115,15 @@ impl<E: Element> Chain<E> {
     /// Computes the chain. An empty input slice stands for the output's place, which then holds that input.
     #[inline(always)]
     pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], scratch: &mut [E]) {
-        let (staged, rest) = scratch.split_at_mut(self.readings.len() * TILE);
-        let (scalars, registers) = rest.split_at_mut(self.scalars.len() * TILE);
-        for (tile, number) in scalars.chunks_exact_mut(TILE).zip(&self.scalars) {
+        let (staged, rest) = scratch.split_at_mut(self.stage_count * self.tile);
+        let (scalars, registers) = rest.split_at_mut(self.scalars.len() * self.tile);
+        for (tile, number) in scalars.chunks_exact_mut(self.tile).zip(&self.scalars) {
             tile.fill(*number);
         }
         let mut start = 0;
-        for out in out.chunks_mut(TILE) {
-            for ((reading, input), tile) in
-                self.readings.iter().zip(inputs).zip(staged.chunks_exact_mut(TILE))
-            {
+        for out in out.chunks_mut(self.tile) {
+            for ((reading, input), stage) in self.readings.iter().zip(inputs).zip(&self.stages) {
+                let tile = &mut staged[stage * self.tile..][..self.tile];
                 match reading {
                     Reading::Direct if input.is_empty() => tile[..out.len()].copy_from_slice(out),
                     Reading::Direct => {}
@@ -127,19 +151,19 @@ impl<E: Element> Chain<E> {
         let last = self.instructions.len() - 1;
         for (number, instruction) in self.instructions.iter().enumerate() {
             // The register that is written is never one that is read: see `assign_registers`.
-            let target = self.registers[number] * TILE;
+            let target = self.registers[number] * self.tile;
             let (before, rest) = registers.split_at_mut(target);
-            let (written, after) = rest.split_at_mut(TILE);
+            let (written, after) = rest.split_at_mut(self.tile);
             let operand = |operand: &Operand| -> &[E] {
                 match *operand {
                     Operand::Input(index) if self.is_direct(index) && !inputs[index].is_empty() => {
                         &inputs[index][start..start + length]
                     }
-                    Operand::Input(index) => &staged[index * TILE..][..length],
-                    Operand::Scalar(index) => &scalars[index * TILE..][..length],
-                    Operand::Result(index) => match self.registers[index] * TILE {
+                    Operand::Input(index) => &staged[self.stages[index] * self.tile..][..length],
+                    Operand::Scalar(index) => &scalars[index * self.tile..][..length],
+                    Operand::Result(index) => match self.registers[index] * self.tile {
                         at if at < target => &before[at..at + length],
-                        at => &after[at - target - TILE..][..length],
+                        at => &after[at - target - self.tile..][..length],
                     },
                 }
             };
