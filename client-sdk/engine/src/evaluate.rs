@@ -1,17 +1,15 @@
 //! Loss and other metrics over a data set, without training.
 
 use crate::batch::Batch;
-use crate::cpu::{ExecuteError, Program};
+use crate::cpu::ExecuteError;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
+use crate::forward::{BATCH_SIZE, Forward};
 use crate::loss::Layout;
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
-use crate::onnx::{ImportError, Mode};
+use crate::onnx::ImportError;
 use crate::train::Loss;
-
-/// Examples that are evaluated at once. It bounds memory and does not change the result of a row.
-pub(crate) const EVALUATION_BATCH_SIZE: usize = 256;
 
 /// Why an evaluation did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -76,23 +74,11 @@ fn run(
     check_weights(model, weights)?;
     let layout = check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
     let indices: Vec<usize> = (0..examples.len()).collect();
-    let mut batch = Batch::with_room_for(EVALUATION_BATCH_SIZE.min(indices.len()), examples);
-    let mut program: Option<(usize, Program<f32>)> = None;
-    for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
-        // There are two sizes at most, and the smaller comes last: one program is kept at a time.
-        let mut current = match program.take().filter(|(size, _)| *size == indices.len()) {
-            Some((_, program)) => program,
-            None => compile(model, indices.len())?,
-        };
+    let mut batch = Batch::with_room_for(BATCH_SIZE.min(indices.len()), examples);
+    let mut forward = Forward::new(model, weights);
+    for indices in indices.chunks(BATCH_SIZE) {
         batch.fill(examples, indices);
-        current.run(weights, &[batch.features()], 0);
-        measure(&layout, current.output(0), batch.labels());
-        program = Some((indices.len(), current));
+        measure(&layout, forward.run(batch.features(), indices.len())?, batch.labels());
     }
     Ok(())
-}
-
-fn compile(model: &Model, batch_size: usize) -> Result<Program<f32>, EvaluateError> {
-    let lowered = model.lower(batch_size, Mode::Inference)?;
-    Ok(Program::compile(&lowered.graph, &[lowered.output], &model.parameter_ranges())?)
 }

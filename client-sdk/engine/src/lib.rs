@@ -7,6 +7,7 @@ pub mod data;
 mod evaluate;
 mod examples;
 mod fit;
+mod forward;
 mod graph;
 mod loss;
 mod metrics;

@@ -6,9 +6,9 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, format_err};
 
 use crate::batch::Batch;
-use crate::evaluate::EVALUATION_BATCH_SIZE;
 use crate::examples::{Examples, Labels};
 use crate::fit::{FitError, check_examples};
+use crate::forward::BATCH_SIZE;
 use crate::metrics::{Evaluation, Metrics};
 use crate::train::Loss;
 
@@ -151,8 +151,8 @@ impl InferenceModel {
         let layout = check_examples(&self.input_shape, &self.output_shape, examples, loss)?;
         let mut evaluation = Evaluation::default();
         let indices: Vec<usize> = (0..examples.len()).collect();
-        let mut batch = Batch::with_room_for(EVALUATION_BATCH_SIZE.min(indices.len()), examples);
-        for indices in indices.chunks(EVALUATION_BATCH_SIZE) {
+        let mut batch = Batch::with_room_for(BATCH_SIZE.min(indices.len()), examples);
+        for indices in indices.chunks(BATCH_SIZE) {
             batch.fill(examples, indices);
             let outputs = self.predict(batch.features(), indices.len())?;
             evaluation += &Evaluation::of_batch(loss, &layout, &outputs, batch.labels());

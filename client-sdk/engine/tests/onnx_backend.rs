@@ -74,7 +74,7 @@ fn every_test_of_the_onnx_project_passes_or_is_refused_for_a_known_reason() {
         }
     }
     println!("{compared} gradients compared");
-    assert!(compared > 300, "only {compared} gradients were compared");
+    assert!(compared > 500, "only {compared} gradients were compared");
     assert!(failures.is_empty(), "{} of {} fail:\n{}", failures.len(), cases.len(), failures.join("\n"));
 
     let version = fs::read_to_string(folder.join("version.txt")).expect("the script writes the version");

@@ -1,9 +1,12 @@
 //! Reverse-mode differentiation of a graph: the gradients are nodes like all others.
 
 mod accumulate;
+mod differences;
 mod rules;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use differences::slope_differences;
 
 use std::collections::BTreeMap;
 

@@ -64,7 +64,7 @@ impl<E: Element> Plan<E> {
         for group in group(graph, &needed, outputs) {
             compiler.add(&group);
         }
-        compiler.copy_outputs(outputs);
+        compiler.copy_outputs();
         compiler.finish(outputs, threads)
     }
 }
@@ -133,26 +133,15 @@ impl<'a, E: Element> Compiler<'a, E> {
     }
 
     /// Outputs that are sources, or computed for another output, are copied at the end.
-    fn copy_outputs(&mut self, outputs: &[ValueId]) {
+    fn copy_outputs(&mut self) {
         for (index, root) in std::mem::take(&mut self.copies) {
             let length = volume(self.graph.shape(root));
             let kernel = Kernel::new(&Op::Reshape, &[&[length]], &[length]);
-            self.drafts.push(Draft {
-                kernel,
-                name: "copy",
-                reads: vec![root],
-                target: outputs[index],
-                in_place: None,
-            });
-            // The copy's own identity: `finish` finds the output by the draft's number.
-            self.copies_done(index);
+            // A copy is a value of its own, numbered behind those of the graph.
+            let target = ValueId(self.graph.values.len() + self.drafts.len());
+            self.output_of.insert(target, index);
+            self.drafts.push(Draft { kernel, name: "copy", reads: vec![root], target, in_place: None });
         }
-    }
-
-    fn copies_done(&mut self, index: usize) {
-        let draft = self.drafts.len() - 1;
-        self.output_of.insert(ValueId(self.graph.values.len() + draft), index);
-        self.drafts[draft].target = ValueId(self.graph.values.len() + draft);
     }
 
     fn finish(mut self, outputs: &[ValueId], threads: usize) -> Plan<E> {

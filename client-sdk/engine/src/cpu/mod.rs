@@ -12,6 +12,7 @@ mod memory;
 mod program;
 mod threads;
 
+pub(crate) use element::Element;
 pub(crate) use kernels::vectorised;
 pub(crate) use program::{Program, ProgramMemory};
 

@@ -91,7 +91,7 @@ impl Network {
         seed: u64,
     ) -> Result<Option<f64>, NetworkError> {
         let Lowered { graph, outputs, fed } = self.lower(inputs)?;
-        Ok(gradient::largest_difference(graph, &outputs, &fed, seed)?)
+        Ok(gradient::difference(graph, &outputs, &fed, seed)?)
     }
 
     /// The graph for these inputs.

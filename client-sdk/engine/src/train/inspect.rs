@@ -10,10 +10,8 @@ use super::step_program::StepProgram;
 use super::steps::StepSource;
 use super::{TrainError, TrainingPlan};
 use crate::cpu::Program;
-use crate::loss::{LabelForm, Layout};
 use crate::model::{Model, ParameterKind};
 use crate::onnx::Mode;
-use crate::train::Loss;
 
 /// A model under a plan: its tensors, its operators, and what a step costs.
 #[derive(Debug, Clone, Serialize)]
@@ -94,23 +92,10 @@ impl Inspection {
     pub fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, TrainError> {
         plan.validate()?;
         let batch_size = plan.batch_size as usize;
-        let parameters = Parameters::new(model, plan)?;
-        let form = match plan.loss {
-            Loss::SoftmaxCrossEntropy => LabelForm::Classes,
-            _ => LabelForm::Values,
-        };
-        let layout = Layout::new(model.output_shape(), form);
+        let source = StepSource::without_examples(model, plan)?;
         let lowered = model.lower(batch_size, Mode::Inference)?;
-        let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &parameters.ranges, 1);
-        let source = StepSource {
-            model: model.clone(),
-            parameters,
-            loss: plan.loss,
-            layout,
-            has_shares: false,
-            threads: 1,
-        };
-        let step = StepProgram::compile(&source, batch_size, false)?;
+        let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &source.parameters.ranges, 1);
+        let step: StepProgram = StepProgram::compile(&source, batch_size, false)?;
         let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
         let memory = step.memory();
         let batch = model.input_shape().iter().product::<usize>() + source.layout.labels_per_example();

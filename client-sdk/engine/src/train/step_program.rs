@@ -8,7 +8,7 @@ use super::parameters::{Parameters, Role};
 use super::steps::StepSource;
 use crate::autodiff::gradients;
 use crate::batch::Batch;
-use crate::cpu::{Program, ProgramMemory};
+use crate::cpu::{Element, Program, ProgramMemory};
 use crate::graph::{Graph, Source, ValueId};
 use crate::loss;
 use crate::onnx::Mode;
@@ -16,8 +16,8 @@ use crate::onnx::Mode;
 /// Forward pass, loss, gradients and new running statistics of a batch.
 ///
 /// The outputs of the program are the model's output, the loss, the gradients and the statistics.
-pub(super) struct StepProgram {
-    program: Program<f32>,
+pub(super) struct StepProgram<E = f32> {
+    program: Program<E>,
     batch_size: usize,
     has_shares: bool,
     mixes_examples: bool,
@@ -34,7 +34,7 @@ const OUTPUT: usize = 0;
 const LOSS: usize = 1;
 const GRADIENTS: usize = 2;
 
-impl StepProgram {
+impl<E: Element> StepProgram<E> {
     /// Compiles the step of a batch of this size. `has_shares` says whether examples have weights.
     ///
     /// # Errors
@@ -82,37 +82,19 @@ impl StepProgram {
         self.batch_size
     }
 
-    /// Runs a batch of the size and the kind for which this was compiled.
-    pub(super) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
-        let inputs = batch.inputs();
-        self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
-    }
-
-    /// Runs a program of batch size 1 with one example of a larger batch.
-    pub(super) fn run_example(
-        &mut self,
-        weights: &[f32],
-        batch: &Batch,
-        example: usize,
-        examples: usize,
-        seed: u64,
-    ) {
-        let row = |all: &'_ [f32]| -> Range<usize> {
-            let width = all.len() / examples;
-            example * width..(example + 1) * width
-        };
-        let (features, labels) = (batch.features(), batch.labels());
-        self.program.run(weights, &[&features[row(features)], &labels[row(labels)]], seed);
+    /// Runs with these features and labels, and the shares of the examples if it was compiled for them.
+    pub(super) fn run_inputs(&mut self, weights: &[E], inputs: &[&[E]], seed: u64) {
+        self.program.run(weights, inputs, seed);
     }
 
     /// The model's output for the last batch.
-    pub(super) fn output(&self) -> &[f32] {
+    pub(super) fn output(&self) -> &[E] {
         self.program.output(OUTPUT)
     }
 
     /// The mean loss of the last batch.
     pub(super) fn loss(&self) -> f64 {
-        self.program.output(LOSS).first().copied().unwrap_or(f32::NAN).into()
+        self.program.output(LOSS).first().map_or(f64::NAN, |loss| loss.to_f64())
     }
 
     /// Where the trained tensors lie in the weights.
@@ -121,21 +103,13 @@ impl StepProgram {
     }
 
     /// The gradient of the last batch's loss for each of [`StepProgram::trained`].
-    pub(super) fn gradient(&self, index: usize) -> &[f32] {
+    pub(super) fn gradient(&self, index: usize) -> &[E] {
         self.program.output(GRADIENTS + index)
     }
 
     /// Whether examples of a batch influence each other, through batch normalisation.
     pub(super) fn mixes_examples(&self) -> bool {
         self.mixes_examples
-    }
-
-    /// Copies the last batch's running statistics into the weights.
-    pub(super) fn store_statistics(&self, weights: &mut [f32]) {
-        for (index, range) in self.statistics.iter().enumerate() {
-            let output = GRADIENTS + self.trained.len() + index;
-            weights[range.clone()].copy_from_slice(self.program.output(output));
-        }
     }
 
     /// What the program's memory holds.
@@ -156,6 +130,39 @@ impl StepProgram {
     /// Bytes that the program holds.
     pub(super) fn memory_bytes(&self) -> usize {
         self.program.memory_bytes()
+    }
+}
+
+impl StepProgram {
+    /// Runs a batch of the size and the kind for which this was compiled.
+    pub(super) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
+        let inputs = batch.inputs();
+        self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
+    }
+
+    /// Runs a program of batch size 1 with one example of a larger batch.
+    pub(super) fn run_example(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch,
+        example: usize,
+        examples: usize,
+        seed: u64,
+    ) {
+        let row = |all: &'_ [f32]| -> Range<usize> {
+            let width = all.len() / examples;
+            example * width..(example + 1) * width
+        };
+        let (features, labels) = (batch.features(), batch.labels());
+        self.run_inputs(weights, &[&features[row(features)], &labels[row(labels)]], seed);
+    }
+
+    /// Copies the last batch's running statistics into the weights.
+    pub(super) fn store_statistics(&self, weights: &mut [f32]) {
+        for (index, range) in self.statistics.iter().enumerate() {
+            let output = GRADIENTS + self.trained.len() + index;
+            weights[range.clone()].copy_from_slice(self.program.output(output));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::step_program::{Observer, StepProgram};
 use super::{GradientClipping, TrainError, TrainingPlan};
 use crate::batch::Batch;
 use crate::fit::FitError;
-use crate::loss::Layout;
+use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 use crate::train::Loss;
 
@@ -28,6 +28,26 @@ pub(super) struct StepSource {
 }
 
 impl StepSource {
+    /// The source of a plan before its examples are known: softmax cross-entropy is taken to have class numbers, other
+    /// losses a number for each output.
+    ///
+    /// # Errors
+    /// Returns a [`FitError`] if a frozen pattern stands for no parameter.
+    pub(super) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+        let form = match plan.loss {
+            Loss::SoftmaxCrossEntropy => LabelForm::Classes,
+            _ => LabelForm::Values,
+        };
+        Ok(Self {
+            model: model.clone(),
+            parameters: Parameters::new(model, plan)?,
+            loss: plan.loss,
+            layout: Layout::new(model.output_shape(), form),
+            has_shares: false,
+            threads: 1,
+        })
+    }
+
     fn compile(&self, batch_size: usize, has_shares: bool) -> Result<StepProgram, TrainError> {
         StepProgram::compile(self, batch_size, has_shares)
     }

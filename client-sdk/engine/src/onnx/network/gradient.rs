@@ -3,21 +3,18 @@
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::autodiff::gradients;
+use crate::autodiff::{gradients, slope_differences};
 use crate::cpu::{ExecuteError, Program};
 use crate::graph::{ElementOp, Graph, Reduction, Source, ValueId, volume};
 use crate::random::standard_normal;
 
 /// Directions along which the loss is differentiated.
 const DIRECTIONS: usize = 4;
-/// Half the distance between the two points of a central difference.
-const STEP: f64 = 1e-6;
-
 /// See [`super::Network::gradient_difference`]. Points at which the function is not finite are passed over.
 ///
 /// # Errors
 /// Returns an [`ExecuteError`] if memory runs out.
-pub(super) fn largest_difference(
+pub(super) fn difference(
     mut graph: Graph,
     outputs: &[ValueId],
     fed: &[&[f64]],
@@ -36,36 +33,26 @@ pub(super) fn largest_difference(
     }
     let wanted: Vec<ValueId> = std::iter::once(loss).chain(kept.iter().map(|(_, slope)| *slope)).collect();
     let mut program = Program::<f64>::compile(&graph, &wanted, &[])?;
-    let mut numbers: Vec<Vec<f64>> = fed.iter().map(|input| input.to_vec()).collect();
-    run(&mut program, &numbers);
-    let gradient: Vec<Vec<f64>> = (0..kept.len()).map(|index| program.output(index + 1).to_vec()).collect();
-    let mut largest: Option<f64> = None;
-    for _ in 0..DIRECTIONS {
-        let direction: Vec<Vec<f64>> =
-            gradient.iter().map(|slope| slope.iter().map(|_| standard_normal(&mut rng)).collect()).collect();
-        let pairs = gradient.iter().flatten().zip(direction.iter().flatten());
-        let expected: f64 = pairs.map(|(slope, d)| slope * d).sum();
-        let mut at = |offset: f64| {
-            for ((input, _), direction) in kept.iter().zip(&direction) {
-                numbers[*input].iter_mut().zip(direction).for_each(|(number, d)| *number += offset * d);
-            }
-            run(&mut program, &numbers);
-            program.output(0)[0]
-        };
-        let (above, below) = (at(STEP), at(-2.0 * STEP));
-        at(STEP);
-        let found = (above - below) / (2.0 * STEP);
-        if expected.is_finite() && found.is_finite() {
-            let difference = (expected - found).abs() / expected.abs().max(found.abs()).max(1.0);
-            largest = Some(largest.map_or(difference, |largest| largest.max(difference)));
-        }
-    }
-    Ok(largest)
-}
-
-fn run(program: &mut Program<f64>, numbers: &[Vec<f64>]) {
-    let inputs: Vec<&[f64]> = numbers.iter().map(Vec::as_slice).collect();
-    program.run(&[], &inputs, 0);
+    let mut numbers = fed.concat();
+    let starts: Vec<usize> = fed
+        .iter()
+        .scan(0, |next, input| {
+            *next += input.len();
+            Some(*next - input.len())
+        })
+        .collect();
+    program.run(&[], fed, 0);
+    let gradient: Vec<(usize, f64)> = (1..)
+        .zip(&kept)
+        .flat_map(|(output, (input, _))| (starts[*input]..).zip(program.output(output).to_vec()))
+        .collect();
+    let loss_at = |numbers: &[f64]| {
+        let inputs = fed.iter().zip(&starts).map(|(input, start)| &numbers[*start..start + input.len()]);
+        program.run(&[], &inputs.collect::<Vec<_>>(), 0);
+        program.output(0)[0]
+    };
+    let differences = slope_differences(&mut numbers, &gradient, 1.0, DIRECTIONS, &mut rng, loss_at);
+    Ok(differences.into_iter().filter(|difference| difference.is_finite()).reduce(f64::max))
 }
 
 /// The sum of all elements of all outputs, each with a weight of its own.
