@@ -8,6 +8,8 @@ mod evaluate;
 mod examples;
 mod fit;
 mod forward;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod graph;
 mod loss;
 mod metrics;
@@ -16,6 +18,7 @@ pub mod onnx;
 mod predict;
 mod random;
 mod safetensors;
+mod schedule;
 #[cfg(feature = "tract")]
 mod tract;
 mod train;
@@ -24,6 +27,8 @@ pub use cpu::ExecuteError;
 pub use evaluate::{EvaluateError, evaluate, evaluate_in_detail};
 pub use examples::{Examples, ExamplesError, Labels};
 pub use fit::FitError;
+#[cfg(feature = "gpu")]
+pub use gpu::{Adapter, AdapterPeak, AdapterReport, Clock, Gpu, GpuError, KernelTime};
 pub use graph::ShapeError;
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
@@ -32,8 +37,10 @@ pub use model::{Model, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};
+#[cfg(feature = "gpu")]
+pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, GradientCheck, GradientClipping, InspectedParameter, Inspection,
-    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Progress, RunningStatistics,
-    StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome, TrainingPlan,
+    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
+    RunningStatistics, StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome, TrainingPlan,
 };

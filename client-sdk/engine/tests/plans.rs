@@ -162,8 +162,8 @@ fn example_weights_are_shares_of_the_batch() {
     assert_eq!(two_steps(line_plan(), &weighted(vec![5.0, 5.0])), two_steps(line_plan(), &examples));
     assert_eq!(two_steps(line_plan(), &weighted(vec![0.0, 0.0])), [1.0, 1.0]);
     let mut trainer = Trainer::new(&model, &[1.0], line_plan(), &examples, 0).unwrap();
-    let error = trainer.step_on(&weighted(vec![1.0, 1.0])).unwrap_err();
-    assert!(matches!(error, TrainError::OtherExamples(_)), "{error}");
+    let error = trainer.step_on(&[0, 2]).unwrap_err();
+    assert!(matches!(error, TrainError::NoSuchExample { index: 2, examples: 2 }), "{error}");
     // Weights multiply a gradient before it is clipped: 1.5 · −2 and 0.5 · −8, both cut to 2.
     let clipping = Some(GradientClipping::PerExampleNorm(2.0));
     let plan = TrainingPlan { gradient_clipping: clipping, ..line_plan() };

@@ -1,5 +1,8 @@
 //! Whole trainings follow those of an independent framework, which `tests/engine/trajectories` holds with its scripts.
 
+#[cfg(feature = "gpu")]
+mod support;
+
 use std::path::{Path, PathBuf};
 
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};
@@ -49,29 +52,35 @@ struct TrainedTensor {
 }
 
 impl Trajectory {
-    fn examples(&self, batch: &Batch) -> Examples {
-        let per_example = batch.labels.len() / self.batch_size;
-        let classes = || batch.labels.iter().map(|class| *class as u32).collect();
+    /// All batches, one behind the other.
+    fn examples(&self) -> Examples {
+        let labels: Vec<f64> = self.batches.iter().flat_map(|batch| batch.labels.iter().copied()).collect();
+        let features = self.batches.iter().flat_map(|batch| batch.features.iter().copied()).collect();
+        let per_example = labels.len() / (self.batches.len() * self.batch_size);
+        let classes = || labels.iter().map(|class| *class as u32).collect();
         let labels = match self.label_kind {
             LabelKind::Classes if per_example == 1 => Labels::Classes(classes()),
             LabelKind::Classes => Labels::Sequences(classes(), per_example),
             LabelKind::Targets => {
-                Labels::Targets(batch.labels.iter().map(|target| *target as f32).collect(), per_example)
+                Labels::Targets(labels.iter().map(|target| *target as f32).collect(), per_example)
             }
         };
-        Examples::new(batch.features.clone(), self.feature_shape.clone(), labels).expect("the lengths fit")
+        Examples::new(features, self.feature_shape.clone(), labels).expect("the lengths fit")
+    }
+
+    fn trainer(&self, model: &Model) -> Trainer {
+        let plan = TrainingPlan { batch_size: self.batch_size as u32, ..self.plan.clone() };
+        let trainer = Trainer::new(model, &model.initial_weights(), plan, &self.examples(), 0);
+        trainer.expect("plan and examples fit")
     }
 
     /// Trains, and returns the largest relative differences of losses and of weights.
-    fn replay(&self, model: &Model) -> (f64, f64) {
-        let batches: Vec<Examples> = self.batches.iter().map(|batch| self.examples(batch)).collect();
-        let start = model.initial_weights();
-        let trainer = Trainer::new(model, &start, self.plan.clone(), &batches[0], 0);
-        let mut trainer = trainer.expect("plan and examples fit");
+    fn follow(&self, model: &Model, mut trainer: Trainer) -> (f64, f64) {
         let mut loss_difference = 0f64;
         for (step, expected) in self.losses.iter().enumerate() {
-            let found =
-                trainer.step_on(&batches[step % batches.len()]).expect("this training does not diverge").loss;
+            let first = step % self.batches.len() * self.batch_size;
+            let rows: Vec<usize> = (first..first + self.batch_size).collect();
+            let found = trainer.step_on(&rows).expect("this training does not diverge").loss;
             let beyond = ((found - expected).abs() - ABSOLUTE_TOLERANCE).max(0.0);
             loss_difference = loss_difference.max(beyond / expected.abs());
         }
@@ -102,29 +111,56 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-#[test]
-fn fifty_steps_follow_the_reference() {
+/// A trajectory's name, the trajectory, and its model.
+fn trajectories() -> Vec<(String, Trajectory, Model)> {
     let folder = repository().join("tests/engine/trajectories");
     let files = std::fs::read_dir(&folder).expect("the trajectories are in the repository");
-    let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = files.map(|file| file.expect("the folder can be read").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     assert!(paths.len() >= 11, "{} trajectories are not all", paths.len());
-    let mut faults = Vec::new();
-    for path in paths {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let trajectory: Trajectory = serde_json::from_slice(&std::fs::read(&path).unwrap())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let read = |path: PathBuf| {
+        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        let json = std::fs::read(path).expect("the file can be read");
+        let trajectory: Trajectory =
+            serde_json::from_slice(&json).unwrap_or_else(|error| panic!("{name}: {error}"));
         let onnx = repository().join(format!("examples/models/{}.onnx", trajectory.model));
-        let model = Model::from_onnx(&std::fs::read(onnx).unwrap(), &ImportLimits::default())
+        let onnx = std::fs::read(onnx).expect("every trajectory has its model");
+        let model = Model::from_onnx(&onnx, &ImportLimits::default())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        let (loss, weight) = trajectory.replay(&model);
+        (name, trajectory, model)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// Follows every trajectory, and fails if one is left too far.
+fn follow_all(device: &str, prepare: impl Fn(&mut Trainer)) {
+    let mut faults = Vec::new();
+    for (name, trajectory, model) in trajectories() {
+        let mut trainer = trajectory.trainer(&model);
+        prepare(&mut trainer);
+        let (loss, weight) = trajectory.follow(&model, trainer);
         // Where rounding alone moves the framework's own training, ours may move as far.
         let slack = 2.0 * trajectory.float64_deviation;
-        println!("{name}: losses within {loss:.1e}, weights within {weight:.1e}, slack {slack:.1e}");
+        println!(
+            "{device}, {name}: losses within {loss:.1e}, weights within {weight:.1e}, slack {slack:.1e}"
+        );
         if !(loss <= LOSS_TOLERANCE + slack && weight <= WEIGHT_TOLERANCE + slack) {
             faults.push(format!("{name}: losses differ by {loss:.1e}, weights by {weight:.1e}"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn fifty_steps_follow_the_reference() {
+    follow_all("cpu", |_| {});
+}
+
+/// Within the same bounds as on the CPU.
+#[cfg(feature = "gpu")]
+#[test]
+fn fifty_steps_on_the_gpu_follow_the_reference() {
+    let Some(gpu) = support::gpu() else { return };
+    follow_all(&gpu.report().name, |trainer| trainer.use_gpu(&gpu).expect("the device runs every example"));
 }

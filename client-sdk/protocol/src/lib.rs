@@ -19,7 +19,7 @@ pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
 pub use plan::{
     Codec, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, Plan, PlanError,
-    Protection, RunningStatistics, TrainingPlan, ValueGrid,
+    Precision, Protection, RunningStatistics, TrainingPlan, ValueGrid,
 };
 pub use problem::Problem;
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};

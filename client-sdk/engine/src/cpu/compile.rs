@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::element::Element;
-use super::fuse::{Group, chain, group, needed_nodes};
-use super::kernels::{Chain, Kernel};
-use super::memory::{Lifetime, most_alive, place};
+use super::kernels::{Chain, INPUTS_MAX, Kernel};
 use crate::graph::{Graph, Op, Source, ValueId, volume};
+use crate::schedule::{Group, Lifetime, chain, group, most_alive, needed_nodes, place};
 
 /// Where a value lies during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +60,7 @@ impl<E: Element> Plan<E> {
     pub(super) fn new(graph: &Graph, outputs: &[ValueId], threads: usize) -> Self {
         let needed = needed_nodes(graph, outputs);
         let mut compiler = Compiler::new(graph, outputs);
-        for group in group(graph, &needed, outputs) {
+        for group in group(graph, &needed, outputs, INPUTS_MAX) {
             compiler.add(&group);
         }
         compiler.copy_outputs();

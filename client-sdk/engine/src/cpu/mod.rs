@@ -5,10 +5,8 @@
 
 mod compile;
 mod element;
-mod fuse;
 mod gemm;
 mod kernels;
-mod memory;
 mod program;
 mod threads;
 

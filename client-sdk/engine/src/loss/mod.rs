@@ -3,11 +3,15 @@
 mod classification;
 mod margin;
 mod regression;
+#[cfg(feature = "gpu")]
+mod right;
 mod score;
 
 use crate::graph::{ElementOp, Graph, Reduction, ShapeError, ValueId};
 use crate::train::Loss;
 
+#[cfg(feature = "gpu")]
+pub(crate) use right::right_answers;
 pub(crate) use score::example_loss;
 
 /// How labels are compared with outputs.

@@ -31,6 +31,13 @@ impl BatchOrder {
         self.batch_size.min(self.example_count)
     }
 
+    /// The size of the last batch of an epoch, if it is smaller.
+    #[cfg(feature = "gpu")]
+    pub(super) fn last_batch(&self) -> Option<usize> {
+        let rest = self.example_count % self.batch_size;
+        (rest > 0 && self.example_count > self.batch_size).then_some(rest)
+    }
+
     /// The steps of the whole training.
     pub(super) fn steps_total(&self) -> u64 {
         self.steps_total

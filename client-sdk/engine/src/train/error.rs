@@ -25,9 +25,17 @@ pub enum TrainError {
     /// There is nothing to train on.
     #[error("there are no examples")]
     NoExamples,
-    /// The examples of a single step are of another kind than those of the training.
-    #[error("the examples of a step differ from those of the training in {0}")]
-    OtherExamples(&'static str),
+    /// A step was asked for on an example that is not there.
+    #[error("there is no example {index}, there are {examples}")]
+    NoSuchExample {
+        /// What was asked for, counted from 0.
+        index: usize,
+        /// How many there are.
+        examples: usize,
+    },
+    /// The plan asks for mixed precision, and the training runs on the CPU.
+    #[error("the plan asks for mixed precision, which needs a graphics processor with 16-bit numbers")]
+    NoHalfPrecision,
     /// The bytes are no checkpoint, or not one of this training.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -47,6 +55,10 @@ pub enum TrainError {
         /// The step, counted from 1.
         step: u64,
     },
+    /// The graphics processor cannot do what it was asked for.
+    #[cfg(feature = "gpu")]
+    #[error(transparent)]
+    Gpu(#[from] crate::gpu::GpuError),
     /// The step cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),

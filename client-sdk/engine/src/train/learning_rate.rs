@@ -3,7 +3,7 @@
 use super::{LearningRateSchedule, TrainingPlan};
 
 /// The learning rate of a local step, counted from 0: the optimizer's, times the warm-up's or the schedule's factor.
-pub(super) fn learning_rate(plan: &TrainingPlan, step: u64) -> f32 {
+pub(crate) fn learning_rate(plan: &TrainingPlan, step: u64) -> f32 {
     let warmup_steps = u64::from(plan.warmup_steps);
     let factor = match step.checked_sub(warmup_steps) {
         None => (step + 1) as f64 / warmup_steps as f64,

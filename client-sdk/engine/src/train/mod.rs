@@ -1,28 +1,46 @@
 //! Local training in steps that can be stopped and resumed.
 
+mod advance;
 mod batches;
 mod check;
 mod checkpoint;
 mod clipping;
+#[cfg(feature = "gpu")]
+mod comparison;
 mod error;
 mod inspect;
 mod learning_rate;
 mod memory;
+#[cfg(feature = "gpu")]
+mod on_gpu;
 mod optimizer;
 mod parameters;
 mod per_example;
+mod step_graph;
 mod step_program;
 mod steps;
 mod trainer;
 mod update;
 
+#[cfg(all(test, feature = "gpu"))]
+pub(crate) use advance::block_on;
 pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;
+#[cfg(feature = "gpu")]
+pub use comparison::Comparison;
 pub use error::TrainError;
 pub use folkmoot_protocol::{
-    GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, RunningStatistics,
-    TrainingPlan,
+    GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision,
+    RunningStatistics, TrainingPlan,
 };
 pub use inspect::{Cost, InspectedParameter, Inspection, StepMemory};
+#[cfg(feature = "gpu")]
+pub(crate) use learning_rate::learning_rate;
 pub use memory::TrainingMemory;
+#[cfg(all(test, feature = "gpu"))]
+pub(crate) use parameters::Parameters;
+#[cfg(feature = "gpu")]
+pub(crate) use step_graph::{StepForm, StepGraph};
+#[cfg(feature = "gpu")]
+pub(crate) use steps::StepSource;
 pub use trainer::{Progress, Trainer, TrainingOutcome};

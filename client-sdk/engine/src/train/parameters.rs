@@ -8,7 +8,7 @@ use crate::model::{Model, ParameterKind};
 
 /// What becomes of one parameter's tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// A gradient changes it, if the loss depends on it.
     Trained,
     /// A running statistic: the forward pass changes it.
@@ -19,16 +19,16 @@ pub(super) enum Role {
 
 /// The role and the place of every parameter.
 #[derive(Debug, Clone)]
-pub(super) struct Parameters {
-    pub(super) roles: Vec<Role>,
+pub(crate) struct Parameters {
+    pub(crate) roles: Vec<Role>,
     /// Where each lies in a flat vector of weights.
-    pub(super) ranges: Vec<Range<usize>>,
+    pub(crate) ranges: Vec<Range<usize>>,
 }
 
 impl Parameters {
     /// # Errors
     /// Returns [`FitError::FrozenPattern`] if a pattern of the plan stands for no parameter.
-    pub(super) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+    pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let frozen = frozen_parameters(model.parameters(), &plan.frozen)?;
         let roles = model.parameters().iter().zip(frozen).map(|(spec, is_frozen)| match spec.kind {
             _ if is_frozen => Role::Frozen,

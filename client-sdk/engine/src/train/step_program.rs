@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::TrainError;
-use super::parameters::{Parameters, Role};
+use super::step_graph::{StepForm, StepGraph};
 use super::steps::StepSource;
-use crate::autodiff::gradients;
 use crate::batch::Batch;
 use crate::cpu::{Element, Program, ProgramMemory};
-use crate::graph::{Graph, Source, ValueId};
-use crate::loss;
-use crate::onnx::Mode;
+use crate::graph::ValueId;
 
 /// Forward pass, loss, gradients and new running statistics of a batch.
 ///
@@ -44,23 +41,14 @@ impl<E: Element> StepProgram<E> {
         batch_size: usize,
         has_shares: bool,
     ) -> Result<Self, TrainError> {
-        let StepSource { model, parameters, loss, layout, threads, .. } = source;
-        let lowered = model.lower(batch_size, Mode::Training)?;
-        let (mut graph, output) = (lowered.graph, lowered.output);
-        let labels = graph.add_input(&layout.label_shape(batch_size));
-        let shares = has_shares.then(|| graph.add_input(&[batch_size]));
-        let loss = loss::build(&mut graph, *loss, layout, output, labels, shares)?;
-        let (trained, slopes) = gradients_of_trained(&mut graph, loss, parameters)?;
-        if trained.is_empty() {
-            return Err(crate::fit::FitError::NothingToTrain.into());
-        }
-        let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
-        let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
-        let (statistics, new_values): (Vec<_>, Vec<_>) =
-            updates.map(|(index, value)| (parameters.ranges[*index].clone(), *value)).unzip();
-        let outputs = [&[output, loss], &slopes[..], &new_values[..]].concat();
-        let program = Program::plan(&graph, &outputs, &parameters.ranges, *threads);
-        let mixes_examples = !lowered.updates.is_empty();
+        let step = StepGraph::new(source, StepForm { batch_size, has_shares, has_scale: false })?;
+        let ranges = &source.parameters.ranges;
+        let place = |(index, value): &(usize, ValueId)| (ranges[*index].clone(), *value);
+        let (trained, slopes): (Vec<_>, Vec<_>) = step.slopes.iter().map(place).unzip();
+        let (statistics, new_values): (Vec<_>, Vec<_>) = step.statistics.iter().map(place).unzip();
+        let outputs = [&[step.output, step.loss], &slopes[..], &new_values[..]].concat();
+        let program = Program::plan(&step.graph, &outputs, ranges, source.threads);
+        let mixes_examples = step.mixes_examples;
         Ok(Self { program, batch_size, has_shares, mixes_examples, trained, statistics })
     }
 
@@ -164,23 +152,4 @@ impl StepProgram {
             weights[range.clone()].copy_from_slice(self.program.output(output));
         }
     }
-}
-
-/// Appends the gradients, and says where the tensors lie that have one.
-fn gradients_of_trained(
-    graph: &mut Graph,
-    loss: ValueId,
-    parameters: &Parameters,
-) -> Result<(Vec<Range<usize>>, Vec<ValueId>), TrainError> {
-    let is_trained = |index: usize| parameters.roles[index] == Role::Trained;
-    let values = graph.values.iter().enumerate().filter_map(|(id, value)| match value.source {
-        Source::Parameter(index) if is_trained(index) => Some((index, ValueId(id))),
-        _ => None,
-    });
-    let (indices, ids): (Vec<usize>, Vec<ValueId>) = values.unzip();
-    let slopes = gradients(graph, loss, &ids)?;
-    let found = indices.into_iter().zip(slopes).filter_map(|(index, slope)| Some((index, slope?)));
-    let mut found: Vec<(usize, ValueId)> = found.collect();
-    found.sort_unstable();
-    Ok(found.into_iter().map(|(index, slope)| (parameters.ranges[index].clone(), slope)).unzip())
 }

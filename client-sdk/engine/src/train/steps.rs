@@ -16,15 +16,15 @@ const PROGRAMS_MAX: usize = 2;
 
 /// What is needed to compile a step for any batch size.
 #[derive(Clone)]
-pub(super) struct StepSource {
-    pub(super) model: Model,
-    pub(super) parameters: Parameters,
-    pub(super) loss: Loss,
-    pub(super) layout: Layout,
+pub(crate) struct StepSource {
+    pub(crate) model: Model,
+    pub(crate) parameters: Parameters,
+    pub(crate) loss: Loss,
+    pub(crate) layout: Layout,
     /// Whether examples have weights.
-    pub(super) has_shares: bool,
+    pub(crate) has_shares: bool,
     /// Threads of a step.
-    pub(super) threads: usize,
+    pub(crate) threads: usize,
 }
 
 impl StepSource {

@@ -5,12 +5,14 @@ use super::checkpoint::{self, Checkpoint};
 use super::clipping::norm_factor;
 use super::learning_rate::learning_rate;
 use super::memory::MemoryLimit;
+#[cfg(feature = "gpu")]
+use super::on_gpu::OnGpu;
 use super::optimizer::{Optimizer, StepNumber, optimizer};
 use super::parameters::Parameters;
 use super::step_program::Observer;
 use super::steps::{StepSource, Steps};
 use super::update::{Adjustment, update_tensor};
-use super::{GradientClipping, RunningStatistics, TrainError, TrainingMemory, TrainingPlan};
+use super::{GradientClipping, Precision, RunningStatistics, TrainError, TrainingMemory, TrainingPlan};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -49,20 +51,25 @@ pub struct TrainingOutcome {
 /// [`Trainer::resume`] does not change a bit of it. A step takes no memory beyond what is held before it, except the
 /// first with another batch size, which is compiled then.
 pub struct Trainer {
-    plan: TrainingPlan,
-    examples: Examples,
-    seed: u64,
-    steps: Steps,
-    batch: Batch,
-    weights: Vec<f32>,
-    starting_weights: Vec<f32>,
-    gradient_correction: Option<Vec<f32>>,
+    pub(super) plan: TrainingPlan,
+    pub(super) examples: Examples,
+    pub(super) seed: u64,
+    pub(super) steps: Steps,
+    pub(super) batch: Batch,
+    pub(super) weights: Vec<f32>,
+    pub(super) starting_weights: Vec<f32>,
+    pub(super) gradient_correction: Option<Vec<f32>>,
     optimizer: Box<dyn Optimizer>,
     /// The optimizer's slots of one trained tensor after the other.
-    state: Vec<f32>,
-    batches: BatchOrder,
-    metrics: Metrics,
-    loss: f64,
+    pub(super) state: Vec<f32>,
+    pub(super) batches: BatchOrder,
+    pub(super) metrics: Metrics,
+    pub(super) loss: f64,
+    /// While the training runs on a device, `weights` and `state` are those that came back last.
+    #[cfg(feature = "gpu")]
+    pub(super) gpu: Option<OnGpu>,
+    #[cfg(feature = "gpu")]
+    pub(super) gpu_fault: Option<crate::gpu::GpuError>,
 }
 
 impl Trainer {
@@ -96,6 +103,11 @@ impl Trainer {
         };
         let steps = Steps::new(source, &plan, batches.full_batch())?;
         let optimizer = optimizer(plan.optimizer);
+        let mut state = vec![0.0; optimizer.slots() * steps.trained_count()];
+        #[cfg(feature = "gpu")]
+        if plan.precision == Precision::Mixed {
+            state.extend(crate::gpu::LOSS_SCALE);
+        }
         let trainer = Self {
             examples: examples.clone(),
             seed,
@@ -103,13 +115,17 @@ impl Trainer {
             weights: starting_weights.to_vec(),
             starting_weights: starting_weights.to_vec(),
             gradient_correction: None,
-            state: vec![0.0; optimizer.slots() * steps.trained_count()],
+            state,
             optimizer,
             steps,
             batches,
             metrics: Metrics::default(),
             loss: 0.0,
             plan,
+            #[cfg(feature = "gpu")]
+            gpu: None,
+            #[cfg(feature = "gpu")]
+            gpu_fault: None,
         };
         trainer.memory_limit().check(trainer.batches.full_batch(), trainer.steps.memory_bytes())?;
         Ok(trainer)
@@ -161,17 +177,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// Trains on the next batch. When training is finished it does nothing and reports the same progress again.
-    ///
-    /// # Errors
-    /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost.
-    /// Returns [`TrainError::Memory`] if this is the first smaller batch, and there is no memory for it.
-    pub fn step(&mut self) -> Result<Progress, TrainError> {
-        self.step_observed(&mut |_, _| {})
-    }
-
-    /// As [`Trainer::step`], and tells `observe` of each operation after it has run: its name, and its floating-point
-    /// operations, 0 where they are not counted. From the times between the calls a profile can be made.
+    /// Trains on the next batch on the CPU, and tells `observe` of each operation after it has run: its name, and its
+    /// floating-point operations, 0 where they are not counted. From the times between the calls a profile can be made.
     ///
     /// # Errors
     /// Those of [`Trainer::step`].
@@ -187,30 +194,6 @@ impl Trainer {
         let count = indices.len();
         observe("gather batch", 0);
         self.train_on_batch(count, observe)
-    }
-
-    /// Trains on exactly these examples in one step, whatever the plan's batch size, epochs and steps are.
-    ///
-    /// It counts as one of the plan's steps: [`Trainer::step`] then leaves out the batch that it would have trained on.
-    ///
-    /// # Errors
-    /// Returns a [`TrainError`] if there are no examples, they do not fit, or only they or only the training's own have
-    /// weights; and the errors of [`Trainer::step`].
-    pub fn step_on(&mut self, examples: &Examples) -> Result<Progress, TrainError> {
-        let source = self.steps.source();
-        let (input_shape, output_shape) = (source.model.input_shape(), source.model.output_shape());
-        if check_examples(input_shape, output_shape, examples, self.plan.loss)? != source.layout {
-            return Err(TrainError::OtherExamples("the kind of labels"));
-        }
-        if examples.weights().is_some() != source.has_shares {
-            return Err(TrainError::OtherExamples("whether they have weights"));
-        }
-        if examples.is_empty() {
-            return Err(TrainError::NoExamples);
-        }
-        let indices: Vec<usize> = (0..examples.len()).collect();
-        self.batch.fill(examples, &indices);
-        self.train_on_batch(indices.len(), &mut |_, _| {})
     }
 
     /// How far training is.
@@ -237,19 +220,22 @@ impl Trainer {
         self.memory().total()
     }
 
-    /// The weights as they are now, flat in schema order.
-    pub fn weights(&self) -> &[f32] {
+    /// The weights as they are now, flat in schema order. From a device they are brought back.
+    pub fn weights(&mut self) -> &[f32] {
+        self.settle();
         &self.weights
     }
 
     /// The state of training as bytes: weights, optimizer, step, sums and seed, but neither the examples nor
-    /// the starting weights.
-    pub fn checkpoint(&self) -> Vec<u8> {
+    /// the starting weights. It does not depend on the device.
+    pub fn checkpoint(&mut self) -> Vec<u8> {
+        self.settle();
+        let (metrics, loss) = self.settled();
         Checkpoint {
             fingerprint: self.fingerprint(),
             seed: self.seed,
-            metrics: self.metrics,
-            loss: self.loss,
+            metrics,
+            loss,
             weights: self.weights.clone(),
             state: self.state.clone(),
         }
@@ -257,7 +243,8 @@ impl Trainer {
     }
 
     /// Ends training, after all steps or before.
-    pub fn finish(self) -> TrainingOutcome {
+    pub fn finish(mut self) -> TrainingOutcome {
+        self.settle();
         let pairs = self.weights.iter().zip(&self.starting_weights);
         let mut delta: Vec<f32> = pairs.map(|(local, start)| local - start).collect();
         if self.plan.statistics == RunningStatistics::KeepLocal {
@@ -269,7 +256,14 @@ impl Trainer {
     }
 
     /// Trains on the examples that are in the batch's buffers.
-    fn train_on_batch(&mut self, examples: usize, observe: Observer<'_>) -> Result<Progress, TrainError> {
+    pub(super) fn train_on_batch(
+        &mut self,
+        examples: usize,
+        observe: Observer<'_>,
+    ) -> Result<Progress, TrainError> {
+        if self.plan.precision == Precision::Mixed {
+            return Err(self.no_half_precision());
+        }
         let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
         self.steps.run(&self.weights, &self.batch, examples, seed, limit, observe)?;
         let source = self.steps.source();
@@ -327,7 +321,7 @@ impl Trainer {
         is_finite
     }
 
-    fn memory_limit(&self) -> MemoryLimit {
+    pub(super) fn memory_limit(&self) -> MemoryLimit {
         let held = self.memory_bytes() - self.steps.memory_bytes();
         MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
     }

@@ -16,7 +16,7 @@ pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
 pub use name_pattern::NamePattern;
-pub use training::{PlanError, RunningStatistics, TrainingPlan};
+pub use training::{PlanError, Precision, RunningStatistics, TrainingPlan};
 pub use transport::{Codec, Protection};
 pub use value_grid::ValueGrid;
 

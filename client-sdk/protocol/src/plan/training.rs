@@ -38,6 +38,9 @@ pub struct TrainingPlan {
     /// What becomes of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
     pub statistics: RunningStatistics,
+    /// In which precision a step computes.
+    #[serde(default, skip_serializing_if = "Precision::is_default")]
+    pub precision: Precision,
     /// Bytes that a step may need, at most, all that training holds counted; a step that needs more is refused
     /// before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,26 @@ pub enum RunningStatistics {
     Aggregate,
     /// Their change stays on the device: it is 0 in the update (FedBN's treatment of statistics, Li et al. 2021).
     KeepLocal,
+}
+
+/// In which precision a step computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// All numbers have 32 bits.
+    #[default]
+    Single,
+    /// Activations and their gradients are stored with 16 bits; weights, sums, the loss and the optimizer have 32. The
+    /// loss is scaled, and steps whose gradient overflows are left out (Micikevicius et al. 2018). A client needs a
+    /// graphics processor that has 16-bit numbers, and otherwise refuses the plan.
+    Mixed,
+}
+
+impl Precision {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A number in the plan that makes no sense.
@@ -83,6 +106,7 @@ impl TrainingPlan {
             proximal_term: 0.0,
             frozen: Vec::new(),
             statistics: RunningStatistics::Aggregate,
+            precision: Precision::Single,
             memory_bytes_max: None,
         }
     }
@@ -106,6 +130,11 @@ impl TrainingPlan {
         self.learning_rate_schedule.list_faults(&mut faults);
         if let Some(clipping) = &self.gradient_clipping {
             clipping.list_faults(&mut faults);
+        }
+        if let (Some(GradientClipping::PerExampleNorm(bound)), Precision::Mixed) =
+            (self.gradient_clipping, self.precision)
+        {
+            faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
         faults.expect_not_negative("proximal_term", self.proximal_term);
         if self.frozen.len() > FROZEN_PATTERNS_MAX {
@@ -181,6 +210,7 @@ mod tests {
         "epochs":1,"batch_size":8,
         "frozen":["encoder.*"],
         "statistics":"keep_local",
+        "precision":"single",
         "memory_bytes_max":1000000
     }"#;
 
@@ -251,6 +281,14 @@ mod tests {
             "memory_bytes_max",
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn mixed_precision_has_no_clipping_of_single_examples() {
+        let mut plan: TrainingPlan = serde_json::from_str(&FULL.replace("single", "mixed")).unwrap();
+        assert_eq!(plan.validate().unwrap_err().field, "gradient_clipping.per_example_norm");
+        plan.gradient_clipping = Some(GradientClipping::Norm(1.0));
+        assert_eq!(plan.validate(), Ok(()));
     }
 
     #[test]

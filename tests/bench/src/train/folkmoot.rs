@@ -12,7 +12,6 @@ const ROWS: usize = 32 * BATCH_SIZE;
 /// A training that does not end.
 pub struct Folkmoot {
     trainer: Trainer,
-    first_batch: Examples,
 }
 
 impl Folkmoot {
@@ -24,9 +23,9 @@ impl Folkmoot {
             batch_size: BATCH_SIZE as u32,
             ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(LEARNING_RATE))
         };
-        let examples = |rows| Examples::new(features(rows), vec![FEATURES], Labels::Classes(labels(rows)));
-        let trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples(ROWS)?, 0)?;
-        Ok(Self { trainer, first_batch: examples(BATCH_SIZE)? })
+        let examples = Examples::new(features(ROWS), vec![FEATURES], Labels::Classes(labels(ROWS)))?;
+        let trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?;
+        Ok(Self { trainer })
     }
 
     /// The training itself.
@@ -42,6 +41,7 @@ impl Executor for Folkmoot {
     }
 
     fn step_on_first_batch(&mut self) -> Result<f64, Failure> {
-        Ok(self.trainer.step_on(&self.first_batch)?.loss)
+        let rows: Vec<usize> = (0..BATCH_SIZE).collect();
+        Ok(self.trainer.step_on(&rows)?.loss)
     }
 }

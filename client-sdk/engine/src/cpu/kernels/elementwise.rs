@@ -3,33 +3,14 @@
 use crate::cpu::element::Element;
 use crate::cpu::kernels::reduce::maximum;
 use crate::graph::{ElementOp, broadcast_strides, volume};
+use crate::schedule::{Instruction, Operand};
 
 /// Elements that are computed at a time, at most.
 pub(crate) const TILE: usize = 512;
 /// Tensors that a chain reads, at most.
 pub(crate) const INPUTS_MAX: usize = 8;
-/// Operations of a chain, at most.
-pub(crate) const INSTRUCTIONS_MAX: usize = 48;
 /// Axes of a tensor, at most; the importer allows as many.
 const AXES_MAX: usize = 12;
-
-/// What an instruction reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operand {
-    /// A tensor that the chain reads.
-    Input(usize),
-    /// A number that never changes.
-    Scalar(usize),
-    /// The result of an earlier instruction.
-    Result(usize),
-}
-
-/// One operation of a chain; its result has the instruction's number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    pub(crate) op: ElementOp,
-    pub(crate) operands: Vec<Operand>,
-}
 
 /// How a tensor is read, as if it had the result's shape.
 #[derive(Debug, Clone, PartialEq, Eq)]

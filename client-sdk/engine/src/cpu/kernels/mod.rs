@@ -12,7 +12,7 @@ mod reduce;
 mod strided;
 
 use conv::Conv;
-pub(super) use elementwise::{Chain, INPUTS_MAX, INSTRUCTIONS_MAX, Instruction, Operand};
+pub(super) use elementwise::{Chain, INPUTS_MAX};
 use gather::Gather;
 use matmul::MatMul;
 use pool::Pool;
@@ -21,6 +21,7 @@ use strided::Strided;
 
 use super::element::Element;
 use crate::graph::{ElementOp, Op, Reduction, broadcast_strides, volume};
+use crate::schedule::{Instruction, Operand};
 
 /// What kernels share during a run.
 pub(super) struct Workspace<'a, E> {

@@ -2,27 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use super::kernels::{INPUTS_MAX, INSTRUCTIONS_MAX, Instruction, Operand};
-use crate::graph::{Graph, Node, Op, Source, ValueId};
+use crate::graph::{ElementOp, Graph, Node, Op, Source, ValueId};
+
+/// Operations of a chain, at most.
+const INSTRUCTIONS_MAX: usize = 48;
+
+/// What an instruction reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A tensor that the chain reads.
+    Input(usize),
+    /// A number that never changes.
+    Scalar(usize),
+    /// The result of an earlier instruction.
+    Result(usize),
+}
+
+/// One operation of a chain; its result has the instruction's number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instruction {
+    pub(crate) op: ElementOp,
+    pub(crate) operands: Vec<Operand>,
+}
 
 /// What is run as one: a single node, or a chain of elementwise ones that ends with `sink`.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// The position of the last node, whose output is the group's.
-    pub(super) sink: usize,
+    pub(crate) sink: usize,
     /// The nodes in running order, the sink included.
-    pub(super) nodes: Vec<usize>,
+    pub(crate) nodes: Vec<usize>,
 }
 
 /// A chain's instructions, the values it reads, and its numbers.
-pub(super) struct ChainCode {
-    pub(super) inputs: Vec<ValueId>,
-    pub(super) scalars: Vec<f64>,
-    pub(super) instructions: Vec<Instruction>,
+pub(crate) struct ChainCode {
+    pub(crate) inputs: Vec<ValueId>,
+    pub(crate) scalars: Vec<f64>,
+    pub(crate) instructions: Vec<Instruction>,
 }
 
-/// Groups the needed nodes. Groups are in running order.
-pub(super) fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId]) -> Vec<Group> {
+/// Groups the needed nodes, so that no chain reads more than `inputs_max` tensors. Groups are in running order.
+pub(crate) fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId], inputs_max: usize) -> Vec<Group> {
     let readers = readers(graph, needed);
     // For each node the sink of its group.
     let mut sinks: Vec<Option<usize>> = vec![None; graph.nodes.len()];
@@ -32,7 +52,9 @@ pub(super) fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId]) -> Vec<
         let joined = (!outputs.contains(&node.output))
             .then(|| common_sink(graph, node, &readers[node.output.0], &sinks))
             .flatten()
-            .filter(|sink| groups[*sink].as_ref().is_some_and(|group| has_room(graph, group, index)));
+            .filter(|sink| {
+                groups[*sink].as_ref().is_some_and(|group| has_room(graph, group, index, inputs_max))
+            });
         let sink = joined.unwrap_or(index);
         sinks[index] = Some(sink);
         let group = groups[sink].get_or_insert_with(|| Group { sink, nodes: Vec::new() });
@@ -42,7 +64,7 @@ pub(super) fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId]) -> Vec<
 }
 
 /// The nodes that read each value.
-fn readers(graph: &Graph, needed: &[bool]) -> Vec<Vec<usize>> {
+pub(crate) fn readers(graph: &Graph, needed: &[bool]) -> Vec<Vec<usize>> {
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); graph.values.len()];
     for (index, node) in graph.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
         node.inputs.iter().for_each(|input| readers[input.0].push(index));
@@ -65,7 +87,7 @@ fn common_sink(graph: &Graph, node: &Node, readers: &[usize], sinks: &[Option<us
     readers.iter().all(fits).then_some(sink)
 }
 
-fn has_room(graph: &Graph, group: &Group, node: usize) -> bool {
+fn has_room(graph: &Graph, group: &Group, node: usize, inputs_max: usize) -> bool {
     if group.nodes.len() >= INSTRUCTIONS_MAX {
         return false;
     }
@@ -76,11 +98,11 @@ fn has_room(graph: &Graph, group: &Group, node: usize) -> bool {
         .flat_map(|member| graph.nodes[*member].inputs.iter().copied())
         .filter(|input| !inside.contains(input) && graph.scalar(*input).is_none())
         .collect();
-    read.len() <= INPUTS_MAX
+    read.len() <= inputs_max
 }
 
 /// Writes a group of elementwise nodes as instructions.
-pub(super) fn chain(graph: &Graph, group: &Group) -> ChainCode {
+pub(crate) fn chain(graph: &Graph, group: &Group) -> ChainCode {
     let mut code = ChainCode { inputs: Vec::new(), scalars: Vec::new(), instructions: Vec::new() };
     let mut results: Vec<(ValueId, Operand)> = Vec::new();
     for index in &group.nodes {
@@ -119,7 +141,7 @@ fn operand(graph: &Graph, id: ValueId, results: &[(ValueId, Operand)], code: &mu
 }
 
 /// Which nodes the outputs need.
-pub(super) fn needed_nodes(graph: &Graph, outputs: &[ValueId]) -> Vec<bool> {
+pub(crate) fn needed_nodes(graph: &Graph, outputs: &[ValueId]) -> Vec<bool> {
     let mut needed = vec![false; graph.nodes.len()];
     let mut pending: Vec<ValueId> = outputs.to_vec();
     while let Some(id) = pending.pop() {

@@ -2,17 +2,17 @@
 
 /// A stretch of the arena that is needed from one step to another, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lifetime {
-    pub(super) size: usize,
-    pub(super) first: usize,
-    pub(super) last: usize,
+pub(crate) struct Lifetime {
+    pub(crate) size: usize,
+    pub(crate) first: usize,
+    pub(crate) last: usize,
 }
 
 /// Chooses the offset of each, and returns the size of the arena.
 ///
 /// The largest are placed first, each in the tightest gap between those that live at the same time ("greedy by
 /// size", Pisarchyk and Lee 2020).
-pub(super) fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
+pub(crate) fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..lifetimes.len()).collect();
     order.sort_by_key(|index| (std::cmp::Reverse(lifetimes[*index].size), lifetimes[*index].first, *index));
     let mut offsets = vec![0; lifetimes.len()];
@@ -42,7 +42,7 @@ pub(super) fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
 }
 
 /// The most that is needed at one time: no arena can be smaller.
-pub(super) fn most_alive(lifetimes: &[Lifetime]) -> usize {
+pub(crate) fn most_alive(lifetimes: &[Lifetime]) -> usize {
     let mut changes: Vec<(usize, isize)> = Vec::new();
     for life in lifetimes {
         changes.push((life.first, life.size as isize));

@@ -1,0 +1,12 @@
+// Zeros, with the elements of a tensor where `find` finds them.
+
+const NOWHERE: u32 = 0xffffffffu;
+
+fn element(i: u32) {
+    let at = find(i);
+    var value = 0.0;
+    if at != NOWHERE {
+        value = load_x(at);
+    }
+    store_out(i, value);
+}

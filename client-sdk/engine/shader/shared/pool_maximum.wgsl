@@ -1,0 +1,5 @@
+// The largest of each window.
+
+fn element(i: u32) {
+    store_out(i, largest(plane_of(i), window_of(i)).value);
+}

@@ -1,0 +1,13 @@
+// For windows that do not overlap: each element gets the gradient of its window, if it is the first largest in it.
+
+fn element(i: u32) {
+    let plane = i - i % (INPUT.x * INPUT.y);
+    let window = position_of(i) / STRIDES;
+    var gradient = 0.0;
+    if all(window < OUTPUT) {
+        if largest(plane, window).element == i - plane {
+            gradient = load_gradient(output_of(i, window));
+        }
+    }
+    store_out(i, gradient);
+}

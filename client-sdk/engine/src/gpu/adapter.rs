@@ -1,0 +1,134 @@
+//! The graphics adapters of a machine: which there are, and what each can do.
+
+use serde::Serialize;
+
+use super::GpuError;
+use super::kernels::Tile;
+
+/// What training needs to know of an adapter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdapterReport {
+    /// The device's name, as its driver gives it.
+    pub name: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// `vulkan`, `metal`, `dx12` or `webgpu`.
+    pub backend: String,
+    /// `discrete`, `integrated`, `virtual`, `software` or `other`.
+    pub kind: &'static str,
+    /// How much energy a step takes beside the processor: `low` for an adapter that shares the processor's chip, `high`
+    /// for a card of its own, `processor` for one that the processor imitates.
+    pub energy_class: &'static str,
+    /// Whether kernels may store numbers in 16 bits, which mixed precision needs.
+    pub half_precision: bool,
+    /// Whether invocations may add up without workgroup memory.
+    pub subgroups: bool,
+    /// Whether kernels can be timed.
+    pub timestamps: bool,
+    /// Bytes of one storage binding, at most; larger tensors are split.
+    pub binding_bytes_max: u64,
+    /// Bytes of one buffer, at most.
+    pub buffer_bytes_max: u64,
+    /// Invocations of a workgroup, at most.
+    pub workgroup_invocations_max: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory_bytes: u32,
+}
+
+/// What kernels depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Traits {
+    /// The adapter's name, for messages.
+    pub(super) adapter: String,
+    /// Whether invocations hand numbers to each other, eight at least.
+    pub(super) subgroups: bool,
+    pub(super) half_precision: bool,
+    pub(super) binding_bytes_max: u64,
+    pub(super) buffer_bytes_max: u64,
+    /// Alignment of a tensor in a buffer, in bytes.
+    pub(super) alignment: usize,
+    /// How matrix products are divided.
+    pub(super) tile: Tile,
+}
+
+/// A graphics adapter that is not yet open.
+#[derive(Debug, Clone)]
+pub struct Adapter {
+    pub(super) inner: wgpu::Adapter,
+    report: AdapterReport,
+}
+
+impl Adapter {
+    /// Lists the adapters, real ones before imitations by the processor.
+    pub async fn all() -> Vec<Self> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let found = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
+        let mut adapters: Vec<Self> = found.into_iter().map(Self::new).collect();
+        adapters.sort_by_key(|adapter| match adapter.report.kind {
+            "discrete" => 0,
+            "integrated" => 1,
+            "software" => 3,
+            _ => 2,
+        });
+        adapters
+    }
+
+    /// The adapter whose name contains `wanted`, in upper or lower case; without a name the first real one.
+    ///
+    /// # Errors
+    /// Returns [`GpuError::NoAdapter`] or [`GpuError::NoSuchAdapter`].
+    pub async fn find(wanted: Option<&str>) -> Result<Self, GpuError> {
+        let adapters = Self::all().await;
+        let Some(wanted) = wanted else {
+            return adapters.into_iter().next().ok_or(GpuError::NoAdapter);
+        };
+        let names: Vec<String> = adapters.iter().map(|adapter| adapter.report.name.clone()).collect();
+        let is_wanted = |adapter: &Self| adapter.report.name.to_lowercase().contains(&wanted.to_lowercase());
+        adapters.into_iter().find(is_wanted).ok_or_else(|| match names.is_empty() {
+            true => GpuError::NoAdapter,
+            false => GpuError::NoSuchAdapter { wanted: wanted.to_owned(), found: names.join(", ") },
+        })
+    }
+
+    /// What it can do.
+    pub fn report(&self) -> &AdapterReport {
+        &self.report
+    }
+
+    fn new(inner: wgpu::Adapter) -> Self {
+        let (info, features, limits) = (inner.get_info(), inner.features(), inner.limits());
+        let (kind, energy_class) = match info.device_type {
+            wgpu::DeviceType::DiscreteGpu => ("discrete", "high"),
+            wgpu::DeviceType::IntegratedGpu => ("integrated", "low"),
+            wgpu::DeviceType::VirtualGpu => ("virtual", "high"),
+            wgpu::DeviceType::Cpu => ("software", "processor"),
+            wgpu::DeviceType::Other => ("other", "high"),
+        };
+        let report = AdapterReport {
+            name: info.name,
+            driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+            backend: info.backend.to_string(),
+            kind,
+            energy_class,
+            half_precision: features.contains(wgpu::Features::SHADER_F16),
+            subgroups: features.contains(wgpu::Features::SUBGROUP),
+            timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            binding_bytes_max: limits.max_storage_buffer_binding_size,
+            buffer_bytes_max: limits.max_buffer_size,
+            workgroup_invocations_max: limits.max_compute_invocations_per_workgroup,
+            workgroup_memory_bytes: limits.max_compute_workgroup_storage_size,
+        };
+        Self { inner, report }
+    }
+
+    /// The features and limits to open it with: WebGPU's defaults, but tensors as large as it allows.
+    pub(super) fn requirements(&self) -> (wgpu::Features, wgpu::Limits) {
+        let useful = wgpu::Features::SHADER_F16 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
+        let limits = wgpu::Limits {
+            max_storage_buffer_binding_size: self.report.binding_bytes_max,
+            max_buffer_size: self.report.buffer_bytes_max,
+            ..wgpu::Limits::default()
+        };
+        (self.inner.features() & useful, limits)
+    }
+}

@@ -1,0 +1,247 @@
+//! Convolutions as matrix products: the matrix of windows is never stored, the product's kernel reads the image where
+//! an element of it lies.
+
+use super::super::lowering::{Lowering, Tensor};
+use super::depthwise;
+use super::product::{Product, STORE_ROW, constants, store_zeros};
+use crate::graph::Window;
+
+const FORWARD: &str = include_str!("../../../shader/conv.wgsl");
+const INPUT_GRADIENT: &str = include_str!("../../../shader/shared/conv_input_gradient.wgsl");
+const FILTER_GRADIENT: &str = include_str!("../../../shader/shared/conv_filter_gradient.wgsl");
+/// How the windows of an image are read.
+const WINDOWS: &str = include_str!("../../../shader/shared/windows.wgsl");
+/// Which pixels and offsets belong to a phase.
+const PHASES: &str = include_str!("../../../shader/shared/phases.wgsl");
+
+const STORE_PIXEL: &str = "\
+fn store_element(batch: u32, row: u32, column: u32, value: f32) {
+    let channel = column / OUT_PLANE * OUT_CHANNELS + batch * GROUP_OUT_CHANNELS + row;
+    store_out(channel * OUT_PLANE + column % OUT_PLANE, value);
+}
+";
+const STORE_PHASE: &str = "\
+fn store_element(batch: u32, row: u32, column: u32, value: f32) {
+    let own = phase(batch);
+    let y = own.down + PHASES_DOWN * (column / LINES_ACROSS % LINES_DOWN);
+    let x = own.across + PHASES_ACROSS * (column % LINES_ACROSS);
+    let image = column / (LINES_DOWN * LINES_ACROSS);
+    if y < HEIGHT && x < WIDTH {
+        store_out((image * CHANNELS + own.group * GROUP_CHANNELS + row) * PLANE + y * WIDTH + x, value);
+    }
+}
+";
+
+/// The sizes of a convolution.
+pub(super) struct Geometry {
+    pub(super) window: Window,
+    pub(super) groups: usize,
+    pub(super) images: usize,
+    /// Channels, height and width of an input image.
+    pub(super) input: [usize; 3],
+    /// Channels, height and width of an output image.
+    pub(super) output: [usize; 3],
+}
+
+/// Appends a convolution of inputs by filters.
+pub(in crate::gpu) fn forward(
+    lowering: &mut Lowering<'_>,
+    window: Window,
+    groups: usize,
+    inputs: &[(Tensor, &[usize])],
+    output: (Tensor, &[usize]),
+) {
+    let geometry = Geometry::new(window, groups, inputs[0].1, output.1);
+    let reads = [("x", inputs[0].0), ("filter", inputs[1].0)];
+    if geometry.is_empty() {
+        return store_zeros(lowering, "convolution", output.0);
+    }
+    if geometry.is_depthwise() {
+        return depthwise::forward(lowering, &geometry, reads.map(|(_, tensor)| tensor), output.0);
+    }
+    Product {
+        name: "convolution",
+        batches: groups,
+        rows: geometry.output[0] / groups,
+        terms: geometry.filter_size(),
+        columns: geometry.images * geometry.pixels(),
+        declarations: geometry.constants(),
+        elements: [WINDOWS, FORWARD].concat(),
+        store: STORE_PIXEL,
+        a_along_k: true,
+        b_along_k: false,
+        reads,
+        output: output.0,
+    }
+    .lower(lowering);
+}
+
+/// Appends the gradient of the filters, from that of the output and the input.
+pub(in crate::gpu) fn filter_gradient(
+    lowering: &mut Lowering<'_>,
+    window: Window,
+    groups: usize,
+    inputs: &[(Tensor, &[usize])],
+    output: (Tensor, &[usize]),
+) {
+    let geometry = Geometry::new(window, groups, inputs[1].1, inputs[0].1);
+    let reads = [("gradient", inputs[0].0), ("x", inputs[1].0)];
+    if geometry.is_empty() {
+        return store_zeros(lowering, "convolution, gradient of the filter", output.0);
+    }
+    if geometry.is_depthwise() {
+        return depthwise::filter_gradient(lowering, &geometry, reads.map(|(_, tensor)| tensor), output.0);
+    }
+    Product {
+        name: "convolution, gradient of the filter",
+        batches: groups,
+        rows: geometry.output[0] / groups,
+        terms: geometry.images * geometry.pixels(),
+        columns: geometry.filter_size(),
+        declarations: geometry.constants(),
+        elements: [WINDOWS, FILTER_GRADIENT].concat(),
+        store: STORE_ROW,
+        a_along_k: true,
+        b_along_k: true,
+        reads,
+        output: output.0,
+    }
+    .lower(lowering);
+}
+
+/// Appends the gradient of the input, from those of the output and the filters.
+///
+/// With a stride, a pixel is read at some of the window's offsets only, and neighbouring pixels at different ones. The
+/// pixels that share their offsets, a phase, are one product.
+pub(in crate::gpu) fn input_gradient(
+    lowering: &mut Lowering<'_>,
+    window: Window,
+    groups: usize,
+    inputs: &[(Tensor, &[usize])],
+    output: (Tensor, &[usize]),
+) {
+    let geometry = Geometry::new(window, groups, output.1, inputs[0].1);
+    let reads = [("gradient", inputs[0].0), ("filter", inputs[1].0)];
+    if geometry.is_empty() {
+        return store_zeros(lowering, "convolution, gradient of the input", output.0);
+    }
+    if geometry.is_depthwise() {
+        return depthwise::input_gradient(lowering, &geometry, reads.map(|(_, tensor)| tensor), output.0);
+    }
+    let phases = geometry.phases();
+    let offsets = |axis: usize| window.kernel[axis].div_ceil(phases[axis].count);
+    let lines = |axis: usize| geometry.input[axis + 1].div_ceil(phases[axis].count);
+    let sizes = constants(&[
+        ("OFFSETS_DOWN", offsets(0)),
+        ("OFFSETS_ACROSS", offsets(1)),
+        ("LINES_DOWN", lines(0)),
+        ("LINES_ACROSS", lines(1)),
+    ]);
+    Product {
+        name: "convolution, gradient of the input",
+        batches: groups * phases[0].count * phases[1].count,
+        rows: geometry.input[0] / groups,
+        terms: geometry.output[0] / groups * offsets(0) * offsets(1),
+        columns: geometry.images * lines(0) * lines(1),
+        declarations: [&*geometry.constants(), &geometry.phase_constants(), &sizes, PHASES].concat(),
+        elements: INPUT_GRADIENT.to_owned(),
+        store: STORE_PHASE,
+        a_along_k: true,
+        b_along_k: false,
+        reads,
+        output: output.0,
+    }
+    .lower(lowering);
+}
+
+/// The pixels of an axis that are read at the same offsets of the window.
+struct Phases {
+    count: usize,
+    /// The inverse of the dilation among the phases: it tells the first offset of each.
+    inverse: usize,
+}
+
+impl Phases {
+    fn new(window: &Window, axis: usize) -> Self {
+        let (stride, dilation) = (window.strides[axis], window.dilations[axis]);
+        let inverse = (0..stride).find(|number| number * dilation % stride == 1 % stride);
+        // Without an inverse the pixels are not told apart, and offsets that do not fit are left out one by one.
+        inverse.map_or(Self { count: 1, inverse: 0 }, |inverse| Self { count: stride, inverse })
+    }
+}
+
+impl Geometry {
+    fn new(window: Window, groups: usize, input: &[usize], output: &[usize]) -> Self {
+        let image = |shape: &[usize]| [shape[1], shape[2], shape[3]];
+        Self { window, groups, images: input[0], input: image(input), output: image(output) }
+    }
+
+    /// One input channel a group, whatever the number of output channels.
+    fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.input[0]
+    }
+
+    /// Elements of one filter.
+    fn filter_size(&self) -> usize {
+        self.input[0] / self.groups * self.window.kernel[0] * self.window.kernel[1]
+    }
+
+    /// Positions of the window on an image.
+    pub(super) fn pixels(&self) -> usize {
+        self.output[1] * self.output[2]
+    }
+
+    fn phases(&self) -> [Phases; 2] {
+        [0, 1].map(|axis| Phases::new(&self.window, axis))
+    }
+
+    /// Which pixels share their offsets, in WGSL.
+    pub(super) fn phase_constants(&self) -> String {
+        let [down, across] = self.phases();
+        constants(&[
+            ("PHASES_DOWN", down.count),
+            ("PHASES_ACROSS", across.count),
+            ("INVERSE_DOWN", down.inverse),
+            ("INVERSE_ACROSS", across.inverse),
+            ("DIVISOR_DOWN", self.window.strides[0] / down.count),
+            ("DIVISOR_ACROSS", self.window.strides[1] / across.count),
+        ])
+    }
+
+    /// Floating-point operations with one input channel a group, forward or backward.
+    pub(super) fn depthwise_flops(&self) -> u64 {
+        2 * (self.images * self.output[0] * self.pixels() * self.filter_size()) as u64
+    }
+
+    /// Whether the input or the output has no elements, so that there is nothing to multiply.
+    fn is_empty(&self) -> bool {
+        let elements = |image: [usize; 3]| self.images * image.iter().product::<usize>();
+        elements(self.input) == 0 || elements(self.output) == 0
+    }
+
+    /// The sizes in WGSL.
+    pub(super) fn constants(&self) -> String {
+        let Window { kernel, strides, dilations, pads } = self.window;
+        constants(&[
+            ("CHANNELS", self.input[0]),
+            ("GROUP_CHANNELS", self.input[0] / self.groups),
+            ("HEIGHT", self.input[1]),
+            ("WIDTH", self.input[2]),
+            ("OUT_CHANNELS", self.output[0]),
+            ("GROUP_OUT_CHANNELS", self.output[0] / self.groups),
+            ("OUT_HEIGHT", self.output[1]),
+            ("OUT_WIDTH", self.output[2]),
+            ("KERNEL_HEIGHT", kernel[0]),
+            ("KERNEL_WIDTH", kernel[1]),
+            ("STRIDE_DOWN", strides[0]),
+            ("STRIDE_ACROSS", strides[1]),
+            ("DILATION_DOWN", dilations[0]),
+            ("DILATION_ACROSS", dilations[1]),
+            ("PAD_ABOVE", pads[0]),
+            ("PAD_LEFT", pads[1]),
+            ("PLANE", self.input[1] * self.input[2]),
+            ("OUT_PLANE", self.pixels()),
+            ("OFFSETS", kernel[0] * kernel[1]),
+        ])
+    }
+}

@@ -1,0 +1,58 @@
+//! How a plan changes weights: which kernels, and which numbers change from step to step.
+
+use super::kernels::{AdjustmentKind, optimizer_slots};
+use super::step::StepValues;
+use crate::train::{GradientClipping, LocalOptimizer, TrainingPlan, learning_rate};
+
+/// The optimizer of a plan, and what happens to gradients before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Update {
+    pub(super) optimizer: LocalOptimizer,
+    pub(super) adjustment: AdjustmentKind,
+}
+
+impl Update {
+    /// # Errors
+    /// Says what of the plan only the CPU does.
+    pub(super) fn new(
+        plan: &TrainingPlan,
+        is_corrected: bool,
+        is_loss_scaled: bool,
+    ) -> Result<Self, &'static str> {
+        if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) {
+            return Err("gradients are clipped example by example only on the CPU");
+        }
+        let adjustment = AdjustmentKind {
+            clipping: plan.gradient_clipping,
+            proximal_term: plan.proximal_term,
+            is_corrected,
+            is_loss_scaled,
+        };
+        Ok(Self { optimizer: plan.optimizer, adjustment })
+    }
+
+    /// Numbers that the optimizer keeps for each weight.
+    pub(super) fn slots(&self) -> usize {
+        optimizer_slots(self.optimizer)
+    }
+
+    /// Whether the starting weights are read.
+    pub(super) fn has_start(&self) -> bool {
+        self.adjustment.proximal_term != 0.0
+    }
+}
+
+/// What is different in the step of this number, counted from 0.
+pub(super) fn step_values(plan: &TrainingPlan, step: u64, seed: u64) -> StepValues {
+    let learning_rate = learning_rate(plan, step);
+    let (rate, root_factor) = match plan.optimizer {
+        LocalOptimizer::Adam { beta1, beta2, .. } | LocalOptimizer::AdamW { beta1, beta2, .. } => {
+            // The digits of 1 − βᵗ that single precision would lose.
+            let correction = |beta: f32| 1.0 - f64::from(beta).powf((step + 1) as f64);
+            let rate = f64::from(learning_rate) / correction(beta1);
+            (rate as f32, (1.0 / correction(beta2).sqrt()) as f32)
+        }
+        _ => (learning_rate, 1.0),
+    };
+    StepValues { learning_rate, rate, root_factor, seed, ..StepValues::default() }
+}

@@ -1,0 +1,110 @@
+//! How a training goes on: step by step on the CPU, many steps at a time on a device.
+
+use super::{Progress, TrainError, Trainer};
+#[cfg(feature = "gpu")]
+use crate::gpu::StepRequest;
+#[cfg(not(feature = "gpu"))]
+use crate::metrics::Metrics;
+#[cfg(feature = "gpu")]
+use crate::random::step_seed;
+
+impl Trainer {
+    /// Trains on the next batch. When training is finished it does nothing and reports the same progress again.
+    ///
+    /// # Errors
+    /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost.
+    /// Returns [`TrainError::Memory`] if this is the first smaller batch, and there is no memory for it.
+    pub fn step(&mut self) -> Result<Progress, TrainError> {
+        self.advance(1)
+    }
+
+    /// Trains on the next batches, up to `steps_max`. On a device they are sent together, which is much faster than
+    /// one by one.
+    ///
+    /// A device that fails on the way costs the steps since its weights last came back: the progress may be smaller than
+    /// before, and the training goes on on the CPU.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::step`].
+    pub fn advance(&mut self, steps_max: u64) -> Result<Progress, TrainError> {
+        block_on(self.advance_async(steps_max))
+    }
+
+    /// As [`Trainer::advance`], for a browser, where nothing may block. On the CPU it is never pending.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::step`].
+    pub async fn advance_async(&mut self, steps_max: u64) -> Result<Progress, TrainError> {
+        let goal = self.metrics.step_count.saturating_add(steps_max).min(self.batches.steps_total());
+        while self.metrics.step_count < goal {
+            #[cfg(feature = "gpu")]
+            if self.gpu.is_some() {
+                self.advance_on_gpu(goal).await?;
+                continue;
+            }
+            self.step_observed(&mut |_, _| {})?;
+        }
+        Ok(self.progress())
+    }
+
+    /// Trains in one step on exactly these of the examples, whatever the plan's batch size, epochs and steps are. On a
+    /// device there have to be as many as in a batch.
+    ///
+    /// It counts as one of the plan's steps: [`Trainer::step`] then leaves out the batch that it would have trained on.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if there are no rows, or one behind the last; and the errors of [`Trainer::step`].
+    pub fn step_on(&mut self, rows: &[usize]) -> Result<Progress, TrainError> {
+        if rows.is_empty() {
+            return Err(TrainError::NoExamples);
+        }
+        if let Some(index) = rows.iter().copied().find(|row| *row >= self.examples.len()) {
+            return Err(TrainError::NoSuchExample { index, examples: self.examples.len() });
+        }
+        #[cfg(feature = "gpu")]
+        if self.gpu.is_some() {
+            let request = StepRequest { rows: rows.to_vec(), ..self.request(self.metrics.step_count) };
+            block_on(self.run_on_gpu(vec![request]))?;
+            if self.gpu.is_some() {
+                return Ok(self.progress());
+            }
+        }
+        self.batch.fill(&self.examples, rows);
+        self.train_on_batch(rows.len(), &mut |_, _| {})
+    }
+
+    /// The batch of a step, counted from 0.
+    #[cfg(feature = "gpu")]
+    pub(super) fn request(&mut self, step: u64) -> StepRequest {
+        let rows = self.batches.batch(step).to_vec();
+        StepRequest { rows, step, seed: step_seed(self.seed, step) }
+    }
+
+    /// Sums and loss of the host's weights: without a device those of the last step.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn settled(&self) -> (Metrics, f64) {
+        (self.metrics, self.loss)
+    }
+
+    /// Why a plan with mixed precision does not run here.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn no_half_precision(&self) -> TrainError {
+        TrainError::NoHalfPrecision
+    }
+
+    /// Without a device there is nothing to bring back.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn settle(&mut self) {}
+}
+
+/// Waits for a future. Without a device, and with those of an operating system, it is ready at once.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,101 @@
+//! The graph of a step, which every executor compiles: forward pass, loss, gradients, new running statistics.
+
+use super::TrainError;
+use super::parameters::{Parameters, Role};
+use super::steps::StepSource;
+use crate::autodiff::gradients;
+use crate::fit::FitError;
+use crate::graph::{ElementOp, Graph, Source, ValueId};
+use crate::loss;
+use crate::onnx::Mode;
+
+/// The graph of a step for one batch size.
+pub(crate) struct StepGraph {
+    pub(crate) graph: Graph,
+    /// The model's output, `[batch, …]`.
+    pub(crate) output: ValueId,
+    /// The labels, an input.
+    pub(crate) labels: ValueId,
+    /// The share of each example in the loss, an input if examples have weights.
+    pub(crate) shares: Option<ValueId>,
+    /// What the loss is multiplied by before its gradient is taken, an input if that was asked for.
+    pub(crate) scale: Option<ValueId>,
+    /// The mean loss, a scalar.
+    pub(crate) loss: ValueId,
+    /// The nodes that compute the loss from the output.
+    pub(crate) loss_nodes: std::ops::Range<usize>,
+    /// The parameters of which there are gradients, in their order, with these.
+    pub(crate) slopes: Vec<(usize, ValueId)>,
+    /// The running statistics that get new values, with these.
+    pub(crate) statistics: Vec<(usize, ValueId)>,
+    /// Whether examples of a batch influence each other, through batch normalisation.
+    pub(crate) mixes_examples: bool,
+}
+
+/// What is different from one step graph to another of the same source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepForm {
+    /// Examples of a batch.
+    pub(crate) batch_size: usize,
+    /// Whether examples have weights.
+    pub(crate) has_shares: bool,
+    /// Whether gradients are those of a scaled loss.
+    pub(crate) has_scale: bool,
+}
+
+impl StepGraph {
+    /// # Errors
+    /// Returns a [`TrainError`] if the model does not allow this batch size, or the loss depends on no trained weight.
+    pub(crate) fn new(source: &StepSource, form: StepForm) -> Result<Self, TrainError> {
+        let StepSource { model, parameters, loss, layout, .. } = source;
+        let lowered = model.lower(form.batch_size, Mode::Training)?;
+        let (mut graph, output) = (lowered.graph, lowered.output);
+        let labels = graph.add_input(&layout.label_shape(form.batch_size));
+        let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
+        let forward = graph.nodes.len();
+        let loss = loss::build(&mut graph, *loss, layout, output, labels, shares)?;
+        let scale = form.has_scale.then(|| graph.add_input(&[]));
+        let root = match scale {
+            Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
+            None => loss,
+        };
+        let loss_nodes = forward..graph.nodes.len();
+        let slopes = slopes_of_trained(&mut graph, root, parameters)?;
+        if slopes.is_empty() {
+            return Err(FitError::NothingToTrain.into());
+        }
+        let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
+        let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
+        Ok(Self {
+            graph,
+            output,
+            labels,
+            shares,
+            scale,
+            loss,
+            loss_nodes,
+            slopes,
+            statistics: updates.copied().collect(),
+            mixes_examples: !lowered.updates.is_empty(),
+        })
+    }
+}
+
+/// Appends the gradients of the trained parameters that have one.
+fn slopes_of_trained(
+    graph: &mut Graph,
+    loss: ValueId,
+    parameters: &Parameters,
+) -> Result<Vec<(usize, ValueId)>, TrainError> {
+    let is_trained = |index: usize| parameters.roles[index] == Role::Trained;
+    let values = graph.values.iter().enumerate().filter_map(|(id, value)| match value.source {
+        Source::Parameter(index) if is_trained(index) => Some((index, ValueId(id))),
+        _ => None,
+    });
+    let (indices, ids): (Vec<usize>, Vec<ValueId>) = values.unzip();
+    let slopes = gradients(graph, loss, &ids)?;
+    let found = indices.into_iter().zip(slopes).filter_map(|(index, slope)| Some((index, slope?)));
+    let mut found: Vec<(usize, ValueId)> = found.collect();
+    found.sort_unstable();
+    Ok(found)
+}
