@@ -37,10 +37,10 @@ pub use model::{Model, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};
-#[cfg(feature = "gpu")]
-pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, GradientCheck, GradientClipping, InspectedParameter, Inspection,
     LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
     RunningStatistics, StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome, TrainingPlan,
 };
+#[cfg(feature = "gpu")]
+pub use train::{Comparison, block_on};

@@ -25,6 +25,7 @@ pub struct Gpu {
     traits: Traits,
     faults: Arc<Mutex<Option<GpuError>>>,
     allocated: Arc<AtomicU64>,
+    allocated_peak: Arc<AtomicU64>,
     pipelines: Arc<Mutex<BTreeMap<String, wgpu::ComputePipeline>>>,
     watchdog: Duration,
 }
@@ -82,6 +83,7 @@ impl Gpu {
             traits,
             faults,
             allocated: Arc::default(),
+            allocated_peak: Arc::default(),
             pipelines: Arc::default(),
             watchdog: WATCHDOG,
         })
@@ -108,6 +110,16 @@ impl Gpu {
         self.allocated.load(Ordering::Relaxed)
     }
 
+    /// The most bytes that were held at one time.
+    pub fn allocated_bytes_peak(&self) -> u64 {
+        self.allocated_peak.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the driver says are allocated, where it says so.
+    pub fn reported_bytes(&self) -> Option<u64> {
+        self.device.generate_allocator_report().map(|report| report.total_allocated_bytes)
+    }
+
     /// Gives the device up, as if it had been unplugged: every training on it goes on on the CPU.
     pub fn destroy(&self) {
         self.device.destroy();
@@ -121,6 +133,13 @@ impl Gpu {
 
     pub(super) fn traits(&self) -> &Traits {
         &self.traits
+    }
+
+    /// The same device, as if it bound no more than so many bytes at once.
+    #[cfg(test)]
+    pub(super) fn with_bindings_of(&self, bytes: u64) -> Self {
+        let traits = Traits { binding_bytes_max: bytes, ..self.traits.clone() };
+        Self { traits, ..self.clone() }
     }
 
     pub(super) fn set_tile(&mut self, tile: Tile) {
@@ -148,7 +167,7 @@ impl Gpu {
         usage: wgpu::BufferUsages,
     ) -> Result<Memory, GpuError> {
         let (adapter, allowed) = (self.report.name.clone(), self.traits.buffer_bytes_max);
-        let size = bytes.max(BUFFER_BYTES_MIN).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
+        let size = allocation_bytes(bytes);
         if size > allowed {
             return Err(GpuError::TooLarge { adapter, what: "a buffer", needed: size, allowed });
         }
@@ -160,7 +179,8 @@ impl Gpu {
             return Err(GpuError::OutOfMemory { adapter, what: what.to_owned(), bytes });
         }
         self.check()?;
-        self.allocated.fetch_add(size, Ordering::Relaxed);
+        let allocated = self.allocated.fetch_add(size, Ordering::Relaxed) + size;
+        self.allocated_peak.fetch_max(allocated, Ordering::Relaxed);
         Ok(Memory { buffer, allocated: Arc::clone(&self.allocated) })
     }
 
@@ -288,6 +308,11 @@ impl Gpu {
     pub(super) fn wait(&self, _: wgpu::SubmissionIndex) -> Result<(), GpuError> {
         self.check()
     }
+}
+
+/// Bytes that a buffer of so many bytes takes.
+pub(super) fn allocation_bytes(bytes: u64) -> u64 {
+    bytes.max(BUFFER_BYTES_MIN).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT)
 }
 
 /// How products are divided before a tuning run has measured it.

@@ -9,6 +9,7 @@ mod accessor;
 mod adapter;
 mod compile;
 mod device;
+mod draft;
 mod error;
 mod fusion;
 mod kernels;
@@ -33,8 +34,9 @@ mod tests;
 
 pub use adapter::{Adapter, AdapterReport};
 pub use device::Gpu;
+pub(crate) use draft::{STEPS_MAX, TrainingDraft};
 pub use error::GpuError;
 pub use measure::{AdapterPeak, Clock};
 pub(crate) use precision::LOSS_SCALE;
 pub use profile::KernelTime;
-pub(crate) use training::{GpuTraining, HostState, STEPS_MAX, StepRequest, StepResult};
+pub(crate) use training::{GpuTraining, HostState, StepRequest, StepResult};

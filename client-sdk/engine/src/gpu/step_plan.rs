@@ -188,32 +188,43 @@ fn gather(compiler: &mut Compiler<'_>, step: &StepGraph, batch_size: usize, sett
 /// Clips, updates the weights, and writes the log.
 fn update(compiler: &mut Compiler<'_>, setting: &StepSetting, loss: Tensor, right: Tensor) {
     let (layout, update) = (&setting.layout, setting.update);
-    let elements = layout.trained_bytes / size_of::<f32>();
-    let (norm, partial) =
-        (compiler.lowering.temporary(3), compiler.lowering.temporary(norm_partials(elements)));
-    let log = whole(Buffer::Log, 4 * setting.rows_max, Format::Counter);
-    let homes = [
-        ("log", log),
-        ("scale", whole(Buffer::Scale, 2, Format::Single)),
-        ("weights", layout.trained(Buffer::Weights)),
-        ("gradient", layout.trained(Buffer::Gradient)),
-        ("first", layout.trained(Buffer::First)),
-        ("second", layout.trained(Buffer::Second)),
-        ("start", layout.trained(Buffer::Start)),
-        ("correction", layout.trained(Buffer::Correction)),
-    ];
-    let mut tensors: Vec<(&str, Tensor)> =
-        homes.into_iter().map(|(name, place)| (name, compiler.external(place))).collect();
-    tensors.extend([("loss", loss), ("correct", right), ("norm", norm), ("partial", partial)]);
-    let named = |names: &[&'static str]| -> Vec<(&'static str, Tensor)> {
-        let tensor = |name: &&'static str| {
-            let found = tensors.iter().find(|(known, _)| known == name);
-            (*name, found.expect("an update names only tensors of a training").1)
+    let pieces = layout.pieces(compiler.traits.binding_bytes_max as usize);
+    let lengths: Vec<usize> = pieces.iter().map(|(_, length)| *length).collect();
+    let log = compiler.external(whole(Buffer::Log, 4 * setting.rows_max, Format::Counter));
+    let scale = compiler.external(whole(Buffer::Scale, 2, Format::Single));
+    let partial = norm_partials(lengths.iter().sum());
+    let (norm, partial) = (compiler.lowering.temporary(3), compiler.lowering.temporary(partial));
+    let mut tensor = |name: &'static str, piece: Option<usize>| {
+        let of_weights = |compiler: &mut Compiler<'_>, buffer: Buffer| {
+            let all = layout.trained(buffer);
+            let (start, length) = piece.map_or((0, all.length), |piece| pieces[piece]);
+            compiler.external(Place { start, length, ..all })
         };
-        names.iter().map(tensor).collect()
+        let tensor = match name {
+            "log" => log,
+            "scale" => scale,
+            "loss" => loss,
+            "correct" => right,
+            "norm" => norm,
+            "partial" => partial,
+            "weights" => of_weights(compiler, Buffer::Weights),
+            "gradient" => of_weights(compiler, Buffer::Gradient),
+            "first" => of_weights(compiler, Buffer::First),
+            "second" => of_weights(compiler, Buffer::Second),
+            "start" => of_weights(compiler, Buffer::Start),
+            "correction" => of_weights(compiler, Buffer::Correction),
+            _ => unreachable!("an update names no {name}"),
+        };
+        (name, tensor)
     };
-    for update in updates(update.optimizer, update.adjustment, elements) {
-        compiler.lowering.run(update.kernel, &named(&update.reads), &named(&update.writes));
+    let mut named = Vec::new();
+    for update in updates(update.optimizer, update.adjustment, &lengths) {
+        let reads: Vec<_> = update.reads.iter().map(|name| tensor(name, update.piece)).collect();
+        let writes: Vec<_> = update.writes.iter().map(|name| tensor(name, update.piece)).collect();
+        named.push((update.kernel, reads, writes));
+    }
+    for (kernel, reads, writes) in named {
+        compiler.lowering.run(kernel, &reads, &writes);
     }
 }
 

@@ -2,23 +2,19 @@
 
 use super::GpuError;
 use super::device::{Gpu, Memory};
+use super::draft::{STEPS_MAX, StepDraft, TrainingDraft};
 use super::once::upload_constants;
-use super::plan::{Buffer, Plan};
+use super::plan::Buffer;
 use super::precision::LOSS_SCALE;
 use super::profile::{KernelTime, Timer};
 use super::program::{Memories, Program, allocate};
 use super::step::{ROW_BYTES, StepValues};
-use super::step_plan::{StepSetting, plan_step};
-use super::update::{Update, step_values};
+use super::update::step_values;
 use super::weights::WeightLayout;
 use crate::batch::Batch;
 use crate::examples::Examples;
-use crate::graph::Graph;
-use crate::loss::right_answers;
-use crate::train::{Precision, StepForm, StepGraph, StepSource, TrainError, TrainingPlan};
+use crate::train::{Precision, TrainingPlan};
 
-/// Steps of a submission, at most.
-pub(crate) const STEPS_MAX: usize = 256;
 /// Numbers of a row of the log.
 const LOG_COLUMNS: usize = 4;
 /// Bits of the log's third column.
@@ -72,84 +68,27 @@ pub(crate) struct GpuTraining {
     bytes: u64,
 }
 
-/// A step of one batch size, before it has memory.
-struct Draft {
-    batch_size: usize,
-    graph: Graph,
-    plan: Plan,
-}
-
 impl GpuTraining {
-    /// Compiles the steps of these batch sizes and uploads everything.
+    /// Compiles the kernels of a draft, takes its memory and uploads what stays as it is.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the step cannot be compiled, or the device cannot run it.
+    /// Returns a [`GpuError`] if there is no memory for it, a kernel does not compile or the device fails.
     pub(crate) fn new(
         gpu: &Gpu,
-        source: &StepSource,
         plan: &TrainingPlan,
-        batch_sizes: &[usize],
+        draft: &TrainingDraft,
         examples: &Examples,
         correction: Option<&[f32]>,
         starting_weights: &[f32],
-    ) -> Result<Self, TrainError> {
-        let is_mixed = plan.precision == Precision::Mixed;
-        let unsupported =
-            |why: &str| GpuError::Unsupported { adapter: gpu.report().name.clone(), why: why.to_owned() };
-        if is_mixed && !gpu.report().half_precision {
-            return Err(unsupported("it has no 16-bit numbers, which mixed precision needs").into());
-        }
-        let update = Update::new(plan, correction.is_some(), is_mixed).map_err(unsupported)?;
-        let largest = batch_sizes.iter().copied().max().unwrap_or(1);
-        let mut setting: Option<StepSetting> = None;
-        let mut drafts = Vec::new();
-        for batch_size in batch_sizes {
-            let form =
-                StepForm { batch_size: *batch_size, has_shares: source.has_shares, has_scale: is_mixed };
-            let mut step = StepGraph::new(source, form)?;
-            let right =
-                right_answers(&mut step.graph, source.loss, &source.layout, step.output, step.labels)?;
-            let setting = setting.get_or_insert_with(|| StepSetting {
-                layout: WeightLayout::new(
-                    &source.parameters.ranges,
-                    step.slopes.iter().map(|(index, _)| *index).collect(),
-                    gpu.traits().alignment,
-                ),
-                examples: examples.len(),
-                widths: [examples.feature_count(), examples.labels().per_example()],
-                rows_max: STEPS_MAX,
-                batch_size_max: largest,
-                update,
-                is_mixed,
-                has_shares: source.has_shares,
-            });
-            let plan = plan_step(&step, right, *batch_size, setting, gpu.traits())?;
-            drafts.push(Draft { batch_size: *batch_size, graph: step.graph, plan });
-        }
-        let setting = setting.ok_or(TrainError::NoExamples)?;
-        let training = Self::with_memory(gpu, plan, &setting, &drafts, examples)?;
-        training.upload_once(correction, starting_weights);
-        Ok(training)
-    }
-
-    fn with_memory(
-        gpu: &Gpu,
-        plan: &TrainingPlan,
-        setting: &StepSetting,
-        drafts: &[Draft],
-        examples: &Examples,
     ) -> Result<Self, GpuError> {
-        let largest = |bytes: fn(&Draft) -> usize| drafts.iter().map(bytes).max().unwrap_or(0);
-        let mut sizes = setting.sizes();
-        sizes.push((Buffer::Arena, largest(|draft| draft.plan.arena)));
-        let memories = allocate(gpu, &sizes)?;
+        let memories = allocate(gpu, &draft.sizes())?;
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let rows = gpu.allocate("step values", STEPS_MAX as u64 * ROW_BYTES, usage)?;
         let mut training = Self {
             gpu: gpu.clone(),
             plan: plan.clone(),
-            layout: setting.layout.clone(),
-            slots: setting.update.slots(),
+            layout: draft.setting.layout.clone(),
+            slots: draft.setting.update.slots(),
             programs: Vec::new(),
             memories,
             rows,
@@ -157,18 +96,19 @@ impl GpuTraining {
             batch: Batch::default(),
             bytes: 0,
         };
-        for draft in drafts {
-            let program = training.program(draft)?;
-            training.programs.push((draft.batch_size, program));
+        for step in &draft.steps {
+            let program = training.program(step)?;
+            training.programs.push((step.batch_size, program));
         }
         let programs: u64 = training.programs.iter().map(|(_, program)| program.memory_bytes()).sum();
         let shared: u64 = training.memories.values().map(Memory::bytes).sum();
         training.bytes = programs + shared + training.rows.bytes();
+        training.upload_once(correction, starting_weights);
         Ok(training)
     }
 
     /// Compiles a step. Frozen tensors are those of the graph, which is another for each batch size.
-    fn program(&mut self, draft: &Draft) -> Result<Program, GpuError> {
+    fn program(&mut self, draft: &StepDraft) -> Result<Program, GpuError> {
         let constants = allocate(&self.gpu, &[(Buffer::Constants, draft.plan.constant_bytes)])?;
         upload_constants(&self.gpu, &draft.graph, &draft.plan, &constants);
         Program::new(&self.gpu, &draft.plan, &[&self.memories, &constants], &self.rows)

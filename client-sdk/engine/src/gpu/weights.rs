@@ -47,6 +47,13 @@ impl WeightLayout {
         Place { buffer, start: 0, length: self.trained_bytes / size_of::<f32>(), format: Format::Single }
     }
 
+    /// The trained part in pieces of at most so many bytes: the first byte and the elements of each.
+    pub(super) fn pieces(&self, bytes_max: usize) -> Vec<(usize, usize)> {
+        let step = bytes_max / 256 * 256;
+        let starts = (0..self.trained_bytes).step_by(step);
+        starts.map(|start| (start, (self.trained_bytes - start).min(step) / size_of::<f32>())).collect()
+    }
+
     /// A flat vector as the bytes of the device.
     pub(super) fn weight_bytes(&self, weights: &[f32]) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
@@ -106,6 +113,7 @@ mod tests {
     fn there_and_back() {
         let layout = WeightLayout::new(&[0..3, 3..70, 70..72], vec![1, 2], 256);
         assert_eq!((layout.trained_bytes, layout.bytes), (768, 1024));
+        assert_eq!(layout.pieces(600), [(0, 128), (512, 64)]);
         let weights: Vec<f32> = (0..72).map(|index| index as f32).collect();
         let mut back = vec![0.0; 72];
         layout.write_weights(&layout.weight_bytes(&weights), &mut back);

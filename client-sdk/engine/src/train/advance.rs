@@ -92,13 +92,20 @@ impl Trainer {
         TrainError::NoHalfPrecision
     }
 
+    /// Whether steps run on the CPU, and hold memory there.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn is_on_cpu(&self) -> bool {
+        true
+    }
+
     /// Without a device there is nothing to bring back.
     #[cfg(not(feature = "gpu"))]
     pub(super) fn settle(&mut self) {}
 }
 
-/// Waits for a future. Without a device, and with those of an operating system, it is ready at once.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+/// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at
+/// once; a browser's never is while this waits.
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let mut future = std::pin::pin!(future);
     loop {

@@ -50,6 +50,7 @@ impl Trainer {
         let plan = super::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
         let model = &self.steps.source().model;
         let mut trial = Self::new(model, &self.starting_weights, plan, &self.examples, self.seed)?;
+        trial.set_threads(self.steps.source().threads)?;
         trial.gradient_correction.clone_from(&self.gradient_correction);
         Ok(trial)
     }

@@ -22,8 +22,8 @@ mod steps;
 mod trainer;
 mod update;
 
-#[cfg(all(test, feature = "gpu"))]
-pub(crate) use advance::block_on;
+#[cfg(feature = "gpu")]
+pub use advance::block_on;
 pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;
 #[cfg(feature = "gpu")]

@@ -2,7 +2,9 @@
 
 use super::advance::block_on;
 use super::{TrainError, Trainer};
-use crate::gpu::{Gpu, GpuError, GpuTraining, HostState, KernelTime, STEPS_MAX, StepRequest, StepResult};
+use crate::gpu::{
+    Gpu, GpuError, GpuTraining, HostState, KernelTime, STEPS_MAX, StepRequest, StepResult, TrainingDraft,
+};
 use crate::metrics::Metrics;
 
 /// The training on the device, and the last state of it that the host has.
@@ -33,26 +35,39 @@ impl Trainer {
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), TrainError> {
         self.settle();
         self.gpu = None;
-        let mut batch_sizes = vec![self.batches.full_batch()];
-        batch_sizes.extend(self.batches.last_batch());
+        let draft = self.draft(gpu)?;
+        self.memory_limit().check(self.batches.full_batch(), draft.memory_bytes() as usize)?;
         let correction = self.gradient_correction.as_deref();
-        let training = GpuTraining::new(
-            gpu,
-            self.steps.source(),
-            &self.plan,
-            &batch_sizes,
-            &self.examples,
-            correction,
-            &self.starting_weights,
-        )?;
+        let training =
+            GpuTraining::new(gpu, &self.plan, &draft, &self.examples, correction, &self.starting_weights)?;
         training.upload(&self.weights, &self.state);
         self.gpu = Some(OnGpu { training, metrics: self.metrics, loss: self.loss, left_out: 0 });
-        self.memory_limit().check(self.batches.full_batch(), self.memory().programs)
+        Ok(())
+    }
+
+    /// Bytes of a device's memory that the training would need at most. Nothing is taken for the answer.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if the device cannot run the plan.
+    pub fn gpu_memory_needed(&self, gpu: &Gpu) -> Result<u64, TrainError> {
+        Ok(self.draft(gpu)?.memory_bytes())
+    }
+
+    fn draft(&self, gpu: &Gpu) -> Result<TrainingDraft, TrainError> {
+        let mut batch_sizes = vec![self.batches.full_batch()];
+        batch_sizes.extend(self.batches.last_batch());
+        let (source, is_corrected) = (self.steps.source(), self.gradient_correction.is_some());
+        TrainingDraft::new(gpu, source, &self.plan, &batch_sizes, &self.examples, is_corrected)
     }
 
     /// The device on which the training runs, unless that is the CPU.
     pub fn gpu(&self) -> Option<&Gpu> {
         self.gpu.as_ref().map(|on_gpu| on_gpu.training.gpu())
+    }
+
+    /// Whether steps run on the CPU, and hold memory there.
+    pub(super) fn is_on_cpu(&self) -> bool {
+        self.gpu.is_none()
     }
 
     /// Why the training came back from a device to the CPU, if it did.

@@ -202,6 +202,11 @@ impl Trainer {
         Progress { step, steps_total, loss: self.loss, finished: step >= steps_total }
     }
 
+    /// Sums over the batches so far, each before its update. What two calls differ in are the sums of the steps between.
+    pub fn metrics(&self) -> Metrics {
+        self.metrics
+    }
+
     /// What the training holds in memory now, apart from the model and the examples, which the caller holds too.
     pub fn memory(&self) -> TrainingMemory {
         let bytes = |floats: &[f32]| size_of_val(floats);
@@ -210,7 +215,7 @@ impl Trainer {
             weights: bytes(&self.weights),
             starting_weights: bytes(&self.starting_weights) + bytes(correction),
             optimizer_state: bytes(&self.state),
-            programs: self.steps.memory_bytes(),
+            programs: if self.is_on_cpu() { self.steps.memory_bytes() } else { 0 },
             batch: self.batch.memory_bytes(),
         }
     }
@@ -322,7 +327,7 @@ impl Trainer {
     }
 
     pub(super) fn memory_limit(&self) -> MemoryLimit {
-        let held = self.memory_bytes() - self.steps.memory_bytes();
+        let held = self.memory_bytes() - self.memory().programs;
         MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
     }
 

@@ -52,8 +52,16 @@ impl AdjustmentKind {
 #[derive(Debug, Clone)]
 pub(in crate::gpu) struct Update {
     pub(in crate::gpu) kernel: Kernel,
+    /// The piece of the weights that it works on, unless that is all of them.
+    pub(in crate::gpu) piece: Option<usize>,
     pub(in crate::gpu) reads: Vec<&'static str>,
     pub(in crate::gpu) writes: Vec<&'static str>,
+}
+
+impl Update {
+    fn of_all(kernel: Kernel, reads: Vec<&'static str>, writes: Vec<&'static str>) -> Self {
+        Self { kernel, piece: None, reads, writes }
+    }
 }
 
 /// Numbers that an optimizer keeps for each weight: of the tensors `first` and `second` so many are used.
@@ -66,7 +74,8 @@ pub(in crate::gpu) fn slots(optimizer: LocalOptimizer) -> usize {
     }
 }
 
-/// The dispatches that adjust and apply the gradient of so many weights, in running order.
+/// The dispatches that adjust and apply the gradient of weights, in running order. The weights come in pieces of so
+/// many elements, each small enough to be bound at once.
 ///
 /// `weights`, `gradient`, `first`, `second`, `start` and `correction` have one element for each weight. `loss` and
 /// `correct` are numbers; `norm` has three elements (see [`norm::kernel`]), `partial` has [`norm::partials`], `scale` has
@@ -77,16 +86,17 @@ pub(in crate::gpu) fn slots(optimizer: LocalOptimizer) -> usize {
 pub(in crate::gpu) fn updates(
     optimizer: LocalOptimizer,
     adjustment: AdjustmentKind,
-    elements: usize,
+    pieces: &[usize],
 ) -> Vec<Update> {
+    let elements = pieces.iter().sum();
     let mut updates = Vec::new();
     if adjustment.needs_norm() {
         let mut reads = vec!["partial"];
         reads.extend(adjustment.is_loss_scaled.then_some("scale"));
         let parts = norm::parts_kernel(elements);
-        updates.push(Update { kernel: parts, reads: vec!["gradient"], writes: vec!["partial"] });
+        updates.push(Update::of_all(parts, vec!["gradient"], vec!["partial"]));
         let kernel = norm::kernel(elements, adjustment.norm_max(), adjustment.is_loss_scaled);
-        updates.push(Update { kernel, reads, writes: vec!["norm"] });
+        updates.push(Update::of_all(kernel, reads, vec!["norm"]));
     }
     let (mut reads, writes) = tensors(optimizer, adjustment);
     let logs = reads.len() + writes.len() + 2 <= TENSORS_MAX;
@@ -95,16 +105,18 @@ pub(in crate::gpu) fn updates(
     } else {
         let kernel = Kernel::each("log", &format!("{LOG}fn element(i: u32) {{ log_loss(); }}\n"), 1);
         let kernel = Kernel { reads_step: true, ..kernel };
-        updates.push(Update { kernel, reads: vec!["loss", "correct"], writes: vec!["log"] });
+        updates.push(Update::of_all(kernel, vec!["loss", "correct"], vec!["log"]));
     }
     let log = if logs { LOG } else { "fn log_loss() {}\n" };
     let stubs = absent(&reads, &writes);
     let source = [&stubs, &constants(adjustment), log, &optimizer_source(optimizer), UPDATE].concat();
-    let kernel = Kernel { reads_step: true, ..Kernel::each("update", &source, elements) };
-    updates.push(Update { kernel, reads, writes });
+    for (piece, elements) in pieces.iter().enumerate() {
+        let kernel = Kernel { reads_step: true, ..Kernel::each("update", &source, *elements) };
+        updates.push(Update { kernel, piece: Some(piece), reads: reads.clone(), writes: writes.clone() });
+    }
     if adjustment.is_loss_scaled {
         let kernel = Kernel::each("loss scale", SCALE, 1);
-        updates.push(Update { kernel, reads: vec!["norm"], writes: vec!["scale"] });
+        updates.push(Update::of_all(kernel, vec!["norm"], vec!["scale"]));
     }
     updates
 }

@@ -2,6 +2,7 @@
 //!
 //! Where there is no adapter the tests are left out, and say so; `FOLKMOOT_GPU=required` makes that a failure.
 
+mod bindings;
 mod chains;
 mod models;
 mod pools;

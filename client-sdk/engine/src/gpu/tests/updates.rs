@@ -108,7 +108,7 @@ fn run(gpu: &Gpu, optimizer: LocalOptimizer, adjustment: AdjustmentKind, tensors
     };
     let known: BTreeMap<&str, Tensor> =
         tensors.iter().map(|(name, elements)| external(name, elements.len())).collect();
-    for update in updates(optimizer, adjustment, tensors["weights"].len()) {
+    for update in updates(optimizer, adjustment, &[tensors["weights"].len()]) {
         let bind = |names: &[&'static str]| -> Vec<(&'static str, Tensor)> {
             names.iter().map(|name| (*name, known[name])).collect()
         };

@@ -1,0 +1,288 @@
+//! A training on a graphics processor: repeatable, resumable anywhere, and not lost when the device is.
+#![cfg(feature = "gpu")]
+
+mod support;
+
+use std::time::Duration;
+
+use folkmoot_engine::{
+    Examples, Gpu, GpuError, GradientClipping, ImportLimits, LocalOptimizer, Loss, Model, Precision,
+    TrainError, Trainer, TrainingOutcome, TrainingPlan,
+};
+use support::{digits, gpu, model, plan};
+
+const SEED: u64 = 11;
+/// How far a training on the GPU may be from that on the CPU, relative to the norm of the delta: rounding, grown over
+/// some dozen steps.
+const TOLERANCE: f64 = 1e-4;
+
+fn small() -> (Model, Examples, TrainingPlan) {
+    let (training, _) = digits();
+    let indices: Vec<usize> = (0..100).collect();
+    let examples = training.subset(&indices).expect("the indices are those of rows");
+    (model(), examples, TrainingPlan { proximal_term: 0.01, ..plan(3) })
+}
+
+fn cnn() -> Model {
+    let onnx = include_bytes!("../../../examples/digits/cnn.onnx");
+    Model::from_onnx(onnx, &ImportLimits::default()).expect("the example is a valid model")
+}
+
+fn trainer(model: &Model, plan: &TrainingPlan, examples: &Examples) -> Trainer {
+    let trainer = Trainer::new(model, &model.initial_weights(), plan.clone(), examples, SEED);
+    trainer.expect("plan and examples fit")
+}
+
+/// Trains to the end, so many steps at a time.
+fn finished(mut trainer: Trainer, steps: u64) -> TrainingOutcome {
+    while !trainer.advance(steps).expect("this training does not diverge").finished {}
+    trainer.finish()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The norm of the difference of two deltas, relative to that of the second.
+fn distance(found: &TrainingOutcome, expected: &TrainingOutcome) -> f64 {
+    let norm = |values: Vec<f64>| values.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let pairs = found.delta.iter().zip(&expected.delta);
+    let difference = pairs.map(|(a, b)| f64::from(*a) - f64::from(*b)).collect();
+    norm(difference) / norm(expected.delta.iter().map(|value| f64::from(*value)).collect())
+}
+
+/// A device of its own, for tests that break it.
+fn own_gpu() -> Option<Gpu> {
+    gpu()
+}
+
+#[test]
+fn the_same_seed_on_the_same_adapter_gives_the_same_bytes() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let run = |gpu: &Gpu, steps: u64| {
+        let mut trainer = trainer(&model, &plan, &examples);
+        trainer.use_gpu(gpu).expect("the device runs the plan");
+        finished(trainer, steps)
+    };
+    let first = run(&gpu, u64::MAX);
+    assert_eq!(bits(&first.delta), bits(&run(&gpu, 1).delta), "one submission, and one for each step");
+    let Some(other) = own_gpu() else { return };
+    assert_eq!(first, run(&other, 5), "the same adapter, opened again");
+    let on_cpu = finished(trainer(&model, &plan, &examples), 1);
+    assert!(distance(&first, &on_cpu) < TOLERANCE, "{}", distance(&first, &on_cpu));
+    assert_eq!(first.metrics.step_count, on_cpu.metrics.step_count);
+    assert_eq!(first.metrics.example_count, on_cpu.metrics.example_count);
+}
+
+#[test]
+fn whatever_a_plan_asks_for() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let weights = (0..examples.len()).map(|row| (row % 3) as f32).collect();
+    let weighted = examples.clone().with_weights(weights).expect("there is one for each");
+    let adam: LocalOptimizer = serde_json::from_str(r#"{"adam":{"learning_rate":0.01}}"#).expect("it is one");
+    let plans = [
+        TrainingPlan { optimizer: adam, warmup_steps: 4, ..plan.clone() },
+        TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(0.5)), ..plan.clone() },
+        TrainingPlan { frozen: vec!["*bias*".into()], ..plan.clone() },
+        TrainingPlan { batch_size: 33, steps_max: Some(7), ..plan.clone() },
+    ];
+    for (plan, examples) in plans.iter().flat_map(|plan| [(plan, &examples), (plan, &weighted)]) {
+        let Ok(mut on_gpu) = Trainer::new(&model, &model.initial_weights(), plan.clone(), examples, SEED)
+        else {
+            // The model has other names.
+            continue;
+        };
+        on_gpu.use_gpu(&gpu).expect("the device runs the plan");
+        let (found, expected) = (finished(on_gpu, u64::MAX), finished(trainer(&model, plan, examples), 1));
+        assert!(distance(&found, &expected) < TOLERANCE, "{plan:?}: {}", distance(&found, &expected));
+        assert_eq!(found.metrics.correct_count, expected.metrics.correct_count);
+    }
+}
+
+#[test]
+fn a_checkpoint_goes_on_anywhere() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let start = model.initial_weights();
+    let mut uninterrupted = trainer(&model, &plan, &examples);
+    uninterrupted.use_gpu(&gpu).expect("the device runs the plan");
+    let mut stopped = trainer(&model, &plan, &examples);
+    stopped.use_gpu(&gpu).expect("the device runs the plan");
+    stopped.advance(5).expect("it does not diverge");
+    let checkpoint = stopped.checkpoint();
+    let resume = || Trainer::resume(&model, &start, plan.clone(), &examples, &checkpoint).expect("it is one");
+    let (on_cpu, mut on_gpu) = (resume(), resume());
+    assert_eq!(on_cpu.progress().step, 5);
+    on_gpu.use_gpu(&gpu).expect("the device runs the plan");
+    let expected = finished(uninterrupted, u64::MAX);
+    assert_eq!(finished(on_gpu, u64::MAX), expected, "a stop changes no bit");
+    assert!(distance(&finished(on_cpu, 1), &expected) < TOLERANCE);
+}
+
+#[test]
+fn a_device_that_is_lost_in_mid_epoch_costs_nothing_but_time() {
+    let (Some(gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let start = model.initial_weights();
+    let mut trainer = trainer(&model, &plan, &examples);
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    trainer.advance(3).expect("it does not diverge");
+    let checkpoint = trainer.checkpoint();
+    trainer.advance(2).expect("it does not diverge");
+    gpu.destroy();
+    let found = finished(trainer, 4);
+    // It went on from the last state that came back, as a training does that is resumed on the CPU.
+    let resumed = Trainer::resume(&model, &start, plan.clone(), &examples, &checkpoint).expect("it is one");
+    assert_eq!(found, finished(resumed, 1));
+    assert_eq!(found.metrics.step_count, 12, "no step is counted twice or left out");
+}
+
+#[test]
+fn a_fault_says_which_adapter_and_what_to_think_of_it() {
+    let (Some(gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let mut trainer = trainer(&model, &plan, &examples);
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    gpu.destroy();
+    let progress = trainer.advance(1).expect("it goes on on the CPU");
+    assert_eq!(progress.step, 1);
+    let fault = trainer.gpu_fault().expect("the device is gone").clone();
+    assert!(fault.is_adapters_fault() && fault.to_string().contains(&gpu.report().name), "{fault}");
+    assert!(trainer.gpu().is_none());
+    let error = trainer.use_gpu(&gpu).expect_err("it is still gone");
+    assert!(matches!(error, TrainError::Gpu(GpuError::Lost { .. })), "{error}");
+    assert_eq!(trainer.progress().step, 1, "the training is where it was");
+}
+
+#[test]
+fn a_device_that_hangs_is_left() {
+    let (Some(mut gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let mut slow = trainer(&cnn(), &TrainingPlan { epochs: 50, ..plan.clone() }, &examples);
+    gpu.set_watchdog(Duration::ZERO);
+    slow.use_gpu(&gpu).expect("nothing has to be waited for yet");
+    slow.advance(10).expect("it goes on on the CPU");
+    let fault = slow.gpu_fault().expect("nothing is done in no time").clone();
+    assert!(matches!(fault, GpuError::Hung { .. }), "{fault}");
+    assert_eq!(slow.progress().step, 10);
+    let expected = finished(trainer(&model, &plan, &examples), 1);
+    let mut after = trainer(&model, &plan, &examples);
+    assert!(after.use_gpu(&gpu).is_err(), "a device that hung is not used again");
+    assert_eq!(finished(after, 1), expected);
+}
+
+#[test]
+fn memory_is_what_was_predicted_and_is_given_back() {
+    let Some(gpu) = own_gpu() else { return };
+    let (_, examples, plan) = small();
+    let model = cnn();
+    assert_eq!(gpu.allocated_bytes(), 0);
+    let mut trainer = trainer(&model, &plan, &examples);
+    let predicted = trainer.gpu_memory_needed(&gpu).expect("the device runs the plan");
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    let held = gpu.allocated_bytes();
+    assert!(held <= predicted, "{held} bytes are held, {predicted} were predicted");
+    assert_eq!(held, trainer.gpu_memory_bytes());
+    for _ in 0..5 {
+        trainer.advance(2).expect("it does not diverge");
+        assert_eq!(gpu.allocated_bytes(), held, "a step takes no memory");
+    }
+    let reported = gpu.reported_bytes();
+    assert_eq!(trainer.weights().len(), model.parameter_count());
+    let peak = gpu.allocated_bytes_peak();
+    assert!(peak <= predicted, "{peak} bytes were held at one time, {predicted} were predicted");
+    drop(trainer);
+    assert_eq!(gpu.allocated_bytes(), 0);
+    if let (Some(before), Some(after)) = (reported, gpu.reported_bytes()) {
+        assert!(after + held <= before, "the driver has {after} of {before} bytes, {held} were ours");
+    }
+}
+
+#[test]
+fn a_plan_that_needs_too_much_is_refused_before_memory_is_taken() {
+    let Some(gpu) = own_gpu() else { return };
+    let (model, examples, plan) = small();
+    let mut on_cpu = trainer(&model, &plan, &examples);
+    let needed = on_cpu.gpu_memory_needed(&gpu).expect("the device runs the plan");
+    let plan = TrainingPlan { memory_bytes_max: Some(needed - 1), ..plan };
+    on_cpu = trainer(&model, &plan, &examples);
+    let error = on_cpu.use_gpu(&gpu).expect_err("it is too much");
+    assert!(matches!(error, TrainError::Memory { .. }), "{error}");
+    assert_eq!(gpu.allocated_bytes(), 0);
+    on_cpu.advance(1).expect("on the CPU it is not too much");
+}
+
+#[test]
+fn what_only_the_cpu_does_is_refused_with_a_reason() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let clipping = Some(GradientClipping::PerExampleNorm(1.0));
+    let mut trainer = trainer(&model, &TrainingPlan { gradient_clipping: clipping, ..plan }, &examples);
+    let error = trainer.use_gpu(&gpu).expect_err("only the CPU does this");
+    assert!(error.to_string().contains("example by example"), "{error}");
+    trainer.advance(1).expect("on the CPU it runs");
+}
+
+#[test]
+fn a_training_that_diverges_says_so() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let plan = TrainingPlan { optimizer: LocalOptimizer::sgd(1e20), proximal_term: 0.0, ..plan };
+    let mut trainer = trainer(&model, &plan, &examples);
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    let error = trainer.advance(u64::MAX).expect_err("nothing good comes of this");
+    assert!(matches!(error, TrainError::Diverged { .. }), "{error}");
+}
+
+#[test]
+fn mixed_precision_learns_as_well() {
+    let Some(gpu) = gpu() else { return };
+    let (training, held_out) = digits();
+    let (model, plan) = (cnn(), TrainingPlan { precision: Precision::Mixed, ..plan(2) });
+    let mut mixed = trainer(&model, &plan, &training);
+    if !gpu.report().half_precision {
+        let error = mixed.use_gpu(&gpu).expect_err("there are no 16-bit numbers");
+        assert!(error.to_string().contains("16-bit"), "{error}");
+        return;
+    }
+    let error = mixed.step().expect_err("the CPU has no 16-bit numbers");
+    assert!(matches!(error, TrainError::NoHalfPrecision), "{error}");
+    mixed.use_gpu(&gpu).expect("the device has 16-bit numbers");
+    mixed.advance(10).expect("it does not diverge");
+    let checkpoint = mixed.checkpoint();
+    let mixed = finished(mixed, u64::MAX);
+    let start = model.initial_weights();
+    let mut resumed =
+        Trainer::resume(&model, &start, plan.clone(), &training, &checkpoint).expect("it is one");
+    resumed.use_gpu(&gpu).expect("the device has 16-bit numbers");
+    assert_eq!(finished(resumed, u64::MAX), mixed, "the loss scale is part of the checkpoint");
+    let single =
+        finished(trainer(&model, &TrainingPlan { precision: Precision::Single, ..plan }, &training), 1);
+    let accuracy = |outcome: &TrainingOutcome| {
+        let loss = Loss::SoftmaxCrossEntropy;
+        let metrics = folkmoot_engine::evaluate(&model, &outcome.weights, &held_out, loss);
+        metrics.expect("they fit").accuracy().expect("labels are classes")
+    };
+    let (found, expected) = (accuracy(&mixed), accuracy(&single));
+    assert!(found > expected - 0.02, "{found} with 16 bits, {expected} with 32");
+    assert!(distance(&mixed, &single) > 1e-6, "16 bits make a difference");
+}
+
+#[test]
+fn a_mixed_training_whose_device_is_lost_is_given_up() {
+    let (Some(gpu), (_, examples, plan)) = (own_gpu(), small()) else { return };
+    if !gpu.report().half_precision {
+        return;
+    }
+    let mut trainer = trainer(&cnn(), &TrainingPlan { precision: Precision::Mixed, ..plan }, &examples);
+    trainer.use_gpu(&gpu).expect("the device has 16-bit numbers");
+    gpu.destroy();
+    let error = trainer.advance(1).expect_err("the CPU cannot go on");
+    assert!(matches!(error, TrainError::Gpu(GpuError::Lost { .. })), "{error}");
+}
+
+#[test]
+fn an_adapter_that_is_not_there_is_named_with_those_that_are() {
+    let Some(gpu) = gpu() else { return };
+    let Err(error) = Gpu::find(Some("no such adapter")) else { panic!("it was found") };
+    assert!(error.to_string().contains(&gpu.report().name), "{error}");
+}
