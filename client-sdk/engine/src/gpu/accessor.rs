@@ -274,7 +274,7 @@ fn operand_text(chain: &Chain, operand: &Operand) -> String {
 }
 
 /// A number as WGSL: its shortest digits, or its bits where WGSL has no digits for it.
-fn number(number: f64) -> String {
+pub(super) fn number(number: f64) -> String {
     let number = number as f32;
     if number.is_nan() {
         "not_a_number()".to_owned()

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accessor::{Chain, Format, Read, Sink, Source};
 use super::adapter::Traits;
 use super::fusion::{Cluster, Fusion, unshaped};
-use super::kernels;
+use super::kernels::{self, Rows};
 use super::lowering::{Draft, Kernel, Lowering, Tensor};
 use super::plan::Place;
 use super::view::View;
-use crate::graph::{Graph, Node, Op, Source as Origin, ValueId, volume};
+use crate::graph::{Graph, Node, Op, Reduction, Source as Origin, ValueId, volume};
 use crate::schedule::{Group, Operand, group, needed_nodes};
 
 /// Tensors that a chain reads, at most: with its output as many as WebGPU binds.
@@ -97,8 +97,15 @@ impl<'a> Compiler<'a> {
     /// Appends the dispatches of a cluster.
     fn add(&mut self, cluster: &Cluster, groups: &[Group]) {
         let graph = self.graph;
-        let chains: Vec<&Group> = cluster.chains.iter().map(|chain| &groups[*chain]).collect();
-        let head = cluster.head.map(|head| &graph.nodes[groups[head].sink]);
+        let mut chains: Vec<&Group> = cluster.chains.iter().map(|chain| &groups[*chain]).collect();
+        let mut head = cluster.head.map(|head| &graph.nodes[groups[head].sink]);
+        if let Some(width) = cluster.width {
+            match chains[..] {
+                // A sum by itself has kernels that divide its rows.
+                [sum] => (head, chains) = (Some(&graph.nodes[sum.sink]), Vec::new()),
+                _ => return self.rows(cluster, width, &chains),
+            }
+        }
         let Some(node) = head else {
             let sink = self.code(None, &chains, &cluster.stored);
             return self.compute("elementwise", sink);
@@ -122,6 +129,51 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// Appends the dispatch of a cluster that computes rows.
+    fn rows(&mut self, cluster: &Cluster, width: usize, groups: &[&Group]) {
+        let graph = self.graph;
+        let mut rows = Rows::new(cluster.elements / width, width);
+        let mut results: BTreeMap<ValueId, Operand> = BTreeMap::new();
+        for group in groups {
+            let sink = &graph.nodes[group.sink];
+            let is_of_row = !is_sum(&sink.op) && volume(graph.shape(sink.output)) != cluster.elements;
+            for node in group.nodes.iter().map(|node| &graph.nodes[*node]) {
+                let shape = graph.shape(if is_sum(&node.op) { node.inputs[0] } else { sink.output });
+                let mut operands = Vec::new();
+                for id in &node.inputs {
+                    operands.push(self.row_operand(*id, shape, is_of_row, &results, &mut rows));
+                }
+                let result = match node.op {
+                    Op::Element(op) => rows.element(op, operands, is_of_row),
+                    Op::Reduce { kind, .. } => rows.reduce(kind, operands[0]),
+                    Op::SumTo => rows.reduce(Reduction::Sum, operands[0]),
+                    // A repeated tensor is read as if it were repeated.
+                    _ => operands[0],
+                };
+                results.insert(node.output, result);
+            }
+        }
+        cluster.stored.iter().for_each(|id| rows.store(results[id], Tensor::from(*id)));
+        self.lowering.drafts.push(rows.draft());
+    }
+
+    fn row_operand(
+        &mut self,
+        id: ValueId,
+        shape: &[usize],
+        is_of_row: bool,
+        results: &BTreeMap<ValueId, Operand>,
+        rows: &mut Rows,
+    ) -> Operand {
+        if let Some(operand) = results.get(&id).or_else(|| results.get(&unshaped(self.graph, id))) {
+            return *operand;
+        }
+        match self.graph.scalar(id) {
+            Some(number) => rows.scalar(number),
+            None => rows.input(self.resolve_to(id, shape), is_of_row),
+        }
+    }
+
     fn lower(&mut self, node: &Node) {
         let graph = self.graph;
         let describe = |id: &ValueId| (Tensor::from(*id), graph.shape(*id));
@@ -131,7 +183,7 @@ impl<'a> Compiler<'a> {
 
     /// How each input of a node is read.
     fn reads(&mut self, node: &Node) -> Vec<(ValueId, Source)> {
-        let takes_chains = matches!(node.op, Op::Reduce { .. } | Op::SumTo);
+        let takes_chains = is_sum(&node.op);
         let mut reads = Vec::new();
         for id in &node.inputs {
             if !reads_views(&node.op, volume(self.graph.shape(*id))) {
@@ -271,6 +323,11 @@ impl<'a> Compiler<'a> {
     pub(super) fn format(&self, tensor: Tensor) -> Format {
         if self.halves.contains(&tensor) { Format::Half } else { Format::Single }
     }
+}
+
+/// Whether an operation reduces.
+fn is_sum(op: &Op) -> bool {
+    matches!(op, Op::Reduce { .. } | Op::SumTo)
 }
 
 /// Whether an operation only says where elements lie.

@@ -8,16 +8,22 @@ use crate::schedule::{Group, readers};
 
 /// Operations of a dispatch, at most.
 const OPERATIONS_MAX: usize = 96;
+/// Elements of a row that one invocation walks over, at most.
+const ROW_MAX: usize = 128;
 /// How many groups a dispatch may wait for one that joins it. It bounds the search.
 const WAIT_MAX: usize = 64;
 
 /// What runs in one dispatch, or in the last of those of its head.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// The kernel that the others follow; without one the cluster is a chain.
+    /// The kernel that the others follow; without one the cluster is a chain, or computes rows.
     pub(super) head: Option<usize>,
-    /// Groups of elementwise operations, in running order.
+    /// Groups of elementwise operations, in running order; in rows also their reductions.
     pub(super) chains: Vec<usize>,
+    /// The elements of a row, where rows are reduced to numbers on the way.
+    pub(super) width: Option<usize>,
+    /// Elements of what is computed.
+    pub(super) elements: usize,
     /// The values that are stored, because something else reads them.
     pub(super) stored: Vec<ValueId>,
 }
@@ -78,17 +84,25 @@ impl<'a> Fusion<'a> {
         if is_view(&sink.op) {
             return;
         }
-        let is_chain = matches!(sink.op, Op::Element(_));
+        let (is_chain, width) = (matches!(sink.op, Op::Element(_)), self.width_of(at));
         if is_chain && self.is_prologue(sink.output) {
             self.prologues.insert(at);
             return;
         }
-        let joined = if is_chain { self.host(at) } else { None };
+        let may_join = is_chain || width.is_some();
+        let joined = if may_join { self.host(at) } else { None };
         let mut cluster = match joined {
             Some(host) => self.clusters.remove(&host).expect("a host is a cluster"),
-            None => Cluster { head: (!is_chain).then_some(at), chains: Vec::new(), stored: Vec::new() },
+            None => Cluster {
+                head: (!may_join).then_some(at),
+                chains: Vec::new(),
+                width: None,
+                elements: volume(self.shape_of(at)) * width.unwrap_or(1),
+                stored: Vec::new(),
+            },
         };
-        if is_chain {
+        cluster.width = cluster.width.or(width);
+        if may_join {
             cluster.chains.push(at);
         }
         cluster.stored = self.stored(&cluster);
@@ -98,33 +112,76 @@ impl<'a> Fusion<'a> {
         self.clusters.insert(at, cluster);
     }
 
-    /// The latest cluster which this chain can join, and which can wait for it.
+    /// The latest cluster which this group can join, and which can wait for it.
     fn host(&self, at: usize) -> Option<usize> {
-        let own = volume(self.shape_of(at));
-        let reads = self.groups[at].nodes.iter().flat_map(|node| &self.graph.nodes[*node].inputs);
-        let same_size = reads.filter(|id| volume(self.graph.shape(**id)) == own);
-        let hosts: BTreeSet<usize> =
-            same_size.filter_map(|id| self.cluster_of.get(&unshaped(self.graph, *id)).copied()).collect();
+        let read = self.reads[at].iter().filter_map(|value| self.cluster_of.get(value).copied());
+        let hosts: BTreeSet<usize> = read.collect();
         hosts.into_iter().rev().find(|host| self.may_join(*host, at))
     }
 
     fn may_join(&self, host: usize, at: usize) -> bool {
         let cluster = &self.clusters[&host];
-        let takes_chains = cluster.head.is_none_or(|head| ends_with_chains(&self.op_of(head)));
-        let values = self.values(cluster);
-        let is_whole =
-            values.iter().all(|value| volume(self.graph.shape(*value)) == volume(self.shape_of(at)));
+        let (values, width) = (self.values(cluster), self.width_of(at));
+        let takes = match (cluster.head, width) {
+            (Some(head), None) => ends_with_chains(&self.op_of(head)),
+            (Some(_), Some(_)) => false,
+            (None, width) => cluster.width.is_none() || width.is_none() || cluster.width == width,
+        };
         let is_waited_for = |between: usize| {
             !cluster.chains.contains(&between)
                 && values.iter().any(|value| self.reads[between].contains(value))
         };
-        if !takes_chains || !is_whole || at - host > WAIT_MAX || (host + 1..at).any(is_waited_for) {
+        if !takes
+            || at - host > WAIT_MAX
+            || !self.reads_in_place(cluster, &values, at)
+            || (host + 1..at).any(is_waited_for)
+        {
             return false;
         }
-        let mut joined = cluster.clone();
+        let mut joined = Cluster { width: cluster.width.or(width), ..cluster.clone() };
         joined.chains.push(at);
         let operations: usize = joined.chains.iter().map(|chain| self.groups[*chain].nodes.len()).sum();
         operations <= OPERATIONS_MAX && self.bindings(&joined) <= BINDINGS_MAX
+    }
+
+    /// Whether every value of the cluster that a group reads is at hand where the group's element is computed: the same
+    /// element, or the number of its row.
+    fn reads_in_place(&self, cluster: &Cluster, values: &[ValueId], at: usize) -> bool {
+        let shape = self.shape_of(at);
+        let (elements, width) = (cluster.elements, cluster.width.or(self.width_of(at)));
+        let of_rows = width.map(|width| elements / width);
+        let own = match self.width_of(at) {
+            Some(width) => volume(shape) * width,
+            None => volume(shape),
+        };
+        if own != elements && Some(own) != of_rows {
+            return false;
+        }
+        let is_at_hand = |id: ValueId| {
+            let value = unshaped(self.graph, id);
+            let read = volume(self.graph.shape(value));
+            let is_row_number = || match (width, shape.split_last()) {
+                (Some(width), Some((last, outer))) => {
+                    // The size of the last axis is that of a row, and the value has 1 there.
+                    let repeated = self.graph.shape(id);
+                    let is_one = repeated.len() == shape.len() && repeated.split_last() == Some((&1, outer));
+                    *last == width && is_one && own == elements && Some(read) == of_rows
+                }
+                _ => false,
+            };
+            values.contains(&value) && (read == own || is_row_number())
+        };
+        let inside: BTreeSet<ValueId> =
+            self.groups[at].nodes.iter().map(|node| self.graph.nodes[*node].output).collect();
+        let inputs = self.groups[at].nodes.iter().flat_map(|node| &self.graph.nodes[*node].inputs);
+        let mut from_cluster =
+            inputs.filter(|id| !inside.contains(id) && values.contains(&unviewed(self.graph, **id)));
+        from_cluster.all(|id| is_at_hand(*id))
+    }
+
+    /// The elements of a row, if a group reduces rows that are short enough for one invocation.
+    fn width_of(&self, at: usize) -> Option<usize> {
+        row_width(self.graph, self.groups[at].sink)
     }
 
     /// The values that a cluster computes and that can be read: its head's, and the last of each chain.
@@ -189,7 +246,8 @@ impl<'a> Fusion<'a> {
     fn is_prologue(&self, value: ValueId) -> bool {
         let [reader] = self.readers[value.0][..] else { return false };
         let is_output = self.outputs.contains(&value);
-        matches!(self.graph.nodes[reader].op, Op::Reduce { .. } | Op::SumTo) && !is_output
+        let is_sum = matches!(self.graph.nodes[reader].op, Op::Reduce { .. } | Op::SumTo);
+        is_sum && !is_output && row_width(self.graph, reader).is_none()
     }
 
     fn op_of(&self, group: usize) -> Op {
@@ -199,6 +257,18 @@ impl<'a> Fusion<'a> {
     fn shape_of(&self, group: usize) -> &[usize] {
         self.graph.shape(self.graph.nodes[self.groups[group].sink].output)
     }
+}
+
+/// The elements of a row, if a node reduces the last axis, and that is short.
+fn row_width(graph: &Graph, node: usize) -> Option<usize> {
+    let node = &graph.nodes[node];
+    let (last, outer) = graph.shape(*node.inputs.first()?).split_last()?;
+    let is_of_rows = match &node.op {
+        Op::Reduce { axes, .. } => axes[..] == [outer.len()],
+        Op::SumTo => graph.shape(node.output).split_last() == Some((&1, outer)),
+        _ => false,
+    };
+    (is_of_rows && (2..=ROW_MAX).contains(last)).then_some(*last)
 }
 
 /// What a group reads, behind all views; numbers are no reads.

@@ -13,11 +13,13 @@ mod pool;
 mod product;
 mod random;
 mod reduce;
+mod rows;
 mod scatter;
 
 pub(super) use norm::partials as norm_partials;
 pub(super) use optimizer::{AdjustmentKind, slots as optimizer_slots, updates};
 pub(super) use product::Tile;
+pub(super) use rows::Rows;
 
 use super::lowering::{Lowering, Tensor};
 use crate::graph::{Op, Reduction};
