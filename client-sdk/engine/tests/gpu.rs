@@ -122,6 +122,19 @@ fn a_checkpoint_goes_on_anywhere() {
 }
 
 #[test]
+fn a_correction_brings_a_training_back() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let mut trainer = trainer(&model, &plan, &examples);
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    trainer.advance(3).expect("it does not diverge");
+    trainer.set_gradient_correction(vec![0.01; model.parameter_count()]).expect("it fits");
+    assert!(trainer.gpu().is_none() && trainer.progress().step == 3);
+    trainer.use_gpu(&gpu).expect("the device runs the plan with a correction, too");
+    assert_eq!(finished(trainer, 4).metrics.step_count, 12);
+}
+
+#[test]
 fn a_device_that_is_lost_in_mid_epoch_costs_nothing_but_time() {
     let (Some(gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
     let start = model.initial_weights();

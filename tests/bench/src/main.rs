@@ -2,6 +2,7 @@
 
 mod clock;
 mod folder;
+mod gpu;
 mod host;
 mod ingest;
 mod process;
@@ -30,6 +31,8 @@ enum Bench {
     Ingest(ingest::Arguments),
     /// A training step on one thread: our executor beside other frameworks and the bare matrix product
     Train(train::Arguments),
+    /// Training steps on a graphics adapter, beside burn and the CPU, and large products against its peak
+    Gpu(gpu::Arguments),
     /// A coordinator in a process of its own, for the other benchmarks to measure
     #[command(hide = true)]
     Host(host::Arguments),
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
         Bench::Train(arguments) => train::run(&arguments),
+        Bench::Gpu(arguments) => gpu::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),
         Bench::Floor(arguments) => ingest::floor::run(&arguments),
         Bench::Trainee(arguments) => train::trainee::run(&arguments),

@@ -101,6 +101,10 @@ impl Trainer {
     /// Without a device there is nothing to bring back.
     #[cfg(not(feature = "gpu"))]
     pub(super) fn settle(&mut self) {}
+
+    /// Without a device there is nothing to bring back.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn bring_back(&mut self) {}
 }
 
 /// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at

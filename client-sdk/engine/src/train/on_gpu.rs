@@ -33,8 +33,7 @@ impl Trainer {
     /// Returns a [`TrainError`] if the device cannot run this plan, or there is no memory for it. The training is then
     /// where it was.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), TrainError> {
-        self.settle();
-        self.gpu = None;
+        self.bring_back();
         let draft = self.draft(gpu)?;
         self.memory_limit().check(self.batches.full_batch(), draft.memory_bytes() as usize)?;
         let correction = self.gradient_correction.as_deref();
@@ -175,6 +174,14 @@ impl Trainer {
     /// Why a plan with mixed precision does not run here.
     pub(super) fn no_half_precision(&self) -> TrainError {
         self.gpu_fault.clone().map_or(TrainError::NoHalfPrecision, TrainError::Gpu)
+    }
+
+    /// Ends the stay on a device, with all that was trained there.
+    pub(super) fn bring_back(&mut self) {
+        self.settle();
+        if let Some(on_gpu) = self.gpu.take() {
+            (self.metrics, self.loss) = (on_gpu.metrics, on_gpu.loss);
+        }
     }
 
     /// Goes back to the last state that the host has, to go on from there on the CPU.

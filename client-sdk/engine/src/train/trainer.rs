@@ -167,12 +167,14 @@ impl Trainer {
 
     /// Adds this to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm 1).
     ///
-    /// It is added after clipping, to the gradients of trained weights only.
+    /// It is added after clipping, to the gradients of trained weights only. A training on a device comes back to the CPU
+    /// for it, and can be moved again.
     ///
     /// # Errors
     /// Returns a [`FitError`] if there is not a finite number for each parameter.
     pub fn set_gradient_correction(&mut self, correction: Vec<f32>) -> Result<(), FitError> {
         check_weights(&self.steps.source().model, &correction)?;
+        self.bring_back();
         self.gradient_correction = Some(correction);
         Ok(())
     }

@@ -3,8 +3,8 @@
 mod candle;
 mod executor;
 mod folkmoot;
-mod network;
-mod peers;
+pub mod network;
+pub mod peers;
 mod product;
 mod profile;
 mod row;

@@ -15,9 +15,10 @@ use super::trainee::CHECKED_STEPS;
 use crate::{Failure, folder::TemporaryFolder};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/train_peers.py");
-const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
+/// burn's package.
+pub const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
 /// Where burn is compiled, if the environment does not say.
-const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
+pub const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
 
 /// The Python peers' names in the script, and how they are installed.
 const PYTHON_PEERS: [(&str, &str); 2] = [

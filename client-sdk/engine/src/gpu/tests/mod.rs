@@ -4,6 +4,7 @@
 
 mod bindings;
 mod chains;
+mod graphs;
 mod models;
 mod pools;
 mod positions;

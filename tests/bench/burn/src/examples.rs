@@ -1,0 +1,60 @@
+//! The batch of every step.
+
+use std::{fs, path::Path};
+
+use crate::{Failure, draws::Draws};
+
+const SEED: u64 = 2;
+
+/// Row-major features and labels, still in the program's memory.
+pub struct Examples {
+    /// Pixels, or numbers of tokens.
+    pub features: Vec<f32>,
+    /// One class for each example, or for each position of each example.
+    pub labels: Vec<i32>,
+}
+
+impl Examples {
+    /// Reads `features.f32` and `labels.i32`, little-endian.
+    pub fn read(folder: &Path) -> Result<Self, Failure> {
+        let labels = words(folder, "labels.i32")?.into_iter().map(i32::from_le_bytes).collect();
+        Ok(Self { features: floats(folder, "features.f32")?, labels })
+    }
+
+    /// Draws images: each pixel is half its class's own, half noise.
+    pub fn images(rows: usize, pixels: usize, classes: u32, brightest: f32) -> Self {
+        let (mut patterns, mut draws) = (Draws::new(SEED), Draws::new(SEED + 1));
+        let patterns: Vec<f32> = (0..classes as usize * pixels).map(|_| patterns.unit()).collect();
+        let (mut features, mut labels) = (Vec::with_capacity(rows * pixels), Vec::new());
+        for _ in 0..rows {
+            let class = draws.below(classes);
+            let pattern = &patterns[class as usize * pixels..][..pixels];
+            features.extend(pattern.iter().map(|own| brightest * (own + draws.unit()) / 2.0));
+            labels.push(class as i32);
+        }
+        Self { features, labels }
+    }
+
+    /// Draws sequences in which every token decides the next, which is its label.
+    pub fn sequences(rows: usize, positions: usize, vocabulary: u32) -> Self {
+        let (mut draws, mut features, mut labels) = (Draws::new(SEED), Vec::new(), Vec::new());
+        for _ in 0..rows {
+            let mut token = draws.below(vocabulary);
+            for _ in 0..positions {
+                features.push(token as f32);
+                token = (5 * token + 3) % vocabulary;
+                labels.push(token as i32);
+            }
+        }
+        Self { features, labels }
+    }
+}
+
+/// Reads float32, little-endian.
+pub fn floats(folder: &Path, name: &str) -> Result<Vec<f32>, Failure> {
+    Ok(words(folder, name)?.into_iter().map(f32::from_le_bytes).collect())
+}
+
+fn words(folder: &Path, name: &str) -> Result<Vec<[u8; 4]>, Failure> {
+    Ok(fs::read(folder.join(name))?.as_chunks().0.to_vec())
+}

@@ -1,0 +1,77 @@
+//! Large products and the heavy kernels of the CNN, against the best product of the same adapter in the same run.
+
+use std::collections::BTreeMap;
+
+use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan, block_on};
+
+use super::{Arguments, model::BenchModel, table};
+use crate::{Failure, clock};
+
+/// m, k and n of the products.
+const PRODUCTS: [[usize; 3]; 6] = [
+    [512, 512, 512],
+    [1024, 1024, 1024],
+    [2048, 2048, 2048],
+    [4096, 4096, 4096],
+    [256, 784, 200],
+    [256, 3136, 512],
+];
+/// On an adapter that the processor imitates, products above this many operations take too long.
+const SOFTWARE_FLOPS_MAX: f64 = 3e9;
+/// Steps of which the fastest time of each kernel counts.
+const TIMED_STEPS: usize = 5;
+
+/// Measures and prints.
+///
+/// # Errors
+/// Returns what the engine says.
+pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
+    let started = clock::start();
+    let is_software = gpu.report().kind == "software";
+    let flops = |dims: &[usize; 3]| 2.0 * dims.iter().map(|size| *size as f64).product::<f64>();
+    let mut measured = Vec::new();
+    for dims in PRODUCTS.iter().filter(|dims| !is_software || flops(dims) <= SOFTWARE_FLOPS_MAX) {
+        measured.push((*dims, block_on(gpu.product_gflops(*dims, &|| started.elapsed()))?));
+    }
+    let peak = measured.iter().map(|(_, gflops)| *gflops).fold(0.0, f64::max);
+    for ([m, k, n], gflops) in measured {
+        table::layer(&format!("product {m} x {k} x {n}"), gflops, peak, arguments)?;
+    }
+    if gpu.report().timestamps {
+        for batch in &arguments.batches {
+            for (name, gflops) in kernels(gpu, *batch)? {
+                table::layer(&format!("CNN, batch {batch}: {name}"), gflops, peak, arguments)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Billions of operations a second of each kernel of the CNN that multiplies matrices.
+fn kernels(gpu: &Gpu, batch: usize) -> Result<BTreeMap<&'static str, f64>, Failure> {
+    let model = BenchModel::Cnn;
+    let plan = TrainingPlan {
+        epochs: u32::MAX,
+        batch_size: batch as u32,
+        ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.01))
+    };
+    let (model, examples) = (model.model()?, model.examples(batch)?);
+    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?;
+    trainer.use_gpu(gpu)?;
+    trainer.advance(2)?;
+    let mut best: BTreeMap<&'static str, f64> = BTreeMap::new();
+    for _ in 0..TIMED_STEPS {
+        let mut sums: BTreeMap<&'static str, (u64, f64)> = BTreeMap::new();
+        for kernel in trainer.step_timed()? {
+            let sum = sums.entry(kernel.name).or_default();
+            *sum = (sum.0 + kernel.flops, sum.1 + kernel.nanoseconds);
+        }
+        for (name, (flops, nanoseconds)) in sums {
+            if name.starts_with("conv") || name.starts_with("matrix") {
+                let fastest = best.entry(name).or_default();
+                *fastest = fastest.max(flops as f64 / nanoseconds);
+            }
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,56 @@
+//! Our executor, on the adapter or on one thread of the CPU.
+
+use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan};
+
+use super::{Arguments, model::BenchModel};
+use crate::{Failure, clock};
+
+/// The learning rate of every executor.
+const LEARNING_RATE: f32 = 0.01;
+
+/// What a step takes.
+pub struct Measured {
+    /// Milliseconds on the clock, of the fastest measurement.
+    pub step_ms: f64,
+    /// What came before: compiling, and the first step.
+    pub start_ms: f64,
+    /// The executor's version, and what it ran on.
+    pub version: String,
+}
+
+/// Measures steps that gather their batches from examples which lie on the device.
+///
+/// # Errors
+/// Returns what the engine says.
+pub fn measure(
+    model: BenchModel,
+    batch: usize,
+    gpu: Option<&Gpu>,
+    arguments: &Arguments,
+) -> Result<Measured, Failure> {
+    let plan = TrainingPlan {
+        epochs: u32::MAX,
+        batch_size: batch as u32,
+        ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(LEARNING_RATE))
+    };
+    let (model, examples) = (model.model()?, model.examples(batch)?);
+    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?;
+    let started = clock::start();
+    if let Some(gpu) = gpu {
+        trainer.use_gpu(gpu)?;
+    }
+    trainer.advance(1)?;
+    let start_ms = started.elapsed().as_secs_f64() * 1e3;
+    // On the CPU fewer steps tell as much.
+    let steps = if gpu.is_some() { u64::from(arguments.steps) } else { 5 };
+    trainer.advance(steps)?;
+    let mut failure = None;
+    let fastest = clock::fastest(arguments.repetitions as usize, || {
+        failure = trainer.advance(steps).err().map(Into::into).or(failure.take());
+    });
+    if let Some(fault) = trainer.gpu_fault() {
+        return Err(fault.to_string().into());
+    }
+    let step_ms = fastest.as_secs_f64() * 1e3 / steps as f64;
+    failure.map_or_else(|| Ok(Measured { step_ms, start_ms, version: String::new() }), Err)
+}
