@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use folkmoot_protocol::Timestamp;
@@ -12,13 +12,20 @@ use rand_chacha::ChaCha20Rng;
 #[derive(Clone)]
 pub struct Host {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    stopwatch: Arc<dyn Fn() -> Duration + Send + Sync>,
     rng: Arc<Mutex<ChaCha20Rng>>,
 }
 
 impl Host {
     /// Makes a host of any clock and a generator's seed: for tests and simulations.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static, seed: [u8; 32]) -> Self {
-        Self { clock: Arc::new(clock), rng: Arc::new(Mutex::new(ChaCha20Rng::from_seed(seed))) }
+        let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> = Arc::new(clock);
+        let same = Arc::clone(&clock);
+        Self {
+            clock,
+            stopwatch: Arc::new(move || Duration::from_millis(same().0)),
+            rng: Arc::new(Mutex::new(ChaCha20Rng::from_seed(seed))),
+        }
     }
 
     /// Makes the real host: the system's clock and randomness.
@@ -28,12 +35,17 @@ impl Host {
     pub fn system() -> std::io::Result<Self> {
         let mut seed = [0; 32];
         SysRng.try_fill_bytes(&mut seed).map_err(std::io::Error::other)?;
-        Ok(Self::new(system_time, seed))
+        Ok(Self { stopwatch: system_stopwatch(), ..Self::new(system_time, seed) })
     }
 
     /// Returns the present moment.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+
+    /// Returns the time since some moment that does not change, for measuring: on the real host it never goes back.
+    pub fn elapsed(&self) -> Duration {
+        (self.stopwatch)()
     }
 
     /// Draws random bytes.
@@ -54,6 +66,12 @@ impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").finish_non_exhaustive()
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this file is where the real clock enters")]
+fn system_stopwatch() -> Arc<dyn Fn() -> Duration + Send + Sync> {
+    let begin = Instant::now();
+    Arc::new(move || begin.elapsed())
 }
 
 #[allow(clippy::disallowed_methods, reason = "this file is where the real clock enters")]

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod client;
+mod device;
 mod host;
 mod key;
 mod storage;
@@ -10,6 +11,7 @@ mod training;
 mod transport;
 
 pub use client::{Client, ClientBuilder, ClientError, ClientEvent, RunSummary};
+pub use device::{Device, DeviceError, Devices, Placement};
 pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;
 pub use folkmoot_session::StopCause;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
     BlobDigest, Codec, ErrorCode, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Plan,
-    Problem, Protection, RunningStatistics, TrainingPlan, ValueGrid,
+    Precision, Problem, Protection, RunningStatistics, TrainingPlan, ValueGrid,
     messages::{
         AbortReason, AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ReportRequest, UploadState, UploadStatus,
@@ -121,6 +121,7 @@ fn training_with_everything() -> TrainingPlan {
         steps_max: Some(100),
         frozen: vec!["encoder.*".into(), "layer_?.bias".into()],
         statistics: RunningStatistics::KeepLocal,
+        precision: Precision::Mixed,
         memory_bytes_max: Some(100_000_000),
         ..TrainingPlan::new(Loss::Huber { delta: 0.5 }, optimizer)
     }

@@ -6,8 +6,8 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    ClientKey, Host, HttpSettings, Transport, build_http,
-    storage::{BlobCache, StateStore, WorkStore},
+    ClientKey, Device, Devices, Host, HttpSettings, Transport, build_http,
+    storage::{BlobCache, DeviceStore, StateStore, WorkStore},
 };
 
 /// Blobs that a client keeps unless told otherwise: 1 GiB.
@@ -25,6 +25,7 @@ pub struct ClientBuilder {
     attributes: BTreeMap<String, String>,
     wait_seconds: u32,
     blob_cache_bytes_max: u64,
+    device: Device,
     training_slots: Option<Arc<Semaphore>>,
     host: Option<Host>,
     on_event: OnEvent,
@@ -42,6 +43,7 @@ impl ClientBuilder {
             attributes: BTreeMap::new(),
             wait_seconds: WAIT_SECONDS,
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
+            device: Device::default(),
             training_slots: None,
             host: None,
             on_event: Arc::new(|_| {}),
@@ -97,6 +99,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Trains there; where it is faster without this call. If it cannot train there it does so on the CPU, and logs a
+    /// warning.
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
     /// Trains only while it holds one of these permits: so many clients of a process train at the same time.
     pub fn training_slots(mut self, slots: Arc<Semaphore>) -> Self {
         self.training_slots = Some(slots);
@@ -127,6 +136,8 @@ impl ClientBuilder {
         let state = StateStore::open(&directory)?;
         let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;
         let work = WorkStore::open(&state.subdirectory("assignments"))?;
+        let store = DeviceStore::new(state.devices_path());
+        let devices = Devices::with_store(self.device, host.clone(), store);
         let key = ClientKey::load_or_generate(&state.key_path(), &mut host.fork_rng())?;
         let http = self.http.map_or_else(|| build_http(&self.settings), Ok)?;
         let transport = Transport::with_http(http, &self.coordinator, key, host.clone())?;
@@ -139,6 +150,7 @@ impl ClientBuilder {
             examples,
             attributes: self.attributes,
             wait_seconds: self.wait_seconds,
+            devices,
             training_slots: self.training_slots,
             host,
             on_event: self.on_event,

@@ -30,6 +30,15 @@ pub enum ClientEvent {
         /// The model version from which it starts.
         base_version: u64,
     },
+    /// Training runs on this device. It is told again if the device fails, and the training goes on on the CPU.
+    Device {
+        /// The assignment.
+        assignment_id: AssignmentId,
+        /// `cpu`, or the adapter's name.
+        device: String,
+        /// How much energy a step takes beside the processor: `low`, `high`, or `processor` for the processor itself.
+        energy_class: &'static str,
+    },
     /// Training goes on.
     Training {
         /// The assignment.

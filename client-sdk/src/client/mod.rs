@@ -21,7 +21,7 @@ pub use error::ClientError;
 pub use event::ClientEvent;
 
 use crate::{
-    Host, Transport,
+    Devices, Host, Transport,
     storage::{BlobCache, StateStore, WorkStore},
 };
 use runner::Runner;
@@ -39,6 +39,7 @@ pub struct Client {
     examples: Examples,
     attributes: BTreeMap<String, String>,
     wait_seconds: u32,
+    devices: Devices,
     training_slots: Option<Arc<Semaphore>>,
     host: Host,
     on_event: OnEvent,
@@ -60,6 +61,11 @@ impl Client {
     /// Returns the transport, with the client's key and id.
     pub fn transport(&self) -> &Transport {
         &self.transport
+    }
+
+    /// Returns the devices on which the client trains, and what it has learnt of them.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
     }
 
     /// Replaces the examples, for the next run.

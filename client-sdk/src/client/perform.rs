@@ -13,7 +13,7 @@ use super::{ClientError, ClientEvent, fetch::fetch, runner::Runner, tasks::Outco
 use crate::{
     TransportError, UpdateSource,
     storage::write_private,
-    training::{LocalTraining, WorkError, prepare, train},
+    training::{LocalTraining, TrainingNews, WorkError, prepare, train},
 };
 
 impl Runner<'_> {
@@ -89,14 +89,12 @@ impl Runner<'_> {
             examples: self.client.examples.clone(),
             blobs: self.client.blobs.clone(),
             work: self.client.work.clone(),
+            devices: self.client.devices.clone(),
             host: self.client.host.clone(),
             stop: Arc::clone(&stop),
         };
         let on_event = Arc::clone(&self.client.on_event);
-        let on_progress = move |progress: folkmoot_engine::Progress| {
-            let folkmoot_engine::Progress { step, steps_total, loss, .. } = progress;
-            on_event(ClientEvent::Training { assignment_id, step, steps_total, loss });
-        };
+        let on_news = move |news: TrainingNews| on_event(news.event(assignment_id));
         let trained = Arc::clone(&self.trained);
         let slots = self.client.training_slots.clone();
         self.tasks.spawn(request_id, stop, async move {
@@ -104,7 +102,7 @@ impl Runner<'_> {
                 Some(slots) => slots.acquire_owned().await.ok(),
                 None => None,
             };
-            match spawn_blocking(move || train(&training, on_progress)).await {
+            match spawn_blocking(move || train(&training, on_news)).await {
                 Ok(Ok(Some(work))) => {
                     *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
                     (Answer::Trained, None)

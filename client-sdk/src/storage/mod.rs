@@ -4,6 +4,7 @@
 //! client.key           the key, drawn once
 //! enrolment.json       the client id that the coordinator gave for it
 //! session.json         the session
+//! devices.json         what was learnt about the graphics adapters of the machine
 //! blobs/               plans, models and weights, by SHA-256
 //! assignments/         checkpoint and update of the assignment under way
 //! directory.lock       held while a client runs: two would make two updates of one assignment
@@ -11,12 +12,18 @@
 
 mod atomic;
 mod blob_cache;
+#[cfg_attr(
+    not(feature = "gpu"),
+    allow(dead_code, reason = "nothing is learnt of adapters that cannot be used")
+)]
+mod device_store;
 mod error;
 mod state_store;
 mod work_store;
 
 pub(crate) use atomic::write_private;
 pub(crate) use blob_cache::BlobCache;
+pub(crate) use device_store::DeviceStore;
 pub use error::StorageError;
 pub(crate) use state_store::{Enrolment, StateStore};
 pub(crate) use work_store::WorkStore;

@@ -89,6 +89,11 @@ impl StateStore {
         self.directory.join("session.json")
     }
 
+    /// Returns where it is kept what was learnt about the adapters of the machine.
+    pub fn devices_path(&self) -> PathBuf {
+        self.directory.join("devices.json")
+    }
+
     /// Returns the directory of something larger.
     pub fn subdirectory(&self, name: &str) -> PathBuf {
         self.directory.join(name)

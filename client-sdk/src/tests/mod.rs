@@ -1,6 +1,8 @@
 //! The client against a small coordinator in the same process.
 
 mod fake;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod listener;
 mod story;
 mod tiny_model;

@@ -9,8 +9,8 @@ use std::{
 
 use folkmoot_engine::{Examples, Labels};
 use folkmoot_protocol::{
-    ErrorCode, Timestamp,
-    messages::AbortReason,
+    ErrorCode, Precision, Timestamp,
+    messages::{AbortReason, AbortRequest},
     update::{HEADER_BYTES, UpdateHeader},
 };
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ use super::{
     fake::{Fake, Trouble},
     listener::listen,
 };
-use crate::{Client, ClientBuilder, ClientError, ClientEvent, Host};
+use crate::{Client, ClientBuilder, ClientError, ClientEvent, Device, Host};
 
 /// A clock that goes on by a second whenever it is read: checkpoints come quickly.
 fn host() -> Host {
@@ -32,17 +32,18 @@ fn examples() -> Examples {
     Examples::new(features, vec![2], Labels::Classes((0..10).map(|number| number % 2).collect())).unwrap()
 }
 
-async fn builder(fake: &Arc<Fake>, directory: &Path) -> ClientBuilder {
+pub(super) async fn builder(fake: &Arc<Fake>, directory: &Path) -> ClientBuilder {
     let port = listen(Arc::clone(fake), None).await;
     Client::builder(format!("http://127.0.0.1:{port}"))
         .enrolment_token("token")
         .state_directory(directory)
         .examples(examples())
         .wait_seconds(1)
+        .device(Device::Cpu)
         .host(host())
 }
 
-fn never() -> impl Future<Output = ()> {
+pub(super) fn never() -> impl Future<Output = ()> {
     std::future::pending()
 }
 
@@ -155,6 +156,20 @@ async fn a_revoked_client_and_a_wrong_token_are_errors() {
 async fn a_plan_for_another_schema_is_given_up() {
     let mut fake = Fake::new(1, Trouble::default());
     fake.plan.schema.tensors[0].name = "V".into();
+    assert_eq!(abort(fake).await.reason, AbortReason::PlanUnsupported);
+}
+
+#[tokio::test]
+async fn a_plan_for_16_bits_is_given_up_on_a_processor() {
+    let mut fake = Fake::new(1, Trouble::default());
+    fake.plan.training.precision = Precision::Mixed;
+    let abort = abort(fake).await;
+    assert_eq!(abort.reason, AbortReason::PlanUnsupported);
+    assert!(abort.detail.contains("16-bit"), "{}", abort.detail);
+}
+
+/// Runs a client until it gives an assignment up.
+async fn abort(fake: Fake) -> AbortRequest {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
     let mut client = builder(&fake, directory.path()).await.build().unwrap();
@@ -164,7 +179,7 @@ async fn a_plan_for_another_schema_is_given_up() {
         }
     };
     client.run(aborted).await.unwrap();
-    assert_eq!(fake.seen().aborts[0].reason, AbortReason::PlanUnsupported);
+    fake.seen().aborts[0].clone()
 }
 
 #[tokio::test]

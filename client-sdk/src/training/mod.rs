@@ -1,6 +1,8 @@
 //! The work itself: from the fetched blobs to the stored update.
 
+mod chunk;
 mod inputs;
+mod news;
 mod plan;
 mod prepare;
 mod train;
@@ -8,6 +10,7 @@ mod train;
 use folkmoot_protocol::messages::AbortReason;
 
 pub(crate) use inputs::Inputs;
+pub(crate) use news::TrainingNews;
 pub(crate) use prepare::prepare;
 pub(crate) use train::{LocalTraining, TrainedWork, train};
 

@@ -3,15 +3,15 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use folkmoot_engine::{Examples, FitError, Progress, TrainError, Trainer, TrainingOutcome};
+use folkmoot_engine::{Examples, FitError, Precision, TrainError, Trainer, TrainingOutcome};
 use folkmoot_protocol::{
     Plan,
     messages::{AbortReason, Assignment},
 };
 
-use super::{Inputs, WorkError};
+use super::{Inputs, TrainingNews, WorkError, chunk::Chunk};
 use crate::{
-    Host,
+    Devices, Host, Placement,
     storage::{BlobCache, WorkStore},
 };
 
@@ -26,8 +26,9 @@ pub(crate) struct LocalTraining {
     pub examples: Examples,
     pub blobs: BlobCache,
     pub work: WorkStore,
+    pub devices: Devices,
     pub host: Host,
-    /// Set from outside to end the training after the step under way.
+    /// Set from outside to end the training after the steps under way.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -47,25 +48,36 @@ pub(crate) struct TrainedWork {
 /// [`WorkError`] if the blobs, the plan or the examples do not allow it, or the loss is not finite any more.
 pub(crate) fn train(
     training: &LocalTraining,
-    on_progress: impl Fn(Progress),
+    on_news: impl Fn(TrainingNews),
 ) -> Result<Option<TrainedWork>, WorkError> {
     let inputs = Inputs::load(&training.assignment, &training.blobs, training.host.now())?;
     let mut trainer = trainer(training, &inputs)?;
+    let mut placement = place(training, &inputs, &mut trainer)?;
+    on_news(TrainingNews::Placed(placement.clone()));
     let mut stored_at = training.host.now();
     let mut told_at = stored_at;
-    on_progress(trainer.progress());
+    let mut chunk = Chunk::default();
+    on_news(TrainingNews::Progress(trainer.progress()));
     while !trainer.progress().finished {
         if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let progress = trainer.step().map_err(failed)?;
+        let begun = training.host.elapsed();
+        let advanced = trainer.advance(chunk.steps());
+        if let Some(cpu) = training.devices.came_back(&placement, &trainer) {
+            on_news(TrainingNews::Placed(cpu.clone()));
+            (placement, chunk) = (cpu, Chunk::default());
+        } else {
+            chunk = chunk.next(training.host.elapsed().saturating_sub(begun));
+        }
+        let progress = advanced.map_err(failed)?;
         let now = training.host.now();
         if progress.finished || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
-            on_progress(progress);
+            on_news(TrainingNews::Progress(progress));
             told_at = now;
         }
         if now.milliseconds_since(stored_at) >= CHECKPOINT_MILLISECONDS {
-            store_checkpoint(training, &trainer);
+            store_checkpoint(training, &mut trainer);
             stored_at = now;
         }
     }
@@ -104,8 +116,26 @@ fn trainer(training: &LocalTraining, inputs: &Inputs) -> Result<Trainer, WorkErr
     })
 }
 
+/// Puts the training where the client is to train; on the CPU if that is not possible and the plan allows it.
+fn place(training: &LocalTraining, inputs: &Inputs, trainer: &mut Trainer) -> Result<Placement, WorkError> {
+    let plan = &inputs.plan.training;
+    let placement = match training.devices.place(trainer, plan, inputs.plan.model) {
+        Ok(placement) => placement,
+        Err(error) if plan.precision == Precision::Mixed => {
+            return Err(WorkError::new(AbortReason::PlanUnsupported, error));
+        }
+        Err(error) => {
+            tracing::warn!(%error, "training runs on the CPU");
+            Placement::cpu()
+        }
+    };
+    let Placement { device, energy_class, .. } = &placement;
+    tracing::info!(device, energy_class, "training begins");
+    Ok(placement)
+}
+
 /// A checkpoint that cannot be stored costs time after a crash, nothing else.
-fn store_checkpoint(training: &LocalTraining, trainer: &Trainer) {
+fn store_checkpoint(training: &LocalTraining, trainer: &mut Trainer) {
     if let Err(error) =
         training.work.save_checkpoint(training.assignment.assignment_id, &trainer.checkpoint())
     {
@@ -115,10 +145,22 @@ fn store_checkpoint(training: &LocalTraining, trainer: &Trainer) {
 
 /// What does not fit may name a label: that stays in the local log.
 fn failed(error: TrainError) -> WorkError {
+    if is_about_precision(&error) {
+        return WorkError::new(AbortReason::PlanUnsupported, error);
+    }
     if let TrainError::Fit(error) = &error {
         tracing::warn!(%error, "the examples do not fit the model");
         let detail = "the local examples do not fit the model and the loss; the client's log says how";
         return WorkError::new(AbortReason::TrainingFailed, detail);
     }
     WorkError::new(AbortReason::TrainingFailed, error)
+}
+
+/// Only a plan with mixed precision fails because of a device: any other goes on on the CPU.
+fn is_about_precision(error: &TrainError) -> bool {
+    #[cfg(feature = "gpu")]
+    if matches!(error, TrainError::Gpu(_)) {
+        return true;
+    }
+    matches!(error, TrainError::NoHalfPrecision)
 }

@@ -2,7 +2,7 @@ mod events;
 
 use std::path::PathBuf;
 
-use folkmoot_client::{Client, ClientError};
+use folkmoot_client::{Client, ClientError, Device};
 use folkmoot_protocol::ErrorCode;
 use serde::Serialize;
 
@@ -37,6 +37,10 @@ pub struct Args {
     /// What the client states about itself, for eligibility; may be given several times.
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
     attributes: Vec<(String, String)>,
+    /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name. What cannot be
+    /// trained there is trained on the CPU, with a warning.
+    #[arg(long, env = "FOLKMOOT_DEVICE", default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
+    device: Device,
     /// Stop after so many accepted updates; run until ctrl-c without this.
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
@@ -74,6 +78,7 @@ fn build(args: Args) -> Result<Client, CliError> {
     let mut builder = Client::builder(args.coordinator)
         .state_directory(args.state)
         .examples(examples)
+        .device(args.device)
         .on_event(move |event| events::show(out, &event));
     if let Some(path) = args.ca {
         builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);

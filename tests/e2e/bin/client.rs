@@ -31,6 +31,8 @@ async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
         .state_directory(&config.state_directory)
         .examples(examples(&config)?)
         .wait_seconds(5)
+        // What it sends is compared with the oracle, bit for bit.
+        .device(folkmoot_client::Device::Cpu)
         .host(fast_host(&config))
         .on_event(|event| println!("{}", line_of(&event)))
         .build()?;

@@ -1,7 +1,7 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
-use crate::python;
 use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
+use crate::{python, vulkan};
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 4] = [
+const REQUIREMENTS: [Requirement; 5] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -38,6 +38,13 @@ const REQUIREMENTS: [Requirement; 4] = [
                  `pacman -S postgresql`",
         optional: true,
         is_present: has_postgres,
+    },
+    Requirement {
+        apt_packages: &["mesa-vulkan-drivers", "libvulkan1"],
+        advice: "Mesa's Vulkan driver that needs no GPU, for the tests of the GPU: \
+                 `dnf install mesa-vulkan-drivers vulkan-loader`, `pacman -S vulkan-swrast vulkan-icd-loader`",
+        optional: true,
+        is_present: || vulkan::has_own_interface() || vulkan::has_software_adapter(),
     },
     Requirement {
         apt_packages: &["python3", "python3-venv"],

@@ -10,6 +10,7 @@ mod openapi;
 mod python;
 mod stage;
 mod test;
+mod vulkan;
 mod workspace;
 
 use clap::{Parser, Subcommand};

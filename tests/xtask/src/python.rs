@@ -1,8 +1,7 @@
 //! The Python packages that tests compare with, in an environment of their own.
 
 use crate::install::announce;
-use crate::workspace::{Failure, root, run, succeeds};
-use std::env;
+use crate::workspace::{Failure, run, succeeds, target};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -52,6 +51,5 @@ fn has_packages(python: &PathBuf) -> bool {
 
 /// Beside what cargo builds: it goes with `cargo clean`, and a build server may keep it.
 fn environment() -> PathBuf {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    root().join(target).join("python")
+    target().join("python")
 }

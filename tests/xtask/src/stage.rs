@@ -5,7 +5,7 @@
 //! keeps its own results beside: it checks, and makes no code.)
 
 use crate::workspace::{Failure, cargo, run, spelled};
-use crate::{install, python};
+use crate::{install, python, vulkan};
 use clap::ValueEnum;
 use std::process::Command;
 
@@ -47,6 +47,9 @@ impl Stage {
         match self.command(quick) {
             None => install::run(),
             Some(mut command) => {
+                if self == Self::Test {
+                    vulkan::prepare(&mut command)?;
+                }
                 println!("xtask: {}: {}", self.name(), spelled(&command));
                 run(&mut command)
             }

@@ -26,6 +26,11 @@ pub fn root() -> PathBuf {
     root
 }
 
+/// Returns the folder of what cargo builds.
+pub fn target() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from))
+}
+
 /// Prepares a call of cargo at the workspace's root, with the target folder the caller has.
 ///
 /// What `cargo run` told this program about itself is taken out: build scripts watch some of those

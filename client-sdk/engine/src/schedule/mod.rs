@@ -3,5 +3,7 @@
 mod fuse;
 mod memory;
 
-pub(crate) use fuse::{Group, Instruction, Operand, chain, group, needed_nodes, readers};
+#[cfg(feature = "gpu")]
+pub(crate) use fuse::readers;
+pub(crate) use fuse::{Group, Instruction, Operand, chain, group, needed_nodes};
 pub(crate) use memory::{Lifetime, most_alive, place};

@@ -10,6 +10,7 @@ use crate::loss;
 use crate::onnx::Mode;
 
 /// The graph of a step for one batch size.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU needs fewer of the values"))]
 pub(crate) struct StepGraph {
     pub(crate) graph: Graph,
     /// The model's output, `[batch, …]`.

@@ -103,11 +103,7 @@ impl Trainer {
         };
         let steps = Steps::new(source, &plan, batches.full_batch())?;
         let optimizer = optimizer(plan.optimizer);
-        let mut state = vec![0.0; optimizer.slots() * steps.trained_count()];
-        #[cfg(feature = "gpu")]
-        if plan.precision == Precision::Mixed {
-            state.extend(crate::gpu::LOSS_SCALE);
-        }
+        let state = starting_state(&plan, optimizer.slots() * steps.trained_count());
         let trainer = Self {
             examples: examples.clone(),
             seed,
@@ -336,4 +332,15 @@ impl Trainer {
     fn fingerprint(&self) -> u64 {
         checkpoint::fingerprint(&self.plan, &self.starting_weights, self.examples.len())
     }
+}
+
+/// What an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
+fn starting_state(plan: &TrainingPlan, slots: usize) -> Vec<f32> {
+    let zeros = vec![0.0; slots];
+    #[cfg(feature = "gpu")]
+    if plan.precision == Precision::Mixed {
+        return [&zeros, &crate::gpu::LOSS_SCALE[..]].concat();
+    }
+    let _ = plan;
+    zeros
 }

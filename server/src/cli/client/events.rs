@@ -25,6 +25,9 @@ fn machine(event: &ClientEvent) -> Value {
             "event": "assigned", "assignment_id": assignment_id, "task_id": task_id,
             "round_number": round_number, "base_version": base_version,
         }),
+        ClientEvent::Device { assignment_id, device, energy_class } => json!({
+            "event": "device", "assignment_id": assignment_id, "device": device, "energy_class": energy_class,
+        }),
         ClientEvent::Training { assignment_id, step, steps_total, loss } => json!({
             "event": "training", "assignment_id": assignment_id, "step": step, "steps_total": steps_total,
             "loss": loss,
@@ -54,6 +57,9 @@ fn human(event: &ClientEvent) -> Option<String> {
         ClientEvent::Waiting { until } => format!("not drawn; checks in again at {}", moment(*until)),
         ClientEvent::Assigned { round_number, base_version, .. } => {
             format!("round {round_number}: drawn, starts from version {base_version}")
+        }
+        ClientEvent::Device { device, energy_class, .. } => {
+            format!("trains on {device} (energy class {energy_class})")
         }
         ClientEvent::Training { step, steps_total, loss, .. } if step == steps_total => {
             format!("trained {steps_total} steps, loss {loss:.4}")

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, thread::available_parallelism};
 
-use folkmoot_client::{Client, ClientError, HttpSettings, RunSummary, build_http};
+use folkmoot_client::{Client, ClientError, Device, HttpSettings, RunSummary, build_http};
 use folkmoot_engine::Examples;
 use tokio::{
     sync::{Semaphore, watch},
@@ -58,6 +58,8 @@ impl Clients {
                 .state_directory(output.client(number))
                 .examples(examples)
                 .wait_seconds(WAIT_SECONDS)
+                // Its models are small, and its result is to be the same on every machine.
+                .device(Device::Cpu)
                 .training_slots(Arc::clone(&slots))
                 .on_event(move |event| traffic.record(&event))
                 .build();

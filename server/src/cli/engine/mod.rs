@@ -5,6 +5,8 @@ mod curve;
 mod devices;
 mod inspect;
 mod plan;
+mod processor;
+mod profile;
 mod train;
 
 use std::path::Path;
@@ -17,7 +19,7 @@ use super::CliError;
 /// What to do with the engine.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List what a model can be trained on.
+    /// List what a model can be trained on, and how fast that is.
     Devices(devices::Args),
     /// Show a model's tensors and operators, and what a training step costs.
     Inspect(inspect::Args),
@@ -34,7 +36,7 @@ impl Command {
     /// If a file cannot be read or written, or the model, the plan and the data do not go together.
     pub async fn run(self) -> Result<(), CliError> {
         let run = tokio::task::spawn_blocking(move || match self {
-            Self::Devices(args) => devices::run(args),
+            Self::Devices(args) => devices::run(&args),
             Self::Inspect(args) => inspect::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Train(args) => train::run(&args),

@@ -3,11 +3,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_engine::{Examples, Labels, Model, Trainer, evaluate};
+use folkmoot_client::{Device, Devices, Host, Placement};
+use folkmoot_engine::{Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate};
+use folkmoot_protocol::BlobDigest;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{CliError, curve::loss_svg, failed, plan::PlanArgs, read_model};
+use super::{
+    CliError,
+    curve::{Curve, loss_svg},
+    failed,
+    plan::PlanArgs,
+    profile::{self, Profile},
+    read_model,
+};
 use crate::cli::{
     examples_file::ExamplesArgs,
     output::{OutputArgs, or_dash},
@@ -16,6 +25,8 @@ use crate::cli::{
 const BAR: &str = "{bar:30.cyan/dim}  {pos}/{len} steps  loss {msg}  {elapsed}";
 /// Points of the loss curve, at most: more would not be seen.
 const CURVE_POINTS_MAX: u64 = 400;
+/// Steps that an adapter is given at a time, at least: one by one they would wait for each other.
+const GPU_STEPS_MIN: u64 = 16;
 
 /// What to train, on what, and what to leave behind.
 #[derive(clap::Args)]
@@ -36,6 +47,12 @@ pub struct Args {
     /// Threads of a step; the result depends on their number.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
+    /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name.
+    #[arg(long, default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
+    device: Device,
+    /// Also say how long each kind of kernel takes in a step.
+    #[arg(long)]
+    profile: bool,
     /// Where to write the trained model.
     #[arg(long, value_name = "FILE.onnx")]
     out: Option<PathBuf>,
@@ -49,6 +66,11 @@ pub struct Args {
 /// What a training came to.
 #[derive(Serialize)]
 struct Trained {
+    /// Where the last step ran: `cpu`, or the adapter's name.
+    device: String,
+    energy_class: &'static str,
+    /// Why the training came back from an adapter to the CPU, if it did.
+    device_fault: Option<String>,
     examples: usize,
     held_out: usize,
     steps: u64,
@@ -58,6 +80,9 @@ struct Trained {
     /// Only where labels are class numbers.
     held_out_accuracy: Option<f64>,
     memory_bytes: usize,
+    /// Of the adapter's memory.
+    gpu_memory_bytes: u64,
+    profile: Option<Profile>,
 }
 
 /// Trains a model on local data, with a progress bar.
@@ -65,15 +90,21 @@ struct Trained {
 /// # Errors
 /// If a file cannot be read or written, or the model, the plan and the data do not go together.
 pub fn run(args: &Args) -> Result<(), CliError> {
-    let (_, model) = read_model(&args.model)?;
+    let (onnx, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let (training, held_out) = split(&args.examples.read()?, args.hold_out_one_of)?;
-    let loss = plan.loss;
-    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan, &training, args.seed)
-        .map_err(failed(&args.model))?;
-    trainer.set_threads(usize::from(args.threads)).map_err(failed(&args.model))?;
+    let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;
+    let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;
+    let devices = Devices::new(args.device.clone(), host.clone());
+    let placed = devices.place(&mut trainer, &plan, BlobDigest::of(&onnx));
+    let mut placement = placed.map_err(|error| CliError::new(error.to_string()))?;
+    let gpu = trainer.gpu().cloned();
+    check_profile(args, gpu.as_ref())?;
     let curve = train(&mut trainer, args.output.json).map_err(failed(&args.model))?;
-    let (memory_bytes, outcome) = (trainer.memory_bytes(), trainer.finish());
+    let device_fault = trainer.gpu_fault().map(ToString::to_string);
+    placement = devices.came_back(&placement, &trainer).unwrap_or(placement);
+    let (memory_bytes, gpu_memory_bytes) = (trainer.memory_bytes(), trainer.gpu_memory_bytes());
+    let outcome = trainer.finish();
     if let Some(path) = &args.out {
         write_model(path, &model, &outcome.weights)?;
     }
@@ -81,9 +112,19 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         let svg = loss_svg(&curve).map_err(|error| CliError::new(format!("the curve: {error}")))?;
         std::fs::write(path, svg).map_err(CliError::write(path))?;
     }
-    let metrics = evaluate(&model, &outcome.weights, &held_out, loss).map_err(failed(&args.model))?;
+    let metrics = evaluate(&model, &outcome.weights, &held_out, plan.loss).map_err(failed(&args.model))?;
     let has_classes = matches!(training.labels(), Labels::Classes(_));
+    let Placement { device, energy_class, .. } = placement;
     let trained = Trained {
+        device,
+        energy_class,
+        profile: match args.profile {
+            true => {
+                Some(profile(args, &model, plan, &training, gpu.filter(|_| device_fault.is_none()), &host)?)
+            }
+            false => None,
+        },
+        device_fault,
         examples: training.len(),
         held_out: held_out.len(),
         steps: outcome.metrics.step_count,
@@ -92,12 +133,53 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         held_out_loss: metrics.mean_loss(),
         held_out_accuracy: metrics.accuracy().filter(|_| has_classes),
         memory_bytes,
+        gpu_memory_bytes,
     };
     args.output.print(&trained, text)
 }
 
+fn new_trainer(
+    args: &Args,
+    model: &Model,
+    plan: TrainingPlan,
+    examples: &Examples,
+) -> Result<Trainer, CliError> {
+    let mut trainer = Trainer::new(model, &model.initial_weights(), plan, examples, args.seed)
+        .map_err(failed(&args.model))?;
+    trainer.set_threads(usize::from(args.threads)).map_err(failed(&args.model))?;
+    Ok(trainer)
+}
+
+/// Refuses a profile before the training, not behind it.
+fn check_profile(args: &Args, gpu: Option<&Gpu>) -> Result<(), CliError> {
+    match gpu.map(Gpu::report).filter(|report| args.profile && !report.timestamps) {
+        Some(report) => Err(CliError::with_remedy(
+            format!("{} cannot time its kernels", report.name),
+            "leave --profile out, or choose another --device",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Measures some steps of the same training from its beginning, where it ran.
+fn profile(
+    args: &Args,
+    model: &Model,
+    plan: TrainingPlan,
+    examples: &Examples,
+    gpu: Option<Gpu>,
+    host: &Host,
+) -> Result<Profile, CliError> {
+    let endless = TrainingPlan { epochs: u32::MAX, steps_max: None, ..plan };
+    let mut trainer = new_trainer(args, model, endless, examples)?;
+    if let Some(gpu) = gpu {
+        trainer.use_gpu(&gpu).map_err(failed(&args.model))?;
+    }
+    profile::measure(&mut trainer, host).map_err(failed(&args.model))
+}
+
 /// Takes all steps and returns points of the loss curve: (step, mean loss since the point before).
-fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, folkmoot_engine::TrainError> {
+fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, TrainError> {
     let total = trainer.progress().steps_total;
     let bar = match is_json || !std::io::stderr().is_terminal() {
         true => ProgressBar::hidden(),
@@ -105,23 +187,17 @@ fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, folkmo
     };
     let style = ProgressStyle::with_template(BAR).expect("the template is a constant that a test draws");
     bar.set_style(style.progress_chars("━━╌"));
-    let every = total.div_ceil(CURVE_POINTS_MAX).max(1);
-    let (mut curve, mut sum) = (Vec::new(), 0.0);
-    loop {
-        let progress = trainer.step()?;
-        sum += progress.loss;
-        if progress.step % every == 0 || progress.finished {
-            let since = progress.step - curve.last().map_or(0, |point: &(u64, f64)| point.0);
-            curve.push((progress.step, sum / since as f64));
-            sum = 0.0;
-        }
+    let steps_min = if trainer.gpu().is_some() { GPU_STEPS_MIN } else { 1 };
+    let every = total.div_ceil(CURVE_POINTS_MAX).max(steps_min);
+    let mut curve = Curve::default();
+    while !trainer.progress().finished {
+        let progress = trainer.advance(every)?;
+        curve.add(trainer.metrics());
         bar.set_position(progress.step);
         bar.set_message(format!("{:.4}", progress.loss));
-        if progress.finished {
-            bar.finish_and_clear();
-            return Ok(curve);
-        }
     }
+    bar.finish_and_clear();
+    Ok(curve.points())
 }
 
 /// Every so manieth example is held out.
@@ -139,12 +215,15 @@ fn write_model(path: &Path, model: &Model, weights: &[f32]) -> Result<(), CliErr
 
 fn text(trained: &Trained) -> String {
     let accuracy = trained.held_out_accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy));
+    let fault = trained.device_fault.as_ref().map(|fault| format!("; came back to it, because {fault}"));
+    let profile = trained.profile.as_ref().map(|profile| format!("\n\n{}", profile.text()));
     format!(
         "steps              {} over {} examples\n\
          loss               {:.4}, then {:.4}\n\
          held-out loss      {} over {} examples\n\
          held-out accuracy  {}\n\
-         memory             {:.1} MB",
+         device             {}, energy class {}{}\n\
+         memory             {:.1} MB, {:.1} MB of the adapter's{}",
         trained.steps,
         trained.examples,
         trained.first_loss,
@@ -152,6 +231,11 @@ fn text(trained: &Trained) -> String {
         or_dash(trained.held_out_loss.map(|loss| format!("{loss:.4}"))),
         trained.held_out,
         or_dash(accuracy),
-        trained.memory_bytes as f64 / 1e6
+        trained.device,
+        trained.energy_class,
+        fault.unwrap_or_default(),
+        trained.memory_bytes as f64 / 1e6,
+        trained.gpu_memory_bytes as f64 / 1e6,
+        profile.unwrap_or_default()
     )
 }

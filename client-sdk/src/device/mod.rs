@@ -1,0 +1,79 @@
+//! Where a client trains: on the processor, or on a graphics adapter that is faster and has not failed lately.
+
+mod error;
+#[cfg_attr(
+    not(feature = "gpu"),
+    allow(dead_code, reason = "nothing is learnt of adapters that cannot be used")
+)]
+mod known;
+#[cfg_attr(
+    not(feature = "gpu"),
+    allow(dead_code, reason = "nothing is learnt of adapters that cannot be used")
+)]
+mod memory;
+#[cfg(feature = "gpu")]
+mod on_gpu;
+mod place;
+
+use std::{convert::Infallible, fmt, str::FromStr};
+
+pub use error::DeviceError;
+pub use known::Devices;
+#[cfg(any(test, feature = "gpu"))]
+pub(crate) use memory::AdapterId;
+pub(crate) use memory::DeviceMemory;
+pub use place::Placement;
+
+/// Where to train.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// Where a step of the plan at hand is faster: small models are so on the processor. Adapters that the processor
+    /// only imitates are not considered.
+    #[default]
+    Auto,
+    /// On the processor.
+    Cpu,
+    /// On the first graphics adapter; on one that the processor imitates only if there is no other.
+    Gpu,
+    /// On the adapter whose name contains this.
+    Named(String),
+}
+
+impl FromStr for Device {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.to_lowercase().as_str() {
+            "auto" => Self::Auto,
+            "cpu" => Self::Cpu,
+            "gpu" => Self::Gpu,
+            _ => Self::Named(text.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+            Self::Named(name) => name,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_or_a_part_of_a_name_is_a_device() {
+        for (text, device) in [("auto", Device::Auto), ("CPU", Device::Cpu), ("gpu", Device::Gpu)] {
+            assert_eq!(text.parse(), Ok(device));
+        }
+        let named: Device = "Radeon".parse().unwrap();
+        assert_eq!(named, Device::Named("Radeon".into()));
+        assert_eq!(named.to_string().parse(), Ok(named));
+    }
+}

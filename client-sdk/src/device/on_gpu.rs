@@ -1,0 +1,272 @@
+//! Choosing an adapter, opening it, and learning from what happens.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use folkmoot_engine::{
+    Adapter, AdapterReport, Gpu, GpuError, Precision, TrainError, Trainer, TrainingPlan, block_on,
+};
+use folkmoot_protocol::BlobDigest;
+
+use super::{
+    AdapterId, Device, DeviceError, Devices, Placement,
+    known::Known,
+    memory::{LEFT_ALONE_DAYS, Preference, plan_digest},
+};
+
+impl From<&AdapterReport> for AdapterId {
+    fn from(report: &AdapterReport) -> Self {
+        Self { name: report.name.clone(), driver: report.driver.clone() }
+    }
+}
+
+impl From<&AdapterReport> for Placement {
+    fn from(report: &AdapterReport) -> Self {
+        Self { device: report.name.clone(), energy_class: report.energy_class, adapter: Some(report.into()) }
+    }
+}
+
+impl Devices {
+    pub(super) fn place_beside_cpu(
+        &self,
+        trainer: &mut Trainer,
+        plan: &TrainingPlan,
+        model: BlobDigest,
+    ) -> Result<Placement, DeviceError> {
+        let mut known = self.lock();
+        let before = known.memory.clone();
+        let placed = match self.wanted {
+            Device::Auto => self.place_where_faster(&mut known, trainer, plan, model),
+            _ => self.place_on_gpu(&mut known, trainer),
+        };
+        if known.memory != before {
+            self.save(&known);
+        }
+        placed
+    }
+
+    /// Says where a training goes on that has come back from its device to the CPU, and remembers why.
+    pub fn came_back(&self, placement: &Placement, trainer: &Trainer) -> Option<Placement> {
+        let id = placement.adapter.as_ref().filter(|_| trainer.gpu().is_none())?;
+        let fault = trainer.gpu_fault()?;
+        tracing::warn!(adapter = id.name, %fault, "the adapter failed; training goes on on the CPU");
+        let mut known = self.lock();
+        known.gpu = None;
+        if self.learn(&mut known, id, fault) {
+            self.save(&known);
+        }
+        Some(Placement::cpu())
+    }
+
+    /// With a device that cannot be used a plan is not lost, unless it asks for 16-bit numbers.
+    fn place_where_faster(
+        &self,
+        known: &mut Known,
+        trainer: &mut Trainer,
+        plan: &TrainingPlan,
+        model: BlobDigest,
+    ) -> Result<Placement, DeviceError> {
+        match (self.place_on_faster(known, trainer, plan, model), plan.precision) {
+            (Err(DeviceError::Train(TrainError::Gpu(GpuError::NoAdapter))), Precision::Mixed) => {
+                Err(TrainError::NoHalfPrecision.into())
+            }
+            (Err(error), Precision::Single) => {
+                tracing::info!(%error, "training runs on the CPU");
+                Ok(Placement::cpu())
+            }
+            (placed, _) => placed,
+        }
+    }
+
+    fn place_on_faster(
+        &self,
+        known: &mut Known,
+        trainer: &mut Trainer,
+        plan: &TrainingPlan,
+        model: BlobDigest,
+    ) -> Result<Placement, DeviceError> {
+        if plan.precision == Precision::Mixed {
+            return self.place_on_gpu(known, trainer);
+        }
+        let (adapter, digest) = (self.adapter(known)?, plan_digest(model, plan));
+        let id = AdapterId::from(adapter.report());
+        let faster = match known.memory.preference(&digest, &id) {
+            Some(faster) => faster,
+            None => {
+                let faster = self.compare(known, &adapter, trainer)?;
+                known.memory.remember_preference(&digest, &id, faster, self.host.now());
+                faster
+            }
+        };
+        match faster {
+            Preference::Cpu => Ok(Placement::cpu()),
+            Preference::Gpu => self.place_on_gpu(known, trainer),
+        }
+    }
+
+    /// Measures where a step is faster. A plan that the adapter cannot run is so on the processor.
+    fn compare(
+        &self,
+        known: &mut Known,
+        adapter: &Adapter,
+        trainer: &Trainer,
+    ) -> Result<Preference, DeviceError> {
+        let gpu = self.open(known, adapter)?;
+        let compared = trainer.compare(&gpu, &|| self.host.elapsed());
+        match self.learning(known, adapter, compared) {
+            Ok(comparison) => {
+                tracing::info!(adapter = adapter.report().name, ?comparison, "measured a step");
+                Ok(if comparison.prefers_gpu() { Preference::Gpu } else { Preference::Cpu })
+            }
+            Err(TrainError::Gpu(error @ (GpuError::Unsupported { .. } | GpuError::TooLarge { .. }))) => {
+                tracing::info!(%error, "the plan is one for the CPU");
+                Ok(Preference::Cpu)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn place_on_gpu(&self, known: &mut Known, trainer: &mut Trainer) -> Result<Placement, DeviceError> {
+        let adapter = self.adapter(known)?;
+        let gpu = self.open(known, &adapter)?;
+        let used = trainer.use_gpu(&gpu);
+        self.learning(known, &adapter, used)?;
+        Ok(adapter.report().into())
+    }
+
+    /// The adapter that is wanted, and not left alone.
+    fn adapter(&self, known: &mut Known) -> Result<Adapter, DeviceError> {
+        let now = self.host.now();
+        if let Some(adapter) = &known.adapter {
+            return Ok(adapter.clone());
+        }
+        let mut found = block_on(Adapter::all());
+        let has_real = found.iter().any(|adapter| !is_software(adapter.report()));
+        found.retain(|adapter| is_wanted(&self.wanted, adapter.report(), has_real));
+        let mut left_alone = None;
+        for adapter in found {
+            let Some(fault) = known.memory.fault(&adapter.report().into(), now) else {
+                known.adapter = Some(adapter.clone());
+                return Ok(adapter);
+            };
+            left_alone.get_or_insert_with(|| DeviceError::LeftAlone {
+                adapter: adapter.report().name.clone(),
+                days: LEFT_ALONE_DAYS,
+                detail: fault.detail.clone(),
+            });
+        }
+        let name = match &self.wanted {
+            Device::Named(name) => Some(name.as_str()),
+            _ => None,
+        };
+        // There is none of this name: the engine says which there are.
+        Err(left_alone.unwrap_or_else(|| match block_on(Adapter::find(name)) {
+            Err(error) if name.is_some() => error.into(),
+            _ => GpuError::NoAdapter.into(),
+        }))
+    }
+
+    /// Opens the adapter, or returns it as it was opened before, with the tuning that is fastest on it.
+    fn open(&self, known: &mut Known, adapter: &Adapter) -> Result<Gpu, DeviceError> {
+        if let Some(gpu) = &known.gpu {
+            return Ok(gpu.clone());
+        }
+        let opened = block_on(Gpu::open(adapter)).map_err(TrainError::from);
+        let mut gpu = self.learning(known, adapter, opened)?;
+        let id = AdapterId::from(adapter.report());
+        if !known.memory.tuning(&id).is_some_and(|name| gpu.set_tuning(name)) {
+            let tuned = block_on(gpu.tune(&|| self.host.elapsed())).map_err(TrainError::from);
+            self.learning(known, adapter, tuned)?;
+            known.memory.remember_tuning(&id, gpu.tuning(), self.host.now());
+        }
+        known.gpu = Some(gpu.clone());
+        Ok(gpu)
+    }
+
+    /// Passes a result on, and remembers if the adapter is to blame for it.
+    fn learning<T>(
+        &self,
+        known: &mut Known,
+        adapter: &Adapter,
+        result: Result<T, TrainError>,
+    ) -> Result<T, TrainError> {
+        if let Err(TrainError::Gpu(error)) = &result {
+            self.learn(known, &adapter.report().into(), error);
+        }
+        result
+    }
+
+    /// Remembers a fault, if the adapter is to blame for it, and says so.
+    fn learn(&self, known: &mut Known, id: &AdapterId, error: &GpuError) -> bool {
+        if error.is_adapters_fault() {
+            (known.gpu, known.adapter) = (None, None);
+            known.memory.remember_fault(id, &error.to_string(), self.host.now());
+        }
+        error.is_adapters_fault()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // What is known is whole after every statement: a panic elsewhere does no harm to it.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn save(&self, known: &Known) {
+        let Some(store) = &self.store else { return };
+        if let Err(error) = store.save(&known.memory) {
+            tracing::warn!(%error, "what was learnt of the adapters cannot be stored");
+        }
+    }
+}
+
+/// Says whether this adapter may be taken. `has_real`: not all that there are are imitations.
+fn is_wanted(wanted: &Device, report: &AdapterReport, has_real: bool) -> bool {
+    match wanted {
+        Device::Auto => !is_software(report),
+        Device::Cpu => false,
+        Device::Gpu => !has_real || !is_software(report),
+        Device::Named(name) => report.name.to_lowercase().contains(&name.to_lowercase()),
+    }
+}
+
+fn is_software(report: &AdapterReport) -> bool {
+    report.kind == "software"
+}
+
+#[cfg(test)]
+impl Devices {
+    /// Breaks the adapter that is open, as if it had been unplugged.
+    pub(crate) fn break_adapter(&self) {
+        self.lock().gpu.as_ref().expect("a training has opened it").destroy();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(name: &str, kind: &'static str) -> AdapterReport {
+        AdapterReport {
+            name: name.into(),
+            driver: "1.0".into(),
+            backend: "vulkan".into(),
+            kind,
+            energy_class: "high",
+            half_precision: true,
+            subgroups: true,
+            timestamps: true,
+            binding_bytes_max: 1 << 30,
+            buffer_bytes_max: 1 << 30,
+            workgroup_invocations_max: 256,
+            workgroup_memory_bytes: 1 << 14,
+        }
+    }
+
+    #[test]
+    fn an_imitation_is_taken_by_name_or_where_there_is_nothing_else() {
+        let (card, imitation) = (report("Radeon 9", "discrete"), report("llvmpipe", "software"));
+        assert!(is_wanted(&Device::Auto, &card, true) && !is_wanted(&Device::Auto, &imitation, false));
+        assert!(is_wanted(&Device::Gpu, &card, true) && !is_wanted(&Device::Gpu, &imitation, true));
+        assert!(is_wanted(&Device::Gpu, &imitation, false));
+        let named = Device::Named("LLVM".into());
+        assert!(is_wanted(&named, &imitation, true) && !is_wanted(&named, &card, true));
+    }
+}
