@@ -293,6 +293,58 @@ fn a_mixed_training_whose_device_is_lost_is_given_up() {
     assert!(matches!(error, TrainError::Gpu(GpuError::Lost { .. })), "{error}");
 }
 
+/// Time for measurements.
+#[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
+fn clock() -> impl Fn() -> Duration {
+    let start = std::time::Instant::now();
+    move || start.elapsed()
+}
+
+#[test]
+fn both_sides_are_measured_without_moving_the_training() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let on_cpu = trainer(&model, &plan, &examples);
+    let comparison = on_cpu.compare(&gpu, &clock()).expect("the device runs the plan");
+    let cpu = comparison.cpu.expect("the CPU runs the plan");
+    assert!(cpu > Duration::ZERO && comparison.gpu > Duration::ZERO, "{comparison:?}");
+    assert_eq!(comparison.prefers_gpu(), comparison.gpu < cpu);
+    assert_eq!((on_cpu.progress().step, gpu.allocated_bytes()), (0, 0));
+    if gpu.report().half_precision {
+        let mixed = trainer(&model, &TrainingPlan { precision: Precision::Mixed, ..plan }, &examples);
+        let comparison = mixed.compare(&gpu, &clock()).expect("the device runs the plan");
+        assert!(comparison.cpu.is_none() && comparison.prefers_gpu());
+    }
+}
+
+#[test]
+fn an_adapter_is_tuned_and_measured() {
+    let Some(mut gpu) = own_gpu() else { return };
+    assert!(!gpu.set_tuning("no such way"));
+    folkmoot_engine::block_on(gpu.tune(&clock())).expect("the device works");
+    let (tuning, mut other) = (gpu.tuning(), own_gpu().expect("it was there before"));
+    assert!(other.set_tuning(tuning), "what was found can be kept for the next time");
+    let peak = folkmoot_engine::block_on(gpu.measure(&clock())).expect("the device works");
+    assert!(peak.matmul_gflops > 0.0 && peak.bandwidth_gb_per_s > 0.0, "{peak:?}");
+    assert_eq!(gpu.allocated_bytes(), 0);
+}
+
+#[test]
+fn every_kernel_of_a_step_is_timed() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.report().timestamps) else { return };
+    let (_, examples, plan) = small();
+    let mut trainer = trainer(&cnn(), &plan, &examples);
+    assert!(trainer.step_timed().is_err(), "only a device times its kernels");
+    trainer.use_gpu(&gpu).expect("the device runs the plan");
+    let times = trainer.step_timed().expect("it has timestamps");
+    assert_eq!(trainer.progress().step, 1, "it was a step like any other");
+    for name in ["gather batch", "convolution", "matrix product", "update"] {
+        assert!(times.iter().any(|time| time.name == name), "{name} is missing in {times:?}");
+    }
+    assert!(times.iter().map(|time| time.nanoseconds).sum::<f64>() > 0.0);
+    assert!(times.iter().map(|time| time.flops).sum::<u64>() > 1_000_000);
+}
+
 #[test]
 fn an_adapter_that_is_not_there_is_named_with_those_that_are() {
     let Some(gpu) = gpu() else { return };

@@ -269,4 +269,44 @@ mod tests {
         let named = Device::Named("LLVM".into());
         assert!(is_wanted(&named, &imitation, true) && !is_wanted(&named, &card, true));
     }
+
+    /// A plan is measured on both sides once, and not again: as `auto` does with a real adapter.
+    #[test]
+    fn where_a_plan_is_faster_is_measured_once() {
+        use folkmoot_engine::{Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, onnx::build};
+        let host = crate::Host::system().unwrap();
+        let devices = Devices::new(Device::Gpu, host);
+        let mut known = devices.lock();
+        let Ok(adapter) = devices.adapter(&mut known) else {
+            assert!(std::env::var("FOLKMOOT_GPU").is_err(), "there has to be an adapter");
+            eprintln!("LEFT OUT: there is no graphics adapter");
+            return;
+        };
+        let model = Model::from_onnx(&build::mlp(&[4, 8, 2], 1), &ImportLimits::default()).unwrap();
+        let examples =
+            Examples::new(vec![0.5; 40], vec![4], Labels::Classes((0..10).map(|row| row % 2).collect()));
+        let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
+        let trainer = Trainer::new(&model, &model.initial_weights(), plan.clone(), &examples.unwrap(), 1);
+        let (mut trainer, digest) = (trainer.unwrap(), BlobDigest::of(b"model"));
+        let (id, key) = (AdapterId::from(adapter.report()), plan_digest(digest, &plan));
+        assert_eq!(known.memory.preference(&key, &id), None);
+        let placed = devices.place_on_faster(&mut known, &mut trainer, &plan, digest).unwrap();
+        let faster = known.memory.preference(&key, &id).expect("it was measured");
+        assert_eq!(placed.device == "cpu", faster == Preference::Cpu);
+        assert_eq!(trainer.progress().step, 0, "the training itself was not touched");
+        for wanted in [Preference::Gpu, Preference::Cpu] {
+            known.memory.remember_preference(&key, &id, wanted, devices.host.now());
+            let placed = devices.place_on_faster(&mut known, &mut trainer, &plan, digest).unwrap();
+            assert_eq!(placed.device == "cpu", wanted == Preference::Cpu, "what is known is not measured");
+            assert_eq!(placed.device != "cpu", trainer.gpu().is_some());
+            trainer = Trainer::new(
+                &model,
+                &model.initial_weights(),
+                plan.clone(),
+                &Examples::new(vec![0.5; 8], vec![4], Labels::Classes(vec![0, 1])).unwrap(),
+                1,
+            )
+            .unwrap();
+        }
+    }
 }
