@@ -4,6 +4,7 @@
 
 mod bindings;
 mod chains;
+mod faults;
 mod graphs;
 mod models;
 mod pools;
