@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+// What tests of the library and of its users share names the crate.
+#[cfg(all(test, feature = "gpu"))]
+extern crate self as folkmoot_engine;
+
 mod autodiff;
 mod batch;
 mod cpu;

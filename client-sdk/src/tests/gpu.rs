@@ -1,5 +1,8 @@
 //! The client with a graphics adapter. Where there is none these tests are left out, and say so.
 
+#[path = "../../engine/tests/support/adapter.rs"]
+mod adapter;
+
 use std::{
     path::Path,
     sync::{
@@ -8,7 +11,6 @@ use std::{
     },
 };
 
-use folkmoot_engine::Gpu;
 use folkmoot_protocol::update::UpdateHeader;
 
 use super::{
@@ -16,20 +18,6 @@ use super::{
     story::{builder, never},
 };
 use crate::{ClientEvent, Device, Devices};
-
-/// Says whether there is an adapter. `FOLKMOOT_GPU=required` makes it a failure that there is none.
-fn has_adapter() -> bool {
-    match Gpu::find(None) {
-        Ok(_) => true,
-        Err(error) if std::env::var("FOLKMOOT_GPU").is_ok_and(|word| word == "required") => {
-            panic!("the tests of the GPU cannot run: {error}")
-        }
-        Err(error) => {
-            eprintln!("LEFT OUT: the tests of the GPU cannot run: {error}");
-            false
-        }
-    }
-}
 
 /// Lets the client take the assignment again that it has had: the test's coordinator has only one.
 fn forget_session(directory: &Path) {
@@ -54,7 +42,7 @@ impl Trained {
 
 #[tokio::test]
 async fn a_round_is_trained_on_an_adapter_which_is_tuned_once() {
-    if !has_adapter() {
+    if adapter::gpu().is_none() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -79,7 +67,7 @@ async fn a_round_is_trained_on_an_adapter_which_is_tuned_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_training_survives_its_adapter_which_is_then_left_alone() {
-    if !has_adapter() {
+    if adapter::gpu().is_none() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,12 @@
 //! The digits example as data sets.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+#[cfg(feature = "gpu")]
+mod adapter;
+
+#[cfg(feature = "gpu")]
+#[allow(unused_imports, reason = "each test binary uses its part")]
+pub use adapter::gpu;
 use folkmoot_engine::data::{CsvOptions, read_csv};
 use folkmoot_engine::{Examples, ImportLimits, LocalOptimizer, Loss, Model, TrainingPlan};
 
@@ -23,20 +29,4 @@ pub fn plan(epochs: u32) -> TrainingPlan {
     let optimizer =
         LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.9, nesterov: false, weight_decay: 1e-4 };
     TrainingPlan { epochs, ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer) }
-}
-
-/// The adapter of the tests. `None`, after a loud message, if there is none; with `FOLKMOOT_GPU=required` that is a failure.
-#[cfg(feature = "gpu")]
-pub fn gpu() -> Option<folkmoot_engine::Gpu> {
-    let wanted = std::env::var("FOLKMOOT_ADAPTER").ok();
-    match folkmoot_engine::Gpu::find(wanted.as_deref()) {
-        Ok(gpu) => Some(gpu),
-        Err(error) if std::env::var("FOLKMOOT_GPU").is_ok_and(|word| word == "required") => {
-            panic!("the tests of the GPU cannot run: {error}")
-        }
-        Err(error) => {
-            eprintln!("LEFT OUT: the tests of the GPU cannot run: {error}");
-            None
-        }
-    }
 }

@@ -2,6 +2,8 @@
 //!
 //! Where there is no adapter the tests are left out, and say so; `FOLKMOOT_GPU=required` makes that a failure.
 
+#[path = "../../../tests/support/adapter.rs"]
+mod adapter;
 mod bindings;
 mod chains;
 mod faults;
@@ -57,23 +59,10 @@ impl Tolerance {
     }
 }
 
-/// The adapter of the tests, opened once. `None`, after a loud message, if there is none.
+/// The adapter of the tests, opened once.
 pub(super) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
-    let open = || {
-        let wanted = std::env::var("FOLKMOOT_ADAPTER").ok();
-        match Gpu::find(wanted.as_deref()) {
-            Ok(gpu) => Some(gpu),
-            Err(error) if std::env::var("FOLKMOOT_GPU").is_ok_and(|word| word == "required") => {
-                panic!("the tests of the GPU cannot run: {error}")
-            }
-            Err(error) => {
-                eprintln!("LEFT OUT: the tests of the GPU cannot run: {error}");
-                None
-            }
-        }
-    };
-    GPU.get_or_init(open).as_ref()
+    GPU.get_or_init(adapter::gpu).as_ref()
 }
 
 /// Runs a graph on both executors and compares every output. `inputs` are those of the batch, then the parameters.
