@@ -84,6 +84,13 @@ impl Compiler<'_> {
             let (start, length, format) = (offsets[at], self.lowering.length(tensor), self.format(tensor));
             self.homes.insert(tensor, Place { buffer: Buffer::Arena, start, length, format });
         }
+        // What has no elements may have been written by nobody.
+        let read = drafts.iter().flat_map(reads).chain(self.kept.iter().copied());
+        for tensor in read.collect::<Vec<_>>() {
+            let (length, format) = (self.lowering.length(tensor), self.format(tensor));
+            let nowhere = Place { buffer: Buffer::Arena, start: 0, length, format };
+            self.homes.entry(tensor).or_insert(nowhere);
+        }
         arena
     }
 

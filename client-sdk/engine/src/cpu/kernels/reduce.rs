@@ -48,6 +48,9 @@ impl Reduce {
     #[inline(always)]
     fn fold<E: Element>(&self, x: &[E], out: &mut [E], start: E, combine: impl Fn(E, E) -> E + Copy) {
         out.fill(start);
+        if x.is_empty() {
+            return;
+        }
         let (outer, (length, stride)) = match self.axes.split_last() {
             Some((inner, outer)) => (outer, *inner),
             None => (&self.axes[..], (1, 0)),
@@ -132,6 +135,14 @@ mod tests {
         let mut out = vec![0.0];
         Reduce::new(Reduction::Minimum, &[2, 3, 4], &[true; 3]).run(&x, &mut out);
         assert_eq!(out, [0.0]);
+    }
+
+    #[test]
+    fn nothing_adds_up_to_0() {
+        let mut out = vec![7.0; 3];
+        Reduce::new(Reduction::Sum, &[3, 0], &[false, true]).run::<f64>(&[], &mut out);
+        assert_eq!(out, [0.0; 3]);
+        Reduce::new(Reduction::Sum, &[2, 0], &[true, false]).run::<f64>(&[], &mut []);
     }
 
     #[test]

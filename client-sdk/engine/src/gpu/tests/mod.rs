@@ -13,6 +13,7 @@ mod pools;
 mod positions;
 mod products;
 mod reductions;
+mod shapes;
 mod training;
 mod updates;
 
