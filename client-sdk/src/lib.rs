@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod client;
+mod consent;
 mod device;
 mod host;
 mod key;
@@ -11,6 +12,7 @@ mod training;
 mod transport;
 
 pub use client::{Client, ClientBuilder, ClientError, ClientEvent, RunSummary};
+pub(crate) use consent::Consent;
 pub use device::{Device, DeviceError, Devices, Placement};
 pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;

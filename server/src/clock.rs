@@ -24,3 +24,20 @@ pub fn system_chance() -> ChaCha20Rng {
     let mut system = rand::rng();
     ChaCha20Rng::from_rng(&mut system)
 }
+
+/// Measures real time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    /// Returns the time since it was started.
+    pub fn elapsed(&self) -> std::time::Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Starts to measure real time.
+pub fn stopwatch() -> Stopwatch {
+    #[allow(clippy::disallowed_methods, reason = "the composition root owns the clock")]
+    Stopwatch(std::time::Instant::now())
+}

@@ -2,13 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use folkmoot_coordinator::pacing::RetryLimits;
 use folkmoot_protocol::ClientId;
-use folkmoot_storage::{BlobStore, RoundLog, SqlStorage};
+use folkmoot_storage::{AssignmentRepository, BlobStore, RoundLog, RoundLogError, SqlStorage, StorageError};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
-use crate::{catalog::Catalog, ingest::Ingest};
+use crate::{catalog::Catalog, crowd::Crowds, ingest::Ingest};
 
 /// A coordinator: everything but the sockets and the clock.
 pub struct Coordinator {
@@ -22,25 +23,14 @@ pub struct Coordinator {
     pub ingest: Ingest,
     /// Wakes the driver loop when a fact was recorded.
     pub facts: Notify,
-    /// The retry window that idle clients are given.
-    pub retry_window: RetryWindow,
+    /// Wakes uploads that wait for the next round.
+    pub round_opened: Notify,
+    /// Who waits, and which tasks want whom.
+    pub crowds: Crowds,
+    /// When clients that are not drawn may come back.
+    pub retry_limits: RetryLimits,
     chance: std::sync::Mutex<ChaCha20Rng>,
     waiters: std::sync::Mutex<HashMap<ClientId, Arc<Notify>>>,
-}
-
-/// How long a client that was not drawn stays away.
-#[derive(Clone, Copy, Debug)]
-pub struct RetryWindow {
-    /// At least, in milliseconds.
-    pub milliseconds_min: u64,
-    /// At most, in milliseconds.
-    pub milliseconds_max: u64,
-}
-
-impl Default for RetryWindow {
-    fn default() -> Self {
-        Self { milliseconds_min: 500, milliseconds_max: 5_000 }
-    }
 }
 
 impl Coordinator {
@@ -52,7 +42,9 @@ impl Coordinator {
             catalog: Catalog::default(),
             ingest: Ingest::new(log),
             facts: Notify::new(),
-            retry_window: RetryWindow::default(),
+            round_opened: Notify::new(),
+            crowds: Crowds::default(),
+            retry_limits: RetryLimits::default(),
             chance: std::sync::Mutex::new(chance),
             waiters: std::sync::Mutex::default(),
         }
@@ -102,7 +94,47 @@ impl Coordinator {
         self.lock_waiters().len()
     }
 
+    /// Removes the logs of updates that nobody needs any more: those of rounds that are over, and of assignments
+    /// that were dropped. Updates are not kept longer than they are needed.
+    ///
+    /// # Errors
+    /// If the storage or the round log fails; what is left is found the next time.
+    pub async fn forget_unneeded_logs(&self) -> Result<(), ForgetError> {
+        // First the logs: what begins meanwhile is not among them.
+        let log = self.ingest.log();
+        let mut found = Vec::new();
+        for round in log.rounds()? {
+            found.push((round, log.segments(round)?));
+        }
+        let needed = self.storage.needed_logs().await?;
+        for (round, segments) in found {
+            let mut is_needed = false;
+            for assignment in segments {
+                if needed.contains(&(round, assignment)) {
+                    is_needed = true;
+                } else {
+                    self.ingest.forget_assignment(round, assignment)?;
+                }
+            }
+            if !is_needed {
+                self.ingest.forget_round(round)?;
+            }
+        }
+        Ok(())
+    }
+
     fn lock_waiters(&self) -> std::sync::MutexGuard<'_, HashMap<ClientId, Arc<Notify>>> {
         self.waiters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// Logs that could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgetError {
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The round log failed.
+    #[error(transparent)]
+    RoundLog(#[from] RoundLogError),
 }

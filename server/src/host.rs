@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, Role, RoundLog,
-    RoundLogError, SqlStorage, StorageError, TaskRepository,
+    RoundLogError, SqlStorage, StorageError,
 };
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -13,7 +13,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     clock::Clock,
-    coordinator::Coordinator,
+    coordinator::{Coordinator, ForgetError},
     credential::Credential,
     device::Authenticator,
     drivers::{self, DriverConfig},
@@ -71,6 +71,9 @@ pub enum HostError {
     /// The blobs cannot be used.
     #[error(transparent)]
     Blobs(#[from] BlobStoreError),
+    /// Old logs cannot be removed.
+    #[error(transparent)]
+    Forget(#[from] ForgetError),
     /// The round log cannot be used.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
@@ -134,7 +137,7 @@ impl Host {
         let organisation =
             coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
         let first_api_key = ensure_api_key(&coordinator, organisation, now).await?;
-        forget_finished_rounds(&coordinator).await?;
+        coordinator.forget_unneeded_logs().await?;
 
         let (closing, closed) = watch::channel(false);
         let app = App {
@@ -204,24 +207,6 @@ async fn ensure_api_key(
     };
     coordinator.storage.create_api_key(&record).await?;
     Ok(Some(key.to_string()))
-}
-
-/// Removes the logs of rounds that ended just before a crash: updates are not kept longer than they are needed.
-///
-/// # Errors
-/// If the storage or the round log fails.
-pub async fn forget_finished_rounds(coordinator: &Coordinator) -> Result<(), HostError> {
-    use folkmoot_storage::RoundRepository;
-    let mut unfinished = Vec::new();
-    for task in coordinator.storage.tasks_to_drive().await? {
-        unfinished.extend(coordinator.storage.unfinished_round(task).await?.map(|record| record.round.id));
-    }
-    for round in coordinator.ingest.log().rounds()? {
-        if !unfinished.contains(&round) {
-            coordinator.ingest.forget_round(round)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns this node's name, which its leases carry; it stays the same over restarts.

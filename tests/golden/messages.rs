@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
-    BlobDigest, Codec, ErrorCode, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Plan,
-    Precision, Problem, Protection, RunningStatistics, TrainingPlan, ValueGrid,
+    BlobDigest, Codec, DeviceCondition, DeviceRule, ErrorCode, GradientClipping, LearningRateSchedule,
+    LocalOptimizer, Loss, Plan, Precision, Problem, Protection, RunningStatistics, TrainingPlan, ValueGrid,
+    Work,
     messages::{
         AbortReason, AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ReportRequest, UploadState, UploadStatus,
@@ -49,9 +50,14 @@ fn check_in() {
     assert_message("check_in_request", &request);
     let assigned = CheckInResponse::Assigned { assignment: fixtures::assignment() };
     assert_message("check_in_response_assigned", &assigned);
-    let wait =
-        CheckInResponse::Wait { retry_after_milliseconds_min: 500, retry_after_milliseconds_max: 5000 };
-    assert_message("check_in_response_wait", &wait);
+    let wait = |offered| CheckInResponse::Wait {
+        retry_after_milliseconds_min: 500,
+        retry_after_milliseconds_max: 5000,
+        offered,
+    };
+    assert_message("check_in_response_wait", &wait(None));
+    let offered = fixtures::assignment().weights;
+    assert_message("check_in_response_wait_with_an_offer", &wait(Some(offered)));
 }
 
 #[test]
@@ -70,9 +76,12 @@ fn upload_report_and_abort() {
         AbortReason::DeadlinePassed,
         AbortReason::Stopped,
         AbortReason::StateLost,
+        AbortReason::Declined,
     ];
     let aborts = reasons.map(|reason| AbortRequest { reason, detail: "unplugged".into() });
     assert_message("abort_requests", &aborts);
+    let declined = AbortRequest { reason: AbortReason::Declined, detail: String::new() };
+    assert_message("abort_request_declined", &declined);
 }
 
 #[test]
@@ -80,6 +89,8 @@ fn plan() {
     let plan = Plan {
         model: BlobDigest::of(b"model"),
         schema: fixtures::schema(),
+        work: Work::Training,
+        device_rules: Vec::new(),
         training: TrainingPlan {
             epochs: 3,
             steps_max: Some(100),
@@ -102,10 +113,30 @@ fn plan() {
     assert_message("plan", &plan);
     let training = TrainingPlan { loss: Loss::MeanSquaredError, steps_max: None, ..plan.training.clone() };
     assert_message("plan_without_steps_max", &Plan { training, ..plan.clone() });
-    assert_message("plan_with_everything", &Plan { training: training_with_everything(), ..plan });
+    let training = TrainingPlan { precision: Precision::Mixed, ..plan.training.clone() };
+    assert_message("plan_with_mixed_precision", &Plan { training, ..plan.clone() });
+    let with_everything = Plan {
+        work: Work::Evaluation,
+        device_rules: every_device_rule(),
+        training: training_with_everything(),
+        ..plan
+    };
+    assert_eq!(with_everything.training.validate(), Ok(()));
+    assert_message("plan_with_everything", &with_everything);
 }
 
-/// No field of the plan is left out.
+/// A rule of every kind.
+fn every_device_rule() -> Vec<DeviceRule> {
+    let rule = |attribute: &str, condition| DeviceRule { attribute: attribute.into(), condition };
+    vec![
+        rule("language", DeviceCondition::Equals("nl".into())),
+        rule("region", DeviceCondition::OneOf(vec!["Ghent".into(), "größe".into()])),
+        rule("age", DeviceCondition::AtLeast(18.0)),
+        rule("charge", DeviceCondition::AtMost(0.5)),
+    ]
+}
+
+/// No field of the plan is left out but the precision: another than the usual one does not go with accumulation.
 fn training_with_everything() -> TrainingPlan {
     let optimizer = LocalOptimizer::AdamW {
         learning_rate: 0.125,
@@ -119,9 +150,10 @@ fn training_with_everything() -> TrainingPlan {
         warmup_steps: 10,
         gradient_clipping: Some(GradientClipping::Norm(1.5)),
         steps_max: Some(100),
+        time_limit_seconds: Some(2.5),
+        accumulation_steps: 4,
         frozen: vec!["encoder.*".into(), "layer_?.bias".into()],
         statistics: RunningStatistics::KeepLocal,
-        precision: Precision::Mixed,
         memory_bytes_max: Some(100_000_000),
         ..TrainingPlan::new(Loss::Huber { delta: 0.5 }, optimizer)
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use folkmoot_coordinator::{
     invariants::{BrokenInvariantError, check_round},
     round::{Phase, Round},
+    task::TaskDescription,
 };
-use folkmoot_protocol::{AssignmentId, ClientId, UpdateDigest, messages::UploadState};
+use folkmoot_protocol::{AssignmentId, ClientId, RoundId, UpdateDigest, messages::UploadState};
 use folkmoot_server::{drivers::DriveError, refusal::Refusal};
 use folkmoot_session::{InvalidTransitionError, Session};
 use folkmoot_storage::{
@@ -68,9 +69,9 @@ pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
 pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     let rank = |phase: &Phase| match phase {
         Phase::Selecting { .. } => 0,
-        Phase::Reporting { .. } => 1,
+        Phase::Reporting { .. } | Phase::Collecting { .. } => 1,
         Phase::Aggregating { .. } => 2,
-        Phase::Committed { .. } | Phase::Abandoned { .. } => 3,
+        Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 3,
     };
     let same = rank(before) == rank(after);
     let aggregated_in_vain = rank(before) == 2 && matches!(after, Phase::Abandoned { .. });
@@ -140,12 +141,46 @@ pub fn an_end_is_an_end(before: &AssignmentStatus, after: &AssignmentRecord) -> 
     holds("an_end_is_an_end", is_so, || format!("{} was {before:?} and is {:?}", after.id, after.status))
 }
 
+/// An update that counts is of an accepted assignment, and counted in no other round.
+pub fn an_update_counts_in_one_round(
+    update: &AcceptedUpdate,
+    status: &AssignmentStatus,
+    counted: Option<RoundId>,
+    round: RoundId,
+) -> Holds {
+    let is_accepted = *status == AssignmentStatus::Accepted { digest: update.digest };
+    let is_so = is_accepted && counted.is_none_or(|before| before == round);
+    holds("an_update_counts_in_one_round", is_so, || {
+        format!("{update:?} is {status:?}, counted in {counted:?} and {round}")
+    })
+}
+
+/// No update is older than its policy lets pass, and no commit combines more or fewer than it may.
+pub fn a_commit_keeps_its_bounds(
+    description: &TaskDescription,
+    round: &Round,
+    updates: &[AcceptedUpdate],
+) -> Holds {
+    let policy = description.scheduling.policy();
+    let (fewest, most) = policy.updates();
+    let count = updates.len() as u64;
+    holds("a_commit_keeps_its_bounds", (fewest..=most).contains(&count), || {
+        format!("{count} updates of {fewest} to {most}")
+    })?;
+    for update in updates {
+        let staleness = round.base_version - update.base_version;
+        let is_so = policy.staleness_weight(staleness).is_some_and(|weight| weight > 0.0 && weight <= 1.0);
+        holds("a_commit_keeps_its_bounds", is_so, || format!("an update is {staleness} versions old"))?;
+    }
+    Ok(())
+}
+
 /// No client has two outstanding assignments.
-pub fn a_client_has_one_assignment<'a>(outstanding: impl Iterator<Item = &'a AssignmentRecord>) -> Holds {
+pub fn a_client_has_one_assignment(outstanding: impl Iterator<Item = ClientId>) -> Holds {
     let mut clients: BTreeSet<ClientId> = BTreeSet::new();
-    for assignment in outstanding {
-        let is_new = clients.insert(assignment.client_id);
-        holds("a_client_has_one_assignment", is_new, || format!("{} has two", assignment.client_id))?;
+    for client in outstanding {
+        let is_new = clients.insert(client);
+        holds("a_client_has_one_assignment", is_new, || format!("{client} has two"))?;
     }
     Ok(())
 }

@@ -103,6 +103,19 @@ fn a_world_that_stands_still_is_found() {
     assert_eq!(found_by(Sabotage::NobodyDrives), "a_kind_world_comes_to_its_end");
 }
 
+/// A client whose answer was lost gave its assignment up after the update had been accepted, and the update's bytes were
+/// removed before its flow committed.
+#[test]
+fn seed_274_an_accepted_update_is_given_up() {
+    holds(274);
+}
+
+/// A task that flows ended, and the log of an assignment that was under way stayed.
+#[test]
+fn seed_8_a_flow_ends_with_assignments_under_way() {
+    holds(8);
+}
+
 /// Runs one seed that once failed.
 fn holds(seed: u64) {
     Stage::new().run(seed, None, false).unwrap_or_else(|failure| panic!("{failure}"));

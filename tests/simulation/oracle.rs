@@ -1,6 +1,7 @@
 //! The next weights by definition, in another way than the coordinator's: exact integers of 128 bits, one
 //! update after the other, on one thread, without a log.
 
+use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::ValueGrid;
 
 /// What a client sent, as it remembers it.
@@ -16,19 +17,71 @@ pub struct RememberedUpdate {
     pub is_garbage: bool,
 }
 
-/// Computes w + η·(Σ wᵢ·Δᵢ / Σ wᵢ), with every wᵢ·Δᵢ brought to the grid first.
-pub fn next_weights(base: &[f32], updates: &[&RememberedUpdate], grid: &ValueGrid, rate: f64) -> Vec<f32> {
+/// Computes Σ wᵢ·Δᵢ / Σ wᵢ, with every wᵢ·Δᵢ brought to the grid first.
+pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: usize) -> Vec<f64> {
     let weights: u64 = updates.iter().map(|update| update.weight).sum();
     // Both factors and their product are exact: the weight has fewer than 53 bits, the other is a power of 2.
     let divisor = weights as f64 * 2f64.powi(grid.fraction_bits as i32);
-    let next = |(index, base): (usize, &f32)| {
+    let mean = |index: usize| {
         let on_grid =
             |update: &&RememberedUpdate| on_grid(update.values[index], update.weight, grid.fraction_bits);
         let sum: i128 = updates.iter().map(on_grid).sum();
-        let mean = sum as f64 / divisor;
-        (f64::from(*base) + rate * mean) as f32
+        sum as f64 / divisor
     };
-    base.iter().enumerate().map(next).collect()
+    (0..parameters).map(mean).collect()
+}
+
+/// An update that counts in a flow.
+pub struct StaleUpdate {
+    /// The weights from which it started.
+    pub base: Vec<f32>,
+    /// Says that they are not the newest.
+    pub is_stale: bool,
+    /// What staleness leaves of it.
+    pub attenuation: f64,
+    /// What was sent.
+    pub sent: RememberedUpdate,
+}
+
+/// Computes Σ aᵢ·wᵢ·Δ'ᵢ / Σ wᵢ, one parameter after the other, in the order of the updates; Δ' is Δ brought up to date.
+pub fn stale_means(updates: &[StaleUpdate], newest: &[f32], correction: Correction) -> Vec<f64> {
+    let divisor: f64 = updates.iter().map(|update| update.sent.weight as f64).sum();
+    let mean = |(index, newest): (usize, &f32)| {
+        let term = |update: &StaleUpdate| {
+            let (delta, start) = (update.sent.values[index], f64::from(update.base[index]));
+            let moved = f64::from(*newest) - start;
+            let corrected = match correction {
+                Correction::ModelMixing if update.is_stale => {
+                    (f64::from(delta) + (start - f64::from(*newest))) as f32
+                }
+                Correction::DelayCompensation { lambda } if update.is_stale => {
+                    (f64::from(delta) - lambda * f64::from(delta) * f64::from(delta) * moved) as f32
+                }
+                _ => delta,
+            };
+            (update.sent.weight as f64 * update.attenuation) * f64::from(corrected)
+        };
+        updates.iter().map(term).fold(0.0, |sum, term| sum + term) / divisor
+    };
+    newest.iter().enumerate().map(mean).collect()
+}
+
+/// Computes w + η·m.
+pub fn averaged(weights: &[f32], means: &[f64], rate: f64) -> Vec<f32> {
+    weights.iter().zip(means).map(|(weight, mean)| (f64::from(*weight) + rate * mean) as f32).collect()
+}
+
+/// Computes v ← β·v + m and w ← w + η·v: the weights and the velocities.
+pub fn with_momentum(
+    weights: &[f32],
+    means: &[f64],
+    velocities: &[f32],
+    rate: f64,
+    momentum: f64,
+) -> (Vec<f32>, Vec<f32>) {
+    let velocities: Vec<f64> =
+        velocities.iter().zip(means).map(|(velocity, mean)| momentum * f64::from(*velocity) + mean).collect();
+    (averaged(weights, &velocities, rate), velocities.into_iter().map(|velocity| velocity as f32).collect())
 }
 
 /// Returns the integer nearest to `value · weight · 2^fraction_bits`, of two the even one.
@@ -75,6 +128,6 @@ fn two_updates_have_their_weighted_mean() {
         |weight, value| RememberedUpdate { weight, values: vec![value], example_count: 1, is_garbage: false };
     let (one, other) = (update(1, 1.0), update(3, -1.0));
     let grid = ValueGrid::default();
-    assert_eq!(next_weights(&[2.0], &[&one, &other], &grid, 1.0), [1.5]);
-    assert_eq!(next_weights(&[2.0], &[&one, &other], &grid, 0.5), [1.75]);
+    assert_eq!(averaged(&[2.0], &exact_means(&[&one, &other], &grid, 1), 1.0), [1.5]);
+    assert_eq!(averaged(&[2.0], &exact_means(&[&one, &other], &grid, 1), 0.5), [1.75]);
 }

@@ -1,8 +1,12 @@
 //! What a seed stands for: tasks, clients of several natures, and how unkind the world is.
 
 use folkmoot_coordinator::{
-    finalizer::{FedAvg, FinalizerChoice},
-    scheduling::{SchedulingChoice, Synchronous},
+    finalizer::{FedAvg, FedAvgM, FinalizerChoice},
+    scheduling::{
+        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, EagerStaleSynchronous,
+        SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,
+        ValueBounded,
+    },
     task::{StopConditions, TaskDescription},
 };
 use folkmoot_protocol::{
@@ -150,14 +154,9 @@ fn nature(chance: &mut Chance) -> Nature {
 }
 
 fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
-    let minimum = chance.within(1..=honest.min(3));
-    let report_goal = chance.within(minimum..=minimum.max(clients.min(5)));
-    let scheduling = Synchronous {
-        report_goal,
-        over_selection_factor: [1.0, 1.3, 2.0][chance.below(3)],
-        minimum_cohort: Some(minimum),
-        selection_deadline_seconds: chance.within(2..=15),
-        reporting_deadline_seconds: chance.within(5..=45),
+    let scheduling = match chance.happens(500) {
+        true => flow(chance),
+        false => synchronous(chance, honest, clients),
     };
     let plan =
         TrainingPlan { batch_size: 4, ..TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1)) };
@@ -166,22 +165,101 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
         value_max: [16.0, 1.0, 0.1][chance.below(3)],
         weight_max: [10_000, 100, 1][chance.below(3)],
     };
+    let server_learning_rate = [1.0, 0.5, 0.7][chance.below(3)];
+    let mixes = scheduling.policy().staleness().correction == Correction::ModelMixing;
+    let finalizer = match !mixes && chance.happens(300) {
+        true => {
+            FinalizerChoice::FedAvgM(FedAvgM { server_learning_rate, momentum: 0.5, ..FedAvgM::default() })
+        }
+        false => FinalizerChoice::FedAvg(FedAvg { server_learning_rate, ..FedAvg::default() }),
+    };
+    let stop = StopConditions::after_rounds(chance.within(1..=4));
     let description = TaskDescription {
-        name: "a simulated task".into(),
-        population: population(),
-        plan,
-        eligibility: Default::default(),
-        selection: Default::default(),
-        scheduling: SchedulingChoice::Synchronous(scheduling),
-        codec: Default::default(),
-        protection: Default::default(),
         grid,
-        aggregator: Default::default(),
-        finalizer: FinalizerChoice::FedAvg(FedAvg { server_learning_rate: [1.0, 0.5, 0.7][chance.below(3)] }),
-        stop: StopConditions { rounds: chance.within(1..=4) },
+        finalizer,
+        ..TaskDescription::new("a simulated task", population(), plan, scheduling, stop)
     };
     assert_eq!(description.validate(), [], "a simulated task is a valid one");
     TaskScenario { description, schema: schema(chance) }
+}
+
+fn synchronous(chance: &mut Chance, honest: u64, clients: u64) -> SchedulingChoice {
+    let minimum = chance.within(1..=honest.min(3));
+    let report_goal = chance.within(minimum..=minimum.max(clients.min(5)));
+    SchedulingChoice::Synchronous(Synchronous {
+        report_goal,
+        over_selection_factor: [1.0, 1.3, 2.0][chance.below(3)],
+        minimum_cohort: Some(minimum),
+        selection_deadline_seconds: chance.within(2..=15),
+        reporting_deadline_seconds: chance.within(5..=45),
+    })
+}
+
+/// Any policy under which clients start and report all the time. Deadlines are short: who stalls holds nobody long.
+fn flow(chance: &mut Chance) -> SchedulingChoice {
+    let concurrency = chance.within(1..=6);
+    let reporting_deadline_seconds = chance.within(5..=45);
+    let at_bound = [AtBound::Delay, AtBound::Reject][chance.below(2)];
+    let correction =
+        [Correction::None, Correction::ModelMixing, Correction::DelayCompensation { lambda: 0.5 }]
+            [chance.below(3)];
+    let weight = [
+        StalenessWeight::Constant,
+        StalenessWeight::Polynomial { exponent: 0.5 },
+        StalenessWeight::Hinge { slope: 1.0, delay: 1 },
+    ][chance.below(3)];
+    let maximum = [None, Some(1), Some(3)][chance.below(3)];
+    let staleness = Staleness { weight, maximum, at_bound, correction };
+    let stale_synchronous = StaleSynchronous {
+        bound: chance.within(0..=3),
+        at_bound,
+        concurrency,
+        staleness_weight: weight,
+        correction,
+        absence_seconds: chance.within(5..=30),
+        reporting_deadline_seconds,
+    };
+    match chance.within(0..=6) {
+        0 => SchedulingChoice::Asynchronous(Asynchronous {
+            concurrency,
+            staleness,
+            reporting_deadline_seconds,
+        }),
+        1 => SchedulingChoice::SemiSynchronous(SemiSynchronous {
+            slot_seconds: chance.within(2..=20),
+            concurrency,
+            minimum_cohort: 1,
+            staleness,
+            reporting_deadline_seconds: Some(reporting_deadline_seconds),
+        }),
+        2 => SchedulingChoice::StaleSynchronous(stale_synchronous),
+        3 => SchedulingChoice::EagerStaleSynchronous(EagerStaleSynchronous(stale_synchronous)),
+        4 => SchedulingChoice::DynamicStaleSynchronous(DynamicStaleSynchronous {
+            bound_min: stale_synchronous.bound,
+            bound_max: stale_synchronous.bound + chance.within(0..=3),
+            at_bound,
+            concurrency,
+            staleness_weight: weight,
+            correction,
+            absence_seconds: stale_synchronous.absence_seconds,
+            reporting_deadline_seconds,
+        }),
+        5 => SchedulingChoice::ValueBounded(ValueBounded {
+            norm_max: [0.5, 5.0, 50.0][chance.below(3)],
+            at_bound,
+            concurrency,
+            staleness_weight: weight,
+            correction,
+            reporting_deadline_seconds,
+        }),
+        _ => SchedulingChoice::Buffered(Buffered {
+            buffer_goal: chance.within(1..=3),
+            concurrency,
+            staleness,
+            commit_after_seconds: [None, Some(chance.within(5..=20))][chance.below(2)],
+            reporting_deadline_seconds,
+        }),
+    }
 }
 
 fn schema(chance: &mut Chance) -> TensorSchema {

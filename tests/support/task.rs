@@ -6,13 +6,13 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_engine::{ImportLimits, Model, ParameterSpec, onnx::build::mlp};
 use folkmoot_protocol::{
-    OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid,
+    OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid, Work,
     update::UpdateMetrics,
 };
 use folkmoot_server::{clock, credential::Credential, host::DEFAULT_ORGANISATION};
 use folkmoot_storage::{
     BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
-    TokenRepository,
+    TokenRepository, VersionMaking,
 };
 use rand::Rng;
 use serde_json::{Value, json};
@@ -147,6 +147,8 @@ async fn store_task(
     let plan = Plan {
         model,
         schema: schema.clone(),
+        work: Work::Training,
+        device_rules: Vec::new(),
         training: description.plan.clone(),
         codec: description.codec,
         protection: description.protection,
@@ -164,6 +166,9 @@ async fn store_task(
         schema: schema.clone(),
         plan,
         plan_bytes,
+        evaluation_plan: None,
+        evaluation_data: None,
+        served: 0,
         created_at: now(),
         revision: 0,
     };
@@ -174,6 +179,7 @@ async fn store_task(
         weights,
         weights_bytes,
         metrics: UpdateMetrics::default(),
+        making: VersionMaking::default(),
         created_at: now(),
     };
     storage.create_task(&record, &version).await.expect("a task can be stored");

@@ -7,8 +7,15 @@ use crate::examples::{Examples, Labels, gather};
 pub(crate) struct Batch {
     features: Vec<f32>,
     labels: Vec<f32>,
-    /// The share of each example in the loss, if the examples have weights: their sum is 1, or 0.
+    /// The share of each example in the loss of the step, if the examples have weights. Over a whole step their sum is 1,
+    /// or 0.
     shares: Vec<f32>,
+}
+
+/// The sum of the weights of these examples, in their order; 0 if they have none.
+pub(crate) fn weight_sum(examples: &Examples, indices: &[usize]) -> f64 {
+    let weights = examples.weights();
+    weights.map_or(0.0, |weights| indices.iter().map(|row| f64::from(weights[*row])).sum())
 }
 
 impl Batch {
@@ -22,8 +29,15 @@ impl Batch {
         }
     }
 
-    /// Copies the examples with these indices, all of which must exist.
+    /// Copies the examples with these indices, all of which must exist. They are all of a step.
+    #[cfg(any(test, feature = "tract"))]
     pub(crate) fn fill(&mut self, examples: &Examples, indices: &[usize]) {
+        self.fill_part(examples, indices, weight_sum(examples, indices));
+    }
+
+    /// Copies the examples with these indices, all of which must exist. They are some of a step's, whose weights have this
+    /// sum.
+    pub(crate) fn fill_part(&mut self, examples: &Examples, indices: &[usize], step_weight: f64) {
         self.features.clear();
         gather(examples.features(), examples.feature_count(), indices, &mut self.features);
         self.labels.clear();
@@ -32,11 +46,15 @@ impl Batch {
             Labels::Sequences(classes, width) => gather_numbers(classes, *width, indices, &mut self.labels),
             Labels::Targets(targets, width) => gather(targets, *width, indices, &mut self.labels),
         }
+        self.fill_shares(examples, indices, step_weight);
+    }
+
+    /// Takes the shares of the examples with these indices, and nothing else of them.
+    pub(crate) fn fill_shares(&mut self, examples: &Examples, indices: &[usize], step_weight: f64) {
         self.shares.clear();
         if let Some(weights) = examples.weights() {
             gather(weights, 1, indices, &mut self.shares);
-            let sum: f64 = self.shares.iter().map(|weight| f64::from(*weight)).sum();
-            let factor = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+            let factor = if step_weight > 0.0 { 1.0 / step_weight } else { 0.0 };
             for share in &mut self.shares {
                 *share = (f64::from(*share) * factor) as f32;
             }
@@ -63,6 +81,12 @@ impl Batch {
         [&self.features, &self.labels, &self.shares]
     }
 
+    /// Bytes of buffers with room for this many of the examples.
+    pub(crate) fn bytes_for(rows: usize, examples: &Examples) -> usize {
+        let shares = usize::from(examples.weights().is_some());
+        rows * (examples.feature_count() + examples.labels().per_example() + shares) * size_of::<f32>()
+    }
+
     /// Bytes of the buffers.
     pub(crate) fn memory_bytes(&self) -> usize {
         let elements = self.features.capacity() + self.labels.capacity() + self.shares.capacity();
@@ -86,6 +110,7 @@ mod tests {
         let examples = examples.with_weights(vec![1.0, 3.0, 0.0]).unwrap();
         let mut batch = Batch::with_room_for(2, &examples);
         let bytes = batch.memory_bytes();
+        assert_eq!(bytes, Batch::bytes_for(2, &examples));
         batch.fill(&examples, &[2, 0]);
         assert_eq!(batch.inputs(), [&[3.0, 1.0][..], &[9.0, 7.0], &[0.0, 1.0]]);
         batch.fill(&examples, &[0, 1]);
@@ -93,5 +118,15 @@ mod tests {
         batch.fill(&examples, &[2]);
         assert_eq!((batch.labels(), batch.shares()), (&[9.0][..], &[0.0][..]));
         assert_eq!(batch.memory_bytes(), bytes);
+    }
+
+    #[test]
+    fn a_part_has_the_shares_of_the_step() {
+        let examples = Examples::new(vec![1.0, 2.0, 3.0], vec![1], Labels::Classes(vec![7, 8, 9])).unwrap();
+        assert_eq!(weight_sum(&examples, &[0, 1, 2]), 0.0);
+        let examples = examples.with_weights(vec![1.0, 3.0, 4.0]).unwrap();
+        let mut batch = Batch::with_room_for(2, &examples);
+        batch.fill_part(&examples, &[2, 0], weight_sum(&examples, &[2, 0, 1]));
+        assert_eq!(batch.shares(), [0.5, 0.125]);
     }
 }

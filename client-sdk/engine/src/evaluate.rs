@@ -1,6 +1,5 @@
 //! Loss and other metrics over a data set, without training.
 
-use crate::batch::Batch;
 use crate::cpu::ExecuteError;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -26,6 +25,71 @@ pub enum EvaluateError {
     Execute(#[from] ExecuteError),
 }
 
+/// Measures a model on examples, again and again with other weights and other examples: what was compiled for one
+/// call is used in the next.
+///
+/// Its results are those of [`evaluate`] and [`evaluate_in_detail`], to the bit.
+pub struct Evaluator {
+    loss: Loss,
+    forward: Forward,
+    labels: Vec<f32>,
+}
+
+impl Evaluator {
+    /// Makes an evaluator of a model and a loss. Nothing is compiled yet.
+    pub fn new(model: &Model, loss: Loss) -> Self {
+        Self { loss, forward: Forward::new(model), labels: Vec::new() }
+    }
+
+    /// Sums loss and right classes over all examples; see [`evaluate`].
+    ///
+    /// # Errors
+    /// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+    pub fn evaluate(&mut self, weights: &[f32], examples: &Examples) -> Result<Metrics, EvaluateError> {
+        let (mut metrics, loss) = (Metrics::default(), self.loss);
+        self.run(weights, examples, |layout, outputs, labels| {
+            metrics += score(loss, layout, outputs, labels);
+        })?;
+        Ok(metrics)
+    }
+
+    /// Measures everything that goes with the loss and the labels; see [`evaluate_in_detail`].
+    ///
+    /// # Errors
+    /// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+    pub fn evaluate_in_detail(
+        &mut self,
+        weights: &[f32],
+        examples: &Examples,
+    ) -> Result<Evaluation, EvaluateError> {
+        let (mut evaluation, loss) = (Evaluation::default(), self.loss);
+        self.run(weights, examples, |layout, outputs, labels| {
+            evaluation += &Evaluation::of_batch(loss, layout, outputs, labels);
+        })?;
+        Ok(evaluation)
+    }
+
+    /// Calls `measure` with the outputs and the labels of each batch.
+    fn run(
+        &mut self,
+        weights: &[f32],
+        examples: &Examples,
+        mut measure: impl FnMut(&Layout, &[f32], &[f32]),
+    ) -> Result<(), EvaluateError> {
+        let model = self.forward.model();
+        check_weights(model, weights)?;
+        let layout = check_examples(model.input_shape(), model.output_shape(), examples, self.loss)?;
+        let width = examples.feature_count();
+        for start in (0..examples.len()).step_by(BATCH_SIZE) {
+            let end = examples.len().min(start + BATCH_SIZE);
+            examples.labels().numbers_of(start..end, &mut self.labels);
+            let features = &examples.features()[start * width..end * width];
+            measure(&layout, self.forward.run(weights, features, end - start)?, &self.labels);
+        }
+        Ok(())
+    }
+}
+
 /// Sums loss and right classes of a model with the given weights over all examples, each counted once.
 ///
 /// `weights` are flat in schema order. Without examples all sums are 0. Dropout is off and batch normalisation uses its
@@ -39,11 +103,7 @@ pub fn evaluate(
     examples: &Examples,
     loss: Loss,
 ) -> Result<Metrics, EvaluateError> {
-    let mut metrics = Metrics::default();
-    run(model, weights, examples, loss, |layout, outputs, labels| {
-        metrics += score(loss, layout, outputs, labels);
-    })?;
-    Ok(metrics)
+    Evaluator::new(model, loss).evaluate(weights, examples)
 }
 
 /// Measures everything that goes with the loss and the labels, over all examples; see [`evaluate`].
@@ -56,29 +116,57 @@ pub fn evaluate_in_detail(
     examples: &Examples,
     loss: Loss,
 ) -> Result<Evaluation, EvaluateError> {
-    let mut evaluation = Evaluation::default();
-    run(model, weights, examples, loss, |layout, outputs, labels| {
-        evaluation += &Evaluation::of_batch(loss, layout, outputs, labels);
-    })?;
-    Ok(evaluation)
+    Evaluator::new(model, loss).evaluate_in_detail(weights, examples)
 }
 
-/// Calls `measure` with the outputs and the labels of each batch.
-fn run(
-    model: &Model,
-    weights: &[f32],
-    examples: &Examples,
-    loss: Loss,
-    mut measure: impl FnMut(&Layout, &[f32], &[f32]),
-) -> Result<(), EvaluateError> {
-    check_weights(model, weights)?;
-    let layout = check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
-    let indices: Vec<usize> = (0..examples.len()).collect();
-    let mut batch = Batch::with_room_for(BATCH_SIZE.min(indices.len()), examples);
-    let mut forward = Forward::new(model, weights);
-    for indices in indices.chunks(BATCH_SIZE) {
-        batch.fill(examples, indices);
-        measure(&layout, forward.run(batch.features(), indices.len())?, batch.labels());
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::Labels;
+    use crate::onnx::{ImportLimits, build};
+
+    fn examples(count: usize) -> Examples {
+        let features = (0..3 * count).map(|index| (index as f32 * 0.7).sin()).collect();
+        let labels = Labels::Classes((0..count).map(|index| (index % 2) as u32).collect());
+        Examples::new(features, vec![3], labels).unwrap()
     }
-    Ok(())
+
+    #[test]
+    fn an_evaluator_that_is_used_again_measures_what_a_new_one_does() {
+        let model = Model::from_onnx(&build::mlp(&[3, 8, 2], 1), &ImportLimits::default()).unwrap();
+        let start = model.initial_weights();
+        let other: Vec<f32> = start.iter().map(|weight| 0.5 - weight).collect();
+        let loss = Loss::SoftmaxCrossEntropy;
+        let mut evaluator = Evaluator::new(&model, loss);
+        for count in [600, 1, 0, 256, 600, 37, 512] {
+            for weights in [&start, &other] {
+                let examples = examples(count);
+                let metrics = evaluator.evaluate(weights, &examples).unwrap();
+                assert_eq!(metrics, evaluate(&model, weights, &examples, loss).unwrap());
+                assert_eq!(metrics.example_count, count as u64);
+                let detail = evaluator.evaluate_in_detail(weights, &examples).unwrap();
+                assert_eq!(detail, evaluate_in_detail(&model, weights, &examples, loss).unwrap());
+            }
+        }
+        assert!(evaluator.evaluate(&start[1..], &examples(4)).is_err());
+        let metrics = [&start, &other].map(|weights| evaluator.evaluate(weights, &examples(9)).unwrap());
+        assert_ne!(metrics[0].loss_sum, metrics[1].loss_sum);
+    }
+
+    /// Loss and right answers from the model's outputs, with the formula written out.
+    #[test]
+    fn a_loss_over_several_batches_is_the_sum_over_the_examples() {
+        let model = Model::from_onnx(&build::mlp(&[3, 2], 1), &ImportLimits::default()).unwrap();
+        let (weights, examples) = (model.initial_weights(), examples(300));
+        let outputs = model.predict(&weights, examples.features(), 300).unwrap();
+        let (mut loss, mut correct) = (0.0, 0);
+        for (row, logits) in outputs.chunks_exact(2).enumerate() {
+            let margin = f64::from(logits[row % 2]) - f64::from(logits[1 - row % 2]);
+            loss += (-margin).exp().ln_1p();
+            correct += u64::from(margin > 0.0 || (margin == 0.0 && row % 2 == 0));
+        }
+        let metrics = evaluate(&model, &weights, &examples, Loss::SoftmaxCrossEntropy).unwrap();
+        assert!((metrics.loss_sum - loss).abs() < 1e-9 * loss, "{} is not {loss}", metrics.loss_sum);
+        assert_eq!(metrics.correct_count, correct);
+    }
 }

@@ -1,6 +1,7 @@
 //! Local examples: features and labels, in memory.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the model should say about each example.
@@ -20,6 +21,30 @@ impl Labels {
         match self {
             Self::Classes(_) => 1,
             Self::Sequences(_, width) | Self::Targets(_, width) => *width,
+        }
+    }
+
+    /// All labels as numbers; classes are exact up to 2²⁴.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn numbers(&self) -> Vec<f32> {
+        match self {
+            Self::Classes(classes) | Self::Sequences(classes, _) => {
+                classes.iter().map(|class| *class as f32).collect()
+            }
+            Self::Targets(targets, _) => targets.clone(),
+        }
+    }
+
+    /// Writes the labels of these examples as numbers; classes are exact up to 2²⁴.
+    pub(crate) fn numbers_of(&self, rows: Range<usize>, numbers: &mut Vec<f32>) {
+        numbers.clear();
+        let width = self.per_example();
+        let range = rows.start * width..rows.end * width;
+        match self {
+            Self::Classes(classes) | Self::Sequences(classes, _) => {
+                numbers.extend(classes[range].iter().map(|class| *class as f32));
+            }
+            Self::Targets(targets, _) => numbers.extend_from_slice(&targets[range]),
         }
     }
 

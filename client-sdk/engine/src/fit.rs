@@ -2,6 +2,7 @@
 
 use folkmoot_protocol::NamePattern;
 
+use crate::cpu::vectorised;
 use crate::examples::{Examples, Labels};
 use crate::loss::{LabelForm, Layout};
 use crate::model::{Model, ParameterSpec};
@@ -204,10 +205,12 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     if weights.len() != expected {
         return Err(FitError::WeightCount { expected, found: weights.len() });
     }
-    match weights.iter().position(|weight| !weight.is_finite()) {
-        Some(index) => Err(FitError::WeightNotFinite { index }),
-        None => Ok(()),
+    // Without a way out in the middle many are looked at together.
+    if vectorised(|| weights.iter().fold(true, |all, weight| all & weight.is_finite())) {
+        return Ok(());
     }
+    let index = weights.iter().position(|weight| !weight.is_finite()).unwrap_or_default();
+    Err(FitError::WeightNotFinite { index })
 }
 
 /// Says of each parameter whether one of the patterns stands for its name.

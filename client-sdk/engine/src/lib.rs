@@ -28,7 +28,7 @@ mod tract;
 mod train;
 
 pub use cpu::ExecuteError;
-pub use evaluate::{EvaluateError, evaluate, evaluate_in_detail};
+pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail};
 pub use examples::{Examples, ExamplesError, Labels};
 pub use fit::FitError;
 #[cfg(feature = "gpu")]

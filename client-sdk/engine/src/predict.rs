@@ -20,9 +20,9 @@ impl Model {
             return Err(FitError::FeatureShape { expected: self.input_shape().to_vec(), found }.into());
         }
         let mut outputs = Vec::with_capacity(rows * self.output_shape().iter().product::<usize>());
-        let mut forward = Forward::new(self, weights);
+        let mut forward = Forward::new(self);
         for features in features.chunks(width * BATCH_SIZE) {
-            outputs.extend_from_slice(forward.run(features, features.len() / width)?);
+            outputs.extend_from_slice(forward.run(weights, features, features.len() / width)?);
         }
         Ok(outputs)
     }

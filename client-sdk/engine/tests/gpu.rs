@@ -51,23 +51,18 @@ fn distance(found: &TrainingOutcome, expected: &TrainingOutcome) -> f64 {
     norm(difference) / norm(expected.delta.iter().map(|value| f64::from(*value)).collect())
 }
 
-/// A device of its own, for tests that break it.
-fn own_gpu() -> Option<Gpu> {
-    gpu()
-}
-
 #[test]
 fn the_same_seed_on_the_same_adapter_gives_the_same_bytes() {
-    let Some(gpu) = gpu() else { return };
+    let Some(device) = gpu() else { return };
     let (model, examples, plan) = small();
     let run = |gpu: &Gpu, steps: u64| {
         let mut trainer = trainer(&model, &plan, &examples);
         trainer.use_gpu(gpu).expect("the device runs the plan");
         finished(trainer, steps)
     };
-    let first = run(&gpu, u64::MAX);
-    assert_eq!(bits(&first.delta), bits(&run(&gpu, 1).delta), "one submission, and one for each step");
-    let Some(other) = own_gpu() else { return };
+    let first = run(&device, u64::MAX);
+    assert_eq!(bits(&first.delta), bits(&run(&device, 1).delta), "one submission, and one for each step");
+    let Some(other) = gpu() else { return };
     assert_eq!(first, run(&other, 5), "the same adapter, opened again");
     let on_cpu = finished(trainer(&model, &plan, &examples), 1);
     assert!(distance(&first, &on_cpu) < TOLERANCE, "{}", distance(&first, &on_cpu));
@@ -89,11 +84,7 @@ fn whatever_a_plan_asks_for() {
         TrainingPlan { batch_size: 33, steps_max: Some(7), ..plan.clone() },
     ];
     for (plan, examples) in plans.iter().flat_map(|plan| [(plan, &examples), (plan, &weighted)]) {
-        let Ok(mut on_gpu) = Trainer::new(&model, &model.initial_weights(), plan.clone(), examples, SEED)
-        else {
-            // The model has other names.
-            continue;
-        };
+        let mut on_gpu = trainer(&model, plan, examples);
         on_gpu.use_gpu(&gpu).expect("the device runs the plan");
         let (found, expected) = (finished(on_gpu, u64::MAX), finished(trainer(&model, plan, examples), 1));
         assert!(distance(&found, &expected) < TOLERANCE, "{plan:?}: {}", distance(&found, &expected));
@@ -136,7 +127,7 @@ fn a_correction_brings_a_training_back() {
 
 #[test]
 fn a_device_that_is_lost_in_mid_epoch_costs_nothing_but_time() {
-    let (Some(gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let (Some(gpu), (model, examples, plan)) = (gpu(), small()) else { return };
     let start = model.initial_weights();
     let mut trainer = trainer(&model, &plan, &examples);
     trainer.use_gpu(&gpu).expect("the device runs the plan");
@@ -153,7 +144,7 @@ fn a_device_that_is_lost_in_mid_epoch_costs_nothing_but_time() {
 
 #[test]
 fn a_fault_says_which_adapter_and_what_to_think_of_it() {
-    let (Some(gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let (Some(gpu), (model, examples, plan)) = (gpu(), small()) else { return };
     let mut trainer = trainer(&model, &plan, &examples);
     trainer.use_gpu(&gpu).expect("the device runs the plan");
     gpu.destroy();
@@ -169,7 +160,7 @@ fn a_fault_says_which_adapter_and_what_to_think_of_it() {
 
 #[test]
 fn a_device_that_hangs_is_left() {
-    let (Some(mut gpu), (model, examples, plan)) = (own_gpu(), small()) else { return };
+    let (Some(mut gpu), (model, examples, plan)) = (gpu(), small()) else { return };
     let mut slow = trainer(&cnn(), &TrainingPlan { epochs: 50, ..plan.clone() }, &examples);
     gpu.set_watchdog(Duration::ZERO);
     slow.use_gpu(&gpu).expect("nothing has to be waited for yet");
@@ -185,7 +176,7 @@ fn a_device_that_hangs_is_left() {
 
 #[test]
 fn memory_is_what_was_predicted_and_is_given_back() {
-    let Some(gpu) = own_gpu() else { return };
+    let Some(gpu) = gpu() else { return };
     let (_, examples, plan) = small();
     let model = cnn();
     assert_eq!(gpu.allocated_bytes(), 0);
@@ -212,7 +203,7 @@ fn memory_is_what_was_predicted_and_is_given_back() {
 
 #[test]
 fn a_plan_that_needs_too_much_is_refused_before_memory_is_taken() {
-    let Some(gpu) = own_gpu() else { return };
+    let Some(gpu) = gpu() else { return };
     let (model, examples, plan) = small();
     let mut on_cpu = trainer(&model, &plan, &examples);
     let needed = on_cpu.gpu_memory_needed(&gpu).expect("the device runs the plan");
@@ -229,10 +220,47 @@ fn what_only_the_cpu_does_is_refused_with_a_reason() {
     let Some(gpu) = gpu() else { return };
     let (model, examples, plan) = small();
     let clipping = Some(GradientClipping::PerExampleNorm(1.0));
-    let mut trainer = trainer(&model, &TrainingPlan { gradient_clipping: clipping, ..plan }, &examples);
-    let error = trainer.use_gpu(&gpu).expect_err("only the CPU does this");
-    assert!(error.to_string().contains("example by example"), "{error}");
-    trainer.advance(1).expect("on the CPU it runs");
+    let plans = [
+        (TrainingPlan { gradient_clipping: clipping, ..plan.clone() }, "example by example"),
+        (TrainingPlan { accumulation_steps: 2, ..plan }, "accumulated"),
+    ];
+    for (plan, why) in plans {
+        let mut trainer = trainer(&model, &plan, &examples);
+        let error = trainer.use_gpu(&gpu).expect_err("only the CPU does this");
+        assert!(matches!(error, TrainError::Gpu(GpuError::Unsupported { .. })), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        trainer.advance(1).expect("on the CPU it runs");
+    }
+}
+
+#[test]
+fn a_batch_of_all_examples_takes_the_memory_of_the_examples() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let of = |batch_size| TrainingPlan { batch_size, epochs: 1, ..plan.clone() };
+    let needed = |batch_size| trainer(&model, &of(batch_size), &examples).gpu_memory_needed(&gpu).ok();
+    assert_eq!(needed(1_000_000), needed(100));
+    let longer = trainer(&model, &TrainingPlan { epochs: 200, ..of(100) }, &examples).gpu_memory_needed(&gpu);
+    assert!(needed(100).expect("the device runs the plan") < longer.expect("the device runs the plan"));
+    let mut on_gpu = trainer(&model, &of(1_000_000), &examples);
+    on_gpu.use_gpu(&gpu).expect("the device runs the plan");
+    let (found, expected) =
+        (finished(on_gpu, u64::MAX), finished(trainer(&model, &of(1_000_000), &examples), 1));
+    assert_eq!(found.metrics.step_count, 1);
+    assert!(distance(&found, &expected) < TOLERANCE, "{}", distance(&found, &expected));
+}
+
+#[test]
+fn a_training_that_begins_anew_leaves_the_device() {
+    let Some(gpu) = gpu() else { return };
+    let (model, examples, plan) = small();
+    let mut restarted = trainer(&model, &plan, &examples);
+    restarted.use_gpu(&gpu).expect("the device runs the plan");
+    restarted.advance(3).expect("it does not diverge");
+    restarted.restart(&model.initial_weights(), &examples, SEED).expect("plan and examples fit");
+    assert!(restarted.gpu().is_none() && restarted.gpu_fault().is_none());
+    assert_eq!(gpu.allocated_bytes(), 0);
+    assert_eq!(finished(restarted, 1), finished(trainer(&model, &plan, &examples), 1));
 }
 
 #[test]
@@ -282,7 +310,7 @@ fn mixed_precision_learns_as_well() {
 
 #[test]
 fn a_mixed_training_whose_device_is_lost_is_given_up() {
-    let (Some(gpu), (_, examples, plan)) = (own_gpu(), small()) else { return };
+    let (Some(gpu), (_, examples, plan)) = (gpu(), small()) else { return };
     if !gpu.report().half_precision {
         return;
     }
@@ -321,14 +349,14 @@ fn both_sides_are_measured_without_moving_the_training() {
 
 #[test]
 fn an_adapter_is_tuned_and_measured() {
-    let Some(mut gpu) = own_gpu() else { return };
-    assert!(!gpu.set_tuning("no such way"));
-    folkmoot_engine::block_on(gpu.tune(&clock())).expect("the device works");
-    let (tuning, mut other) = (gpu.tuning(), own_gpu().expect("it was there before"));
+    let Some(mut device) = gpu() else { return };
+    assert!(!device.set_tuning("no such way"));
+    folkmoot_engine::block_on(device.tune(&clock())).expect("the device works");
+    let (tuning, mut other) = (device.tuning(), gpu().expect("it was there before"));
     assert!(other.set_tuning(tuning), "what was found can be kept for the next time");
-    let peak = folkmoot_engine::block_on(gpu.measure(&clock())).expect("the device works");
+    let peak = folkmoot_engine::block_on(device.measure(&clock())).expect("the device works");
     assert!(peak.matmul_gflops > 0.0 && peak.bandwidth_gb_per_s > 0.0, "{peak:?}");
-    assert_eq!(gpu.allocated_bytes(), 0);
+    assert_eq!(device.allocated_bytes(), 0);
 }
 
 #[test]

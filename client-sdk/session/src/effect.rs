@@ -38,7 +38,7 @@ pub enum Effect {
         wait_seconds: u32,
     },
     /// Have this blob in the cache, verified. Answer: [`crate::Answer::Fetch`], or
-    /// [`crate::Answer::WorkFailed`] if it never can be there.
+    /// [`crate::Answer::WorkFailed`] if it never can be there, or what the plan says is not to be done.
     Fetch {
         /// The request's id.
         request_id: RequestId,
@@ -47,8 +47,14 @@ pub enum Effect {
         /// Its digest and size.
         artifact: Artifact,
     },
-    /// Train, from this assignment's checkpoint if there is one. Answer: [`crate::Answer::Trained`] or
-    /// [`crate::Answer::WorkFailed`].
+    /// Have this blob in the cache if that is cheap now: an assignment may need it. No answer is wanted, and whether it
+    /// comes does not matter. One replaces the one before, and a stop ends it.
+    Prefetch {
+        /// Its digest and size.
+        artifact: Artifact,
+    },
+    /// Do the work of the plan: train, from this assignment's checkpoint if there is one, or evaluate. Answer:
+    /// [`crate::Answer::Trained`] or [`crate::Answer::WorkFailed`].
     Train {
         /// The request's id.
         request_id: RequestId,
@@ -127,7 +133,11 @@ impl Effect {
             | Effect::Upload { request_id, .. }
             | Effect::SendReport { request_id, .. }
             | Effect::SendAbort { request_id, .. } => Some(*request_id),
-            Effect::Persist | Effect::WakeAt(_) | Effect::Cancel { .. } | Effect::Forget { .. } => None,
+            Effect::Persist
+            | Effect::WakeAt(_)
+            | Effect::Prefetch { .. }
+            | Effect::Cancel { .. }
+            | Effect::Forget { .. } => None,
         }
     }
 }

@@ -33,9 +33,10 @@ pub enum Answer {
     CheckIn(Result<CheckInResponse, Failure>),
     /// Of [`crate::Effect::Fetch`]: the bytes that had to be fetched, 0 if all of it was in the cache.
     Fetch(Result<u64, Failure>),
-    /// Of [`crate::Effect::Train`]: the training is complete.
+    /// Of [`crate::Effect::Train`]: the training or the evaluation is complete.
     Trained,
-    /// Of [`crate::Effect::Fetch`], [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it can never be done.
+    /// Of [`crate::Effect::Fetch`], [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it can never be done, or is
+    /// not to be done here.
     WorkFailed {
         /// Why.
         reason: AbortReason,

@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, UpdateDigest, messages::*};
+use folkmoot_protocol::{AssignmentId, BlobDigest, ErrorCode, Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{Answer, Effect, Event, Failure, RequestId, Session};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -26,6 +26,8 @@ struct Host {
     session_rng: ChaCha8Rng,
     rng: ChaCha8Rng,
     accepted: usize,
+    /// Everything that was ever offered to a client that waits.
+    offered: Vec<Artifact>,
 }
 
 impl Host {
@@ -42,6 +44,7 @@ impl Host {
             session_rng: ChaCha8Rng::seed_from_u64(seed),
             rng: ChaCha8Rng::seed_from_u64(seed ^ 1),
             accepted: 0,
+            offered: Vec::new(),
         };
         host.restart();
         host
@@ -77,6 +80,10 @@ impl Host {
                 assert_eq!(digests.len(), 1, "two updates for {assignment_id}");
             }
             Effect::SendReport { .. } => self.accepted += 1,
+            Effect::Prefetch { artifact } => {
+                assert!(self.offered.contains(artifact), "{artifact:?} was never offered");
+                assert_eq!(self.session.state().name(), "idle", "only who waits has time for it");
+            }
             _ => {}
         }
         if let Some(request_id) = effect.request_id() {
@@ -107,10 +114,14 @@ impl Host {
             Effect::CheckIn { .. } if luck % 4 == 2 => Answer::CheckIn(Ok(CheckInResponse::Wait {
                 retry_after_milliseconds_min: self.rng.random_range(0..5000),
                 retry_after_milliseconds_max: self.rng.random_range(0..5000),
+                offered: self.rng.random::<bool>().then(|| self.offer()),
             })),
             Effect::CheckIn { .. } => {
                 let assignment = assignment(self.rng.random_range(0..6), self.rng.random_range(0..200_000));
                 Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment }))
+            }
+            Effect::Fetch { .. } if luck == 30 => {
+                Answer::WorkFailed { reason: AbortReason::Declined, detail: String::new() }
             }
             Effect::Fetch { .. } if luck == 26 => {
                 Answer::WorkFailed { reason: AbortReason::FetchFailed, detail: String::new() }
@@ -136,6 +147,12 @@ impl Host {
             Effect::SendAbort { .. } => Answer::Abort(if fails { Err(failure) } else { Ok(()) }),
             other => panic!("{other:?} wants no answer"),
         }
+    }
+
+    fn offer(&mut self) -> Artifact {
+        let artifact = Artifact { digest: BlobDigest::of(&self.rng.random::<[u8; 4]>()), bytes: 4 };
+        self.offered.push(artifact);
+        artifact
     }
 
     fn failure(&mut self) -> Failure {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, UpdateDigest, messages::*};
+use folkmoot_protocol::{AssignmentId, BlobDigest, ErrorCode, Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{Answer, Effect, Event, Failure, Session, State, StopCause};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -54,6 +54,14 @@ impl Stage {
     fn assign(&mut self, number: u8) {
         let assignment = assignment(number, 10 * MINUTE);
         self.answer(Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment })));
+    }
+
+    fn wait(&mut self, min: u64, max: u64, offered: Option<Artifact>) {
+        self.answer(Answer::CheckIn(Ok(CheckInResponse::Wait {
+            retry_after_milliseconds_min: min,
+            retry_after_milliseconds_max: max,
+            offered,
+        })));
     }
 
     fn fetch_all(&mut self) {
@@ -125,9 +133,7 @@ fn what_must_survive_is_stored_before_anything_else() {
 #[test]
 fn a_wait_is_drawn_from_its_window() {
     let mut stage = Stage::new();
-    let window =
-        CheckInResponse::Wait { retry_after_milliseconds_min: 2000, retry_after_milliseconds_max: 4000 };
-    stage.answer(Answer::CheckIn(Ok(window)));
+    stage.wait(2000, 4000, None);
     let wake_at = stage.session.state().wake_at().unwrap().0;
     assert!((3000..=5000).contains(&wake_at));
     assert!(stage.effects.contains(&Effect::WakeAt(Timestamp(wake_at))));
@@ -139,12 +145,26 @@ fn a_wait_is_drawn_from_its_window() {
 fn a_window_that_makes_no_sense_neither_hammers_nor_silences() {
     for (min, max) in [(0, 0), (u64::MAX, 0), (u64::MAX, u64::MAX), (5000, 10)] {
         let mut stage = Stage::new();
-        let window =
-            CheckInResponse::Wait { retry_after_milliseconds_min: min, retry_after_milliseconds_max: max };
-        stage.answer(Answer::CheckIn(Ok(window)));
+        stage.wait(min, max, None);
         let wait = stage.session.state().wake_at().unwrap().0 - 1000;
         assert!((100..=24 * 60 * MINUTE).contains(&wait), "{min} {max} {wait}");
     }
+}
+
+#[test]
+fn weights_that_are_offered_are_fetched_while_it_waits() {
+    let mut stage = Stage::new();
+    let artifact = Artifact { digest: BlobDigest::of(b"newer weights"), bytes: 13 };
+    stage.wait(2000, 4000, Some(artifact));
+    let wake_at = stage.session.state().wake_at().unwrap();
+    let prefetch = Effect::Prefetch { artifact };
+    assert_eq!(prefetch.request_id(), None);
+    assert_eq!(stage.effects, [Effect::Persist, prefetch, Effect::WakeAt(wake_at)]);
+    assert!((3000..=5000).contains(&wake_at.0), "an offer changes nothing about the wait");
+    stage.wake();
+    assert!(!stage.effects.iter().any(|effect| matches!(effect, Effect::Prefetch { .. })));
+    stage.event(Event::StopRequested);
+    assert!(stage.session.is_stopped());
 }
 
 #[test]
@@ -275,6 +295,42 @@ fn a_blob_out_of_reach_ends_the_assignment() {
         }
     }
     assert_eq!(stage.sent_abort(), Some(AbortReason::FetchFailed));
+}
+
+/// Declines the assignment at its plan, and returns how long the session then waits.
+fn declined(stage: &mut Stage) -> u64 {
+    stage.answer(Answer::WorkFailed { reason: AbortReason::Declined, detail: String::new() });
+    let abort = AbortRequest { reason: AbortReason::Declined, detail: String::new() };
+    let State::Aborting { aborting, .. } = stage.session.state() else { panic!("no abort") };
+    assert_eq!(aborting.abort, abort);
+    assert!(stage.forgets(1));
+    stage.answer(Answer::Abort(Ok(())));
+    stage.session.state().wake_at().expect("it waits").milliseconds_since(stage.now)
+}
+
+#[test]
+fn who_declines_again_and_again_is_not_drawn_again_at_once() {
+    let mut stage = Stage::new();
+    let mut waits = Vec::new();
+    for _ in 0..200 {
+        stage.assign(1);
+        waits.push(declined(&mut stage));
+        stage.event(Event::Wake);
+        assert_eq!(stage.session.state().name(), "idle", "an early ring changes nothing");
+        stage.wake();
+    }
+    assert!((1000..=1500).contains(&waits[0]), "{waits:?}");
+    assert!(waits.iter().all(|wait| (1000..=61_000).contains(wait)), "{waits:?}");
+    let mean = waits[10..].iter().sum::<u64>() / 190;
+    assert!((25_000..=37_000).contains(&mean), "half a minute in the mean, not {mean}");
+}
+
+#[test]
+fn a_wait_after_declining_survives_a_restart() {
+    let mut stage = Stage::assigned();
+    let wait = declined(&mut stage);
+    stage.event(Event::Started);
+    assert_eq!(stage.session.state().wake_at(), Some(stage.now.plus_milliseconds(wait)));
 }
 
 #[test]

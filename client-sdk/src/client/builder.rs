@@ -1,12 +1,17 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use folkmoot_engine::Examples;
-use folkmoot_protocol::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX};
+use folkmoot_protocol::{
+    Plan,
+    limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX},
+    messages::Assignment,
+};
 use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    ClientKey, Device, Devices, Host, HttpSettings, Transport, build_http,
+    ClientKey, Consent, Device, Devices, Host, HttpSettings, Transport, build_http,
+    consent::Ask,
     storage::{BlobCache, DeviceStore, StateStore, WorkStore},
 };
 
@@ -23,6 +28,8 @@ pub struct ClientBuilder {
     state_directory: Option<PathBuf>,
     examples: Option<Examples>,
     attributes: BTreeMap<String, String>,
+    private_attributes: BTreeMap<String, String>,
+    consent: Option<Ask>,
     wait_seconds: u32,
     blob_cache_bytes_max: u64,
     device: Device,
@@ -41,6 +48,8 @@ impl ClientBuilder {
             state_directory: None,
             examples: None,
             attributes: BTreeMap::new(),
+            private_attributes: BTreeMap::new(),
+            consent: None,
             wait_seconds: WAIT_SECONDS,
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
             device: Device::default(),
@@ -84,6 +93,29 @@ impl ClientBuilder {
     /// States an attribute, for eligibility.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.attributes.insert(name.into(), value.into());
+        self
+    }
+
+    /// Tells the client what it must keep to itself: the device rules of plans are evaluated with it, here. It is never
+    /// sent, logged or stored, and an assignment whose rules do not hold is declined without a word.
+    pub fn private_attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.private_attributes.insert(name.into(), value.into());
+        self
+    }
+
+    /// As [`ClientBuilder::private_attribute`], for several.
+    pub fn private_attributes(mut self, attributes: BTreeMap<String, String>) -> Self {
+        self.private_attributes.extend(attributes);
+        self
+    }
+
+    /// Takes only the assignments for which this function says `true`; without this call, all whose rules hold.
+    ///
+    /// It is asked when the plan has come and before model and weights are fetched, again after a restart in between,
+    /// and not if the plan's device rules do not hold. It runs on a thread of its own and is to answer at once: how long
+    /// it takes is all by which the coordinator could tell its refusal from that of a rule.
+    pub fn consent(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
+        self.consent = Some(Arc::new(ask));
         self
     }
 
@@ -149,6 +181,7 @@ impl ClientBuilder {
             work,
             examples,
             attributes: self.attributes,
+            consent: Consent::new(self.private_attributes, self.consent),
             wait_seconds: self.wait_seconds,
             devices,
             training_slots: self.training_slots,
@@ -166,6 +199,16 @@ impl ClientBuilder {
             self.attributes.iter().find(|(name, value)| too_long(name) || too_long(value))
         {
             let text = format!("attribute `{name}` has more than {ATTRIBUTE_BYTES_MAX} bytes");
+            return Err(ClientError::Builder(text));
+        }
+        // Neither names nor values: an error may be logged.
+        if self.private_attributes.len() > ATTRIBUTES_MAX {
+            let text = format!("a client has at most {ATTRIBUTES_MAX} private attributes");
+            return Err(ClientError::Builder(text));
+        }
+        if self.private_attributes.iter().any(|(name, value)| too_long(name) || too_long(value)) {
+            let text =
+                format!("the name or value of a private attribute has more than {ATTRIBUTE_BYTES_MAX} bytes");
             return Err(ClientError::Builder(text));
         }
         if self.wait_seconds > LONG_POLL_SECONDS_MAX {

@@ -1,3 +1,4 @@
+use folkmoot_engine::Metrics;
 use folkmoot_protocol::{
     AssignmentId, ClientId, PopulationName, TaskId, Timestamp,
     messages::{AbortReason, ReportRequest},
@@ -49,6 +50,15 @@ pub enum ClientEvent {
         steps_total: u64,
         /// The mean loss of the last batch.
         loss: f64,
+    },
+    /// The model is measured on the examples, without training it.
+    Evaluating {
+        /// The assignment.
+        assignment_id: AssignmentId,
+        /// The sums over the examples so far.
+        metrics: Metrics,
+        /// The examples of the whole evaluation.
+        examples_total: u64,
     },
     /// The update is on its way.
     Uploading {

@@ -21,6 +21,17 @@ pub(super) async fn fetch(
     }
 }
 
+/// Has weights in the cache before an assignment needs them. Whatever fails costs nothing but that.
+pub(super) async fn prefetch(transport: Transport, blobs: BlobCache, host: Host, artifact: Artifact) {
+    if artifact.bytes > blobs.bytes_max() || blobs.seems_to_hold(artifact) {
+        return;
+    }
+    match fetch_missing(&transport, blobs, &host, artifact).await {
+        Ok(bytes) => tracing::debug!(bytes, "weights that were offered are here"),
+        Err(error) => tracing::debug!(%error, "weights that were offered did not come"),
+    }
+}
+
 async fn fetch_missing(
     transport: &Transport,
     blobs: BlobCache,

@@ -6,6 +6,7 @@ mod error;
 mod event;
 mod fetch;
 mod perform;
+mod prefetch;
 mod runner;
 mod tasks;
 
@@ -21,7 +22,7 @@ pub use error::ClientError;
 pub use event::ClientEvent;
 
 use crate::{
-    Devices, Host, Transport,
+    Consent, Devices, Host, Transport,
     storage::{BlobCache, StateStore, WorkStore},
 };
 use runner::Runner;
@@ -38,6 +39,7 @@ pub struct Client {
     work: WorkStore,
     examples: Examples,
     attributes: BTreeMap<String, String>,
+    consent: Consent,
     wait_seconds: u32,
     devices: Devices,
     training_slots: Option<Arc<Semaphore>>,

@@ -4,16 +4,21 @@ use std::sync::{Arc, PoisonError, atomic::AtomicBool};
 
 use folkmoot_protocol::{
     AssignmentId,
-    messages::{AbortReason, Assignment},
+    messages::{AbortReason, Artifact, Assignment},
 };
-use folkmoot_session::{Answer, Effect, Failure, RequestId};
+use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
 use tokio::task::spawn_blocking;
 
-use super::{ClientError, ClientEvent, fetch::fetch, runner::Runner, tasks::Outcome};
+use super::{
+    Client, ClientError, ClientEvent,
+    fetch::{fetch, prefetch},
+    runner::Runner,
+    tasks::Outcome,
+};
 use crate::{
     TransportError, UpdateSource,
     storage::write_private,
-    training::{LocalTraining, TrainingNews, WorkError, prepare, train},
+    training::{LocalWork, WorkError, WorkNews, prepare, screen, work},
 };
 
 impl Runner<'_> {
@@ -25,11 +30,8 @@ impl Runner<'_> {
             Effect::CheckIn { request, wait_seconds, .. } => self.spawn(request_id, async move {
                 outcome(transport.check_in(&request, wait_seconds).await, Answer::CheckIn)
             }),
-            Effect::Fetch { artifact, .. } => {
-                let (blobs, host) = (self.client.blobs.clone(), self.client.host.clone());
-                self.spawn(request_id, fetch(transport, blobs, host, artifact));
-            }
-            Effect::Train { assignment, .. } => self.train(request_id, assignment),
+            Effect::Fetch { kind, artifact, .. } => self.fetch(request_id, kind, artifact),
+            Effect::Train { assignment, .. } => self.work(request_id, assignment),
             Effect::Prepare { assignment, .. } => self.prepare(request_id, assignment.assignment_id),
             Effect::QueryUpload { assignment_id, .. } => self.spawn(request_id, async move {
                 outcome(transport.upload_status(assignment_id).await, Answer::Upload)
@@ -51,7 +53,11 @@ impl Runner<'_> {
             Effect::SendAbort { assignment_id, abort, .. } => self.spawn(request_id, async move {
                 outcome(transport.abort(assignment_id, &abort).await, Answer::Abort)
             }),
-            Effect::Persist | Effect::WakeAt(_) | Effect::Cancel { .. } | Effect::Forget { .. } => {}
+            Effect::Persist
+            | Effect::WakeAt(_)
+            | Effect::Prefetch { .. }
+            | Effect::Cancel { .. }
+            | Effect::Forget { .. } => {}
         }
         Ok(())
     }
@@ -64,6 +70,12 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
+            Effect::Prefetch { artifact } => {
+                let (transport, blobs) = (self.client.transport.clone(), self.client.blobs.clone());
+                self.prefetch.forget_ended();
+                self.prefetch
+                    .begin(artifact.digest, prefetch(transport, blobs, self.client.host.clone(), artifact));
+            }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
             Effect::Forget { assignment_id } => self.client.work.forget(assignment_id)?,
             _ => {}
@@ -81,12 +93,39 @@ impl Runner<'_> {
         UpdateSource::File { path: self.client.work.update_path(assignment_id), on_sent }
     }
 
-    fn train(&mut self, request_id: RequestId, assignment: Assignment) {
+    /// Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched.
+    fn fetch(&mut self, request_id: RequestId, kind: ArtifactKind, artifact: Artifact) {
+        let assignment = self.session.state().work().map(|work| work.assignment.clone());
+        // Other weights than the assignment's would be fetched at its cost.
+        self.prefetch.end_unless(assignment.as_ref().map(|assignment| assignment.weights.digest));
+        let prefetched = self.prefetch.take(artifact.digest);
+        let Client { transport, blobs, host, consent, .. } = self.client;
+        let (transport, blobs) = (transport.clone(), blobs.clone());
+        let (host, consent) = (host.clone(), consent.clone());
+        self.spawn(request_id, async move {
+            if let Some(prefetched) = prefetched {
+                prefetched.await;
+            }
+            let fetched = fetch(transport, blobs.clone(), host.clone(), artifact).await;
+            let plan_of = assignment.filter(|_| kind == ArtifactKind::Plan);
+            let (Some(assignment), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else { return fetched };
+            let screened = move || screen(&assignment, &blobs, &consent, host.now());
+            match spawn_blocking(screened).await {
+                Ok(Ok(())) => fetched,
+                Ok(Err(error)) => work_failed(error),
+                // An app that fails has not agreed; its words may be about what it keeps to itself.
+                Err(_) => work_failed(WorkError::declined()),
+            }
+        });
+    }
+
+    fn work(&mut self, request_id: RequestId, assignment: Assignment) {
         let stop = Arc::new(AtomicBool::new(false));
         let assignment_id = assignment.assignment_id;
-        let training = LocalTraining {
+        let local = LocalWork {
             assignment,
             examples: self.client.examples.clone(),
+            consent: self.client.consent.clone(),
             blobs: self.client.blobs.clone(),
             work: self.client.work.clone(),
             devices: self.client.devices.clone(),
@@ -94,17 +133,17 @@ impl Runner<'_> {
             stop: Arc::clone(&stop),
         };
         let on_event = Arc::clone(&self.client.on_event);
-        let on_news = move |news: TrainingNews| on_event(news.event(assignment_id));
-        let trained = Arc::clone(&self.trained);
+        let on_news = move |news: WorkNews| on_event(news.event(assignment_id));
+        let finished = Arc::clone(&self.finished);
         let slots = self.client.training_slots.clone();
         self.tasks.spawn(request_id, stop, async move {
             let _slot = match slots {
                 Some(slots) => slots.acquire_owned().await.ok(),
                 None => None,
             };
-            match spawn_blocking(move || train(&training, on_news)).await {
+            match spawn_blocking(move || work(&local, on_news)).await {
                 Ok(Ok(Some(work))) => {
-                    *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+                    *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
                     (Answer::Trained, None)
                 }
                 // It was cancelled: nobody waits for this answer.
@@ -116,11 +155,14 @@ impl Runner<'_> {
     }
 
     fn prepare(&mut self, request_id: RequestId, assignment_id: AssignmentId) {
-        let (trained, store) = (Arc::clone(&self.trained), self.client.work.clone());
+        let (finished, store) = (Arc::clone(&self.finished), self.client.work.clone());
         self.spawn(request_id, async move {
-            let work = trained.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let work = finished.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(work) = work.filter(|work| work.assignment.assignment_id == assignment_id) else {
-                return work_failed(WorkError::new(AbortReason::StateLost, "what was trained is gone"));
+                return work_failed(WorkError::new(
+                    AbortReason::StateLost,
+                    "what was trained or measured is gone",
+                ));
             };
             match spawn_blocking(move || prepare(&work, &store)).await {
                 Ok(Ok(update)) => (Answer::Prepared { digest: update.digest, length: update.length }, None),

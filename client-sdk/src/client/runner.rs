@@ -9,8 +9,8 @@ use folkmoot_session::{Event, Session, State, StopCause};
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
-use super::{Client, ClientError, ClientEvent, event::event_of, is_done, tasks::Tasks};
-use crate::training::TrainedWork;
+use super::{Client, ClientError, ClientEvent, event::event_of, is_done, prefetch::Prefetch, tasks::Tasks};
+use crate::training::FinishedWork;
 
 /// How long the coordinator is given to hear that the client stops.
 const SHUTDOWN_SECONDS_MAX: u64 = 5;
@@ -30,9 +30,10 @@ pub(super) struct Runner<'a> {
     pub(super) session: Session,
     rng: ChaCha20Rng,
     pub(super) tasks: Tasks,
+    pub(super) prefetch: Prefetch,
     pub(super) alarm: Option<Timestamp>,
-    /// What was trained and is not prepared yet; a crash in between trains the last steps again.
-    pub(super) trained: Arc<Mutex<Option<TrainedWork>>>,
+    /// What was trained or measured and is not prepared yet; a crash in between trains the last steps again.
+    pub(super) finished: Arc<Mutex<Option<FinishedWork>>>,
     detail: String,
     accepted_rounds: u64,
     rounds: Option<u64>,
@@ -45,8 +46,9 @@ impl<'a> Runner<'a> {
             session,
             rng: client.host.fork_rng(),
             tasks: Tasks::default(),
+            prefetch: Prefetch::default(),
             alarm: None,
-            trained: Arc::default(),
+            finished: Arc::default(),
             detail: String::new(),
             accepted_rounds: 0,
             rounds,
@@ -78,6 +80,7 @@ impl<'a> Runner<'a> {
 
     /// Tells the coordinator, if it wants to hear it in time; otherwise its deadline will.
     async fn shut_down(&mut self) -> Result<End, ClientError> {
+        self.prefetch.end_unless(None);
         self.step(Event::StopRequested).await?;
         let stopping = async {
             while !self.session.is_stopped() {

@@ -15,12 +15,13 @@ pub struct Devices {
     pub(super) known: Arc<Mutex<Known>>,
 }
 
-/// What is known by now: the memory, and the adapter that was chosen, which stays open from one training to the next.
+/// What is known by now: the memory, the adapters, which are looked for once until one fails, and the device that was
+/// opened, which stays open from one training to the next.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) memory: DeviceMemory,
     #[cfg(feature = "gpu")]
-    pub(super) adapter: Option<folkmoot_engine::Adapter>,
+    pub(super) adapters: Option<Vec<folkmoot_engine::Adapter>>,
     #[cfg(feature = "gpu")]
     pub(super) gpu: Option<folkmoot_engine::Gpu>,
 }

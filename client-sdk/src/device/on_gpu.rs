@@ -136,17 +136,13 @@ impl Devices {
     /// The adapter that is wanted, and not left alone.
     fn adapter(&self, known: &mut Known) -> Result<Adapter, DeviceError> {
         let now = self.host.now();
-        if let Some(adapter) = &known.adapter {
-            return Ok(adapter.clone());
-        }
-        let mut found = block_on(Adapter::all());
+        let found = known.adapters.get_or_insert_with(|| block_on(Adapter::all()));
         let has_real = found.iter().any(|adapter| !is_software(adapter.report()));
-        found.retain(|adapter| is_wanted(&self.wanted, adapter.report(), has_real));
+        let wanted = found.iter().filter(|adapter| is_wanted(&self.wanted, adapter.report(), has_real));
         let mut left_alone = None;
-        for adapter in found {
+        for adapter in wanted {
             let Some(fault) = known.memory.fault(&adapter.report().into(), now) else {
-                known.adapter = Some(adapter.clone());
-                return Ok(adapter);
+                return Ok(adapter.clone());
             };
             left_alone.get_or_insert_with(|| DeviceError::LeftAlone {
                 adapter: adapter.report().name.clone(),
@@ -198,7 +194,7 @@ impl Devices {
     /// Remembers a fault, if the adapter is to blame for it, and says so.
     fn learn(&self, known: &mut Known, id: &AdapterId, error: &GpuError) -> bool {
         if error.is_adapters_fault() {
-            (known.gpu, known.adapter) = (None, None);
+            (known.gpu, known.adapters) = (None, None);
             known.memory.remember_fault(id, &error.to_string(), self.host.now());
         }
         error.is_adapters_fault()

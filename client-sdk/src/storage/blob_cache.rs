@@ -1,7 +1,9 @@
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -14,6 +16,18 @@ use super::{StorageError, atomic::remove_if_present};
 pub(crate) struct BlobCache {
     directory: PathBuf,
     bytes_max: u64,
+    claims: Claims,
+}
+
+/// The partial files that are being written, and the bytes that they will have.
+#[derive(Clone, Debug, Default)]
+struct Claims(Arc<Mutex<BTreeMap<PathBuf, u64>>>);
+
+/// The right to write a partial file, which nobody else has meanwhile. It ends when it is dropped.
+#[derive(Debug)]
+struct Claim {
+    claims: Claims,
+    path: PathBuf,
 }
 
 /// A blob of which the first bytes are there.
@@ -24,18 +38,24 @@ pub(crate) struct PartialBlob {
     bytes: u64,
     path: PathBuf,
     whole_path: PathBuf,
+    _claim: Claim,
 }
 
 impl BlobCache {
     /// Makes the directory if need be.
     pub fn open(directory: &Path, bytes_max: u64) -> Result<Self, StorageError> {
         fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
-        Ok(Self { directory: directory.into(), bytes_max })
+        Ok(Self { directory: directory.into(), bytes_max, claims: Claims::default() })
     }
 
     /// Returns the bytes that the cache may hold.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max
+    }
+
+    /// Says whether a blob seems to be there, without reading it.
+    pub fn seems_to_hold(&self, artifact: Artifact) -> bool {
+        fs::metadata(self.path(artifact.digest)).is_ok_and(|metadata| metadata.len() == artifact.bytes)
     }
 
     /// Reads a blob and verifies it; one that is damaged is deleted and not there any more.
@@ -57,24 +77,28 @@ impl BlobCache {
         Ok(Some(bytes))
     }
 
-    /// Goes on with a blob, or begins it, after making room.
+    /// Goes on with a blob, or begins it, after making room. It is an error if another [`PartialBlob`] of it is there.
     pub fn begin(&self, artifact: Artifact) -> io::Result<PartialBlob> {
         let whole_path = self.path(artifact.digest);
         let path = whole_path.with_added_extension("partial");
-        self.make_room(artifact.bytes, &path)?;
+        let claim = self.claims.claim(&path, artifact.bytes)?;
+        self.make_room()?;
         let mut file = File::options().append(true).create(true).open(&path)?;
         let mut bytes = file.metadata()?.len();
         if bytes >= artifact.bytes {
             file = File::create(&path)?;
             bytes = 0;
         }
-        Ok(PartialBlob { artifact, file, bytes, path, whole_path })
+        Ok(PartialBlob { artifact, file, bytes, path, whole_path, _claim: claim })
     }
 
-    fn make_room(&self, wanted: u64, kept: &Path) -> io::Result<()> {
+    /// Deletes what was not used for longest, until there is room for everything that is being written.
+    fn make_room(&self) -> io::Result<()> {
+        let claims = self.claims.lock();
+        let wanted: u64 = claims.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)?.flatten() {
-            if entry.path() == kept {
+            if claims.contains_key(&entry.path()) {
                 continue;
             }
             let metadata = entry.metadata()?;
@@ -95,6 +119,28 @@ impl BlobCache {
 
     fn path(&self, digest: BlobDigest) -> PathBuf {
         self.directory.join(digest.to_string())
+    }
+}
+
+impl Claims {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, u64>> {
+        // No panic leaves the map half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claim(&self, path: &Path, bytes: u64) -> io::Result<Claim> {
+        let mut claims = self.lock();
+        if claims.contains_key(path) {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the blob is being fetched already"));
+        }
+        claims.insert(path.to_owned(), bytes);
+        Ok(Claim { claims: self.clone(), path: path.to_owned() })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.claims.lock().remove(&self.path);
     }
 }
 
@@ -165,6 +211,28 @@ mod tests {
         assert!(put(&cache, b"weights"));
         fs::write(cache.path(BlobDigest::of(b"weights")), b"WEIGHTS").unwrap();
         assert_eq!(cache.read(artifact(b"weights"), Timestamp(1)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_blob_is_written_by_one_at_a_time_and_its_room_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(directory.path(), 20).unwrap();
+        assert!(put(&cache, b"aaaaaaaa"));
+        cache.read(artifact(b"aaaaaaaa"), Timestamp(9000)).unwrap();
+        let offered = artifact(b"cccccccc");
+        let mut partial = cache.begin(offered).unwrap();
+        partial.append(b"c").unwrap();
+        let error = cache.clone().begin(offered).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        // One byte of `c` is there and eight will be: beside it there is no room for `a` and `b`.
+        assert!(put(&cache, b"bbbbbbbb"));
+        assert!(!cache.seems_to_hold(artifact(b"aaaaaaaa")) && cache.seems_to_hold(artifact(b"bbbbbbbb")));
+        drop(partial);
+        let mut partial = cache.begin(offered).unwrap();
+        assert_eq!(partial.bytes(), 1);
+        partial.append(b"ccccccc").unwrap();
+        assert!(!cache.seems_to_hold(offered), "what is not whole is not there");
+        assert!(partial.finish().unwrap() && cache.seems_to_hold(offered));
     }
 
     #[test]

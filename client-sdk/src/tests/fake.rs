@@ -8,14 +8,15 @@ use std::{
 use bytes::Bytes;
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, Codec, ErrorCode, LocalOptimizer, Loss, Plan, Problem, Protection,
-    RoundId, TaskId, TensorSchema, TensorSpec, Timestamp, TrainingPlan, UpdateDigest, ValueGrid, headers,
+    RoundId, TaskId, TensorSchema, TensorSpec, Timestamp, TrainingPlan, UpdateDigest, ValueGrid, Work,
+    headers,
     messages::*,
     signing::{self, SignedParts},
 };
 use hyper::{Response, http::request::Parts};
 
 use super::{
-    listener::{Answers, Body, broken, whole},
+    listener::{Answers, Body, broken, slow, whole},
     tiny_model,
 };
 
@@ -31,12 +32,25 @@ pub struct Trouble {
     /// The first check-in is told to wait, the second is held.
     pub waits: bool,
     pub holds: bool,
+    /// As long as this is set, check-ins are told to wait and offered it.
+    pub offers: Option<Artifact>,
+    /// The weights come in two parts with this in between.
+    pub weights_pause: Duration,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SentRequest {
+    pub line: String,
+    pub headers: String,
+    pub body: Vec<u8>,
 }
 
 #[derive(Default)]
 pub struct Seen {
     pub public_key: Option<String>,
     pub enrolments: u32,
+    pub requests: Vec<SentRequest>,
     pub ranges: Vec<String>,
     pub update: Vec<u8>,
     pub is_accepted: bool,
@@ -60,6 +74,8 @@ impl Fake {
         let plan = Plan {
             model: BlobDigest::of(&tiny_model::onnx()),
             schema: TensorSchema { tensors: vec![TensorSpec { name: "W".into(), shape: vec![2, 2] }] },
+            work: Work::Training,
+            device_rules: Vec::new(),
             training: TrainingPlan {
                 epochs,
                 batch_size: 2,
@@ -74,6 +90,12 @@ impl Fake {
 
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap()
+    }
+
+    /// Counts the requests for the bytes of the weights.
+    pub fn weights_requests(&self) -> usize {
+        let line = format!("GET /v1/blobs/{}", artifact(&tiny_model::weight_bytes()).digest);
+        self.seen().requests.iter().filter(|request| request.line == line).count()
     }
 
     /// Says whether this trouble is to be made now; it is made once.
@@ -100,16 +122,19 @@ impl Fake {
             return refuse(Problem::new(ErrorCode::ClientRevoked, "the operator revoked it"));
         }
         if self.takes(|trouble| &mut trouble.waits) {
-            return wait(100);
+            return wait(100, None);
+        }
+        let offered = self.trouble.lock().unwrap().offers;
+        if offered.is_some() {
+            return wait(100, offered);
         }
         if self.takes(|trouble| &mut trouble.holds) {
             std::thread::sleep(Duration::from_millis(700));
         }
         if self.seen().is_accepted || !self.seen().aborts.is_empty() {
-            return wait(500);
+            return wait(500, None);
         }
-        let [plan, model, weights] =
-            self.blobs().map(|bytes| Artifact { digest: BlobDigest::of(&bytes), bytes: bytes.len() as u64 });
+        let [plan, model, weights] = self.blobs().map(|bytes| artifact(&bytes));
         let assignment = Assignment {
             assignment_id: AssignmentId::from_random_bytes([7; 16]),
             task_id: TaskId::from_random_bytes([1; 16]),
@@ -126,8 +151,10 @@ impl Fake {
     }
 
     fn blob(&self, digest: &str, range: Option<&str>) -> Response<Body> {
-        let bytes =
-            self.blobs().into_iter().find(|bytes| BlobDigest::of(bytes).to_string() == digest).unwrap();
+        let found = self.blobs().into_iter().find(|bytes| BlobDigest::of(bytes).to_string() == digest);
+        let Some(bytes) = found else {
+            return refuse(Problem::new(ErrorCode::BlobUnknown, "there is no such blob"));
+        };
         if let Some(range) = range {
             self.seen().ranges.push(range.to_owned());
             let start: usize = range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap();
@@ -135,6 +162,10 @@ impl Fake {
         }
         if bytes == tiny_model::weight_bytes() && self.takes(|trouble| &mut trouble.weights_broken) {
             return broken(bytes[..6].to_vec());
+        }
+        let pause = self.trouble.lock().unwrap().weights_pause;
+        if bytes == tiny_model::weight_bytes() && !pause.is_zero() {
+            return slow(bytes[..6].to_vec(), pause, bytes[6..].to_vec());
         }
         whole(200, "application/octet-stream", bytes)
     }
@@ -178,6 +209,11 @@ impl Answers for Fake {
         let path = head.uri.path();
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
         let number = |name: &str| header(name).unwrap().parse::<u64>().unwrap();
+        self.seen().requests.push(SentRequest {
+            line: format!("{} {}", head.method, head.uri),
+            headers: format!("{:?}", head.headers),
+            body: body.to_vec(),
+        });
         if path == "/v1/enrol" {
             return self.enrol(head, body);
         }
@@ -209,6 +245,10 @@ impl Answers for Fake {
     }
 }
 
+pub fn artifact(bytes: &[u8]) -> Artifact {
+    Artifact { digest: BlobDigest::of(bytes), bytes: bytes.len() as u64 }
+}
+
 fn verify(head: &Parts, public_key: &str, content: UpdateDigest) {
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
     let number = |name: &str| header(name).map(|text| text.parse::<u64>().unwrap());
@@ -226,10 +266,11 @@ fn verify(head: &Parts, public_key: &str, content: UpdateDigest) {
     signing::verify(public_key, header(headers::SIGNATURE).unwrap(), &parts).unwrap();
 }
 
-fn wait(milliseconds: u64) -> Response<Body> {
+fn wait(milliseconds: u64, offered: Option<Artifact>) -> Response<Body> {
     json(&CheckInResponse::Wait {
         retry_after_milliseconds_min: milliseconds,
         retry_after_milliseconds_max: milliseconds,
+        offered,
     })
 }
 

@@ -43,6 +43,16 @@ pub fn broken(bytes: Vec<u8>) -> Response<Body> {
     Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))
 }
 
+/// A body with a pause in the middle.
+pub fn slow(begin: Vec<u8>, pause: Duration, end: Vec<u8>) -> Response<Body> {
+    let begin = stream::once(async { Ok(Frame::data(Bytes::from(begin))) });
+    let end = stream::once(async move {
+        tokio::time::sleep(pause).await;
+        Ok(Frame::data(Bytes::from(end)))
+    });
+    Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))
+}
+
 /// Listens until the test ends, and returns the port.
 pub async fn listen(answers: Arc<impl Answers>, tls: Option<TlsAcceptor>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

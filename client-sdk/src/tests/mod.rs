@@ -1,9 +1,11 @@
 //! The client against a small coordinator in the same process.
 
+mod declining;
 mod fake;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod listener;
+mod prefetch;
 mod story;
 mod tiny_model;
 mod tls;

@@ -9,7 +9,7 @@ use std::{
 
 use folkmoot_engine::{Examples, Labels};
 use folkmoot_protocol::{
-    ErrorCode, Precision, Timestamp,
+    ErrorCode, Precision, Timestamp, Work,
     messages::{AbortReason, AbortRequest},
     update::{HEADER_BYTES, UpdateHeader},
 };
@@ -81,6 +81,51 @@ async fn a_round_is_finished_over_a_bad_line() {
     assert!(has(|event| matches!(event, ClientEvent::Training { step: 15, steps_total: 15, .. })));
     assert!(has(|event| matches!(event, ClientEvent::Uploading { sent: 128, total: 128, .. })));
     assert!(has(|event| matches!(event, ClientEvent::Accepted { round_number: 3, .. })));
+}
+
+/// The model is `y = x · W` with W = [0.5, -0.5; 0.25, -0.25], so the second output is the first one's negative and the
+/// loss of an example is ln(1 + e^-2y) or ln(1 + e^2y).
+#[tokio::test]
+async fn an_evaluation_sends_what_the_weights_give_by_hand() {
+    let mut fake = Fake::new(3, Trouble::default());
+    fake.plan.work = Work::Evaluation;
+    let fake = Arc::new(fake);
+    let directory = tempfile::tempdir().unwrap();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&events);
+    let builder = builder(&fake, directory.path()).await;
+    let mut client = builder.on_event(move |event| heard.lock().unwrap().push(event)).build().unwrap();
+    client.run_rounds(1, never()).await.unwrap();
+
+    let feature = |index: usize| (index % 7) as f64 / 7.0;
+    let (mut loss_sum, mut correct_count) = (0.0, 0);
+    for row in 0..10 {
+        let first = 0.5 * feature(2 * row) + 0.25 * feature(2 * row + 1);
+        let margin = if row % 2 == 0 { 2.0 * first } else { -2.0 * first };
+        loss_sum += (-margin).exp().ln_1p();
+        correct_count += u64::from(margin > 0.0 || (margin == 0.0 && row % 2 == 0));
+    }
+    let seen = fake.seen();
+    assert_eq!(seen.update.len(), HEADER_BYTES);
+    let header = UpdateHeader::decode(seen.update.first_chunk().unwrap()).unwrap();
+    assert_eq!((header.weight, header.base_version, header.element_count), (10, 2, 0));
+    assert_eq!(header.schema_digest, fake.plan.schema.digest());
+    let metrics = header.metrics;
+    assert!((metrics.loss_sum - loss_sum).abs() < 1e-5, "{} is not {loss_sum}", metrics.loss_sum);
+    assert_eq!((metrics.example_count, metrics.step_count), (10, 0));
+    assert_eq!(metrics.correct_count, correct_count);
+    assert_eq!(seen.reports.len(), 1);
+
+    let events = events.lock().unwrap();
+    let last = events.iter().rev().find_map(|event| match event {
+        ClientEvent::Evaluating { metrics, examples_total, .. } => Some((*metrics, *examples_total)),
+        _ => None,
+    });
+    let (told, examples_total) = last.expect("it says that it evaluates");
+    assert_eq!((told.loss_sum, told.example_count, examples_total), (metrics.loss_sum, 10, 10));
+    let trains =
+        |event: &ClientEvent| matches!(event, ClientEvent::Training { .. } | ClientEvent::Device { .. });
+    assert!(!events.iter().any(trains));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    Codec, Plan, Protection, Timestamp,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection, Timestamp,
     messages::{AbortReason, Artifact, Assignment},
 };
 
@@ -22,7 +22,7 @@ impl Inputs {
     /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
     /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
     pub fn load(assignment: &Assignment, blobs: &BlobCache, now: Timestamp) -> Result<Self, WorkError> {
-        let plan = parse_plan(&read(assignment.plan, blobs, now)?)?;
+        let plan = load_plan(assignment, blobs, now)?;
         if plan.model != assignment.model.digest {
             return Err(WorkError::new(AbortReason::PlanUnsupported, "the plan is for another model"));
         }
@@ -38,6 +38,18 @@ impl Inputs {
     }
 }
 
+/// Reads the plan, which alone says whether the rest is needed.
+///
+/// # Errors
+/// As [`Inputs::load`].
+pub(super) fn load_plan(
+    assignment: &Assignment,
+    blobs: &BlobCache,
+    now: Timestamp,
+) -> Result<Plan, WorkError> {
+    parse_plan(&read(assignment.plan, blobs, now)?)
+}
+
 fn read(artifact: Artifact, blobs: &BlobCache, now: Timestamp) -> Result<Vec<u8>, WorkError> {
     let failed = |detail: String| WorkError::new(AbortReason::FetchFailed, detail);
     let bytes = blobs.read(artifact, now).map_err(|error| failed(error.to_string()))?;
@@ -48,9 +60,19 @@ fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
     let plan: Plan = serde_json::from_slice(bytes).map_err(|error| unsupported(format!("plan: {error}")))?;
     plan.schema.validate().map_err(|error| unsupported(error.to_string()))?;
+    check_device_rules(&plan.device_rules).map_err(unsupported)?;
     match (plan.codec, plan.protection) {
         (Codec::None, Protection::Plain) => Ok(plan),
     }
+}
+
+/// Rules that make no sense are the plan's fault, whatever they would say of this device.
+fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
+    if rules.len() > DEVICE_RULES_MAX {
+        return Err(format!("the plan has more than {DEVICE_RULES_MAX} device rules"));
+    }
+    let faults = rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.validate().err()?)));
+    faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
 }
 
 fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkError> {
@@ -64,7 +86,10 @@ fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkE
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::DeviceCondition;
+
     use super::*;
+    use crate::training::samples;
 
     #[test]
     fn weights_have_to_be_whole_and_as_many_as_parameters() {
@@ -72,6 +97,20 @@ mod tests {
         assert_eq!(parse_weights(&bytes, 2), Ok(vec![1.0, -2.0]));
         assert!(parse_weights(&bytes, 3).is_err());
         assert!(parse_weights(&bytes[..7], 2).is_err());
+    }
+
+    #[test]
+    fn device_rules_that_make_no_sense_are_the_plans_fault() {
+        let rule = |condition| DeviceRule { attribute: "age".into(), condition };
+        let plan = |device_rules| serde_json::to_vec(&Plan { device_rules, ..samples::plan() }).unwrap();
+        let fine = rule(DeviceCondition::AtLeast(18.0));
+        assert!(parse_plan(&plan(vec![fine.clone(); DEVICE_RULES_MAX])).is_ok());
+        let faulty = vec![fine.clone(), rule(DeviceCondition::OneOf(vec![]))];
+        for (rules, word) in [(vec![fine; DEVICE_RULES_MAX + 1], "more than 32"), (faulty, "device rule 1")] {
+            let error = parse_plan(&plan(rules)).unwrap_err();
+            assert_eq!(error.reason, AbortReason::PlanUnsupported);
+            assert!(error.detail.contains(word), "{}", error.detail);
+        }
     }
 
     #[test]

@@ -1,17 +1,24 @@
-use folkmoot_engine::Progress;
+use folkmoot_engine::{Metrics, Progress};
 use folkmoot_protocol::AssignmentId;
 
 use crate::{ClientEvent, Placement};
 
-/// What a training tells on the way.
-pub(crate) enum TrainingNews {
-    /// It runs here from now on.
+/// What the work tells on the way.
+pub(crate) enum WorkNews {
+    /// The training runs here from now on.
     Placed(Placement),
-    /// It goes on.
+    /// The training goes on.
     Progress(Progress),
+    /// The evaluation goes on.
+    Evaluated {
+        /// The sums so far.
+        metrics: Metrics,
+        /// The examples of the whole evaluation.
+        examples_total: u64,
+    },
 }
 
-impl TrainingNews {
+impl WorkNews {
     /// Tells it in the words of a client.
     pub fn event(self, assignment_id: AssignmentId) -> ClientEvent {
         match self {
@@ -20,6 +27,9 @@ impl TrainingNews {
             }
             Self::Progress(Progress { step, steps_total, loss, .. }) => {
                 ClientEvent::Training { assignment_id, step, steps_total, loss }
+            }
+            Self::Evaluated { metrics, examples_total } => {
+                ClientEvent::Evaluating { assignment_id, metrics, examples_total }
             }
         }
     }

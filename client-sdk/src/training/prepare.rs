@@ -5,7 +5,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_update::{ValueFault, check_values, encode_update};
 
-use super::{TrainedWork, WorkError, plan::update_metrics};
+use super::{FinishedWork, WorkError, plan::update_metrics};
 use crate::storage::WorkStore;
 
 /// The update that was stored.
@@ -15,12 +15,12 @@ pub(crate) struct Prepared {
     pub length: u64,
 }
 
-/// Makes the update of what was trained and stores it durably: weigh, encode, check.
+/// Makes the update of what was trained or measured and stores it durably: weigh, encode, check.
 ///
 /// # Errors
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or the update cannot be
 /// stored.
-pub(crate) fn prepare(trained: &TrainedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
+pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
     let assignment = &trained.assignment;
     let delta = &trained.outcome.delta;
     let header = UpdateHeader {
@@ -43,7 +43,7 @@ pub(crate) fn prepare(trained: &TrainedWork, work: &WorkStore) -> Result<Prepare
 ///
 /// Passes do not count: whoever trains longer would weigh more. A training that ends within its first pass has
 /// not used all that the client holds.
-fn weight(trained: &TrainedWork) -> u64 {
+fn weight(trained: &FinishedWork) -> u64 {
     let used = trained.held_example_count.min(trained.outcome.metrics.example_count);
     used.min(trained.plan.grid.weight_max)
 }
@@ -62,43 +62,20 @@ fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{Metrics, TrainingOutcome};
-    use folkmoot_protocol::{
-        AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId,
-        TensorSchema, TensorSpec, Timestamp, TrainingPlan, ValueGrid,
-        messages::{Artifact, Assignment},
-    };
+    use folkmoot_protocol::{Plan, ValueGrid, messages::Assignment};
 
     use super::*;
+    use crate::training::samples;
 
-    fn trained(delta: Vec<f32>) -> TrainedWork {
-        let artifact = Artifact { digest: BlobDigest::of(b""), bytes: 0 };
+    fn trained(delta: Vec<f32>) -> FinishedWork {
         let plan = Plan {
-            model: artifact.digest,
-            schema: TensorSchema { tensors: vec![TensorSpec { name: "w".into(), shape: vec![2] }] },
-            training: TrainingPlan {
-                epochs: 3,
-                batch_size: 4,
-                ..TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1))
-            },
-            codec: Codec::None,
-            protection: Protection::Plain,
             grid: ValueGrid { value_max: 4.0, weight_max: 50, ..ValueGrid::default() },
+            ..samples::plan()
         };
-        let assignment = Assignment {
-            assignment_id: AssignmentId::from_random_bytes([1; 16]),
-            task_id: TaskId::from_random_bytes([2; 16]),
-            round_id: RoundId::from_random_bytes([3; 16]),
-            round_number: 1,
-            base_version: 7,
-            plan: artifact,
-            model: artifact,
-            weights: artifact,
-            deadline: Timestamp(0),
-            deadline_in_milliseconds: 0,
-        };
+        let assignment = Assignment { base_version: 7, ..samples::assignment() };
         let metrics = Metrics { example_count: 60, loss_sum: 30.0, correct_count: 9, step_count: 15 };
         let outcome = TrainingOutcome { delta, weights: vec![0.0; 2], metrics };
-        TrainedWork { assignment, plan, outcome, held_example_count: 20 }
+        FinishedWork { assignment, plan, outcome, held_example_count: 20 }
     }
 
     #[test]
@@ -112,6 +89,21 @@ mod tests {
         let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
         assert_eq!((header.weight, header.base_version, header.element_count), (20, 7, 2));
         assert_eq!(header.metrics.example_count, 60);
+    }
+
+    #[test]
+    fn the_update_of_an_evaluation_is_a_header() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = WorkStore::open(directory.path()).unwrap();
+        let mut evaluated = trained(Vec::new());
+        evaluated.outcome.metrics =
+            Metrics { example_count: 20, loss_sum: 2.5, correct_count: 9, step_count: 0 };
+        let prepared = prepare(&evaluated, &work).unwrap();
+        assert_eq!(prepared.length, HEADER_BYTES as u64);
+        let bytes = std::fs::read(work.update_path(evaluated.assignment.assignment_id)).unwrap();
+        let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
+        assert_eq!((header.element_count, header.weight), (0, 20));
+        assert_eq!((header.metrics.loss_sum, header.metrics.step_count), (2.5, 0));
     }
 
     #[test]
@@ -132,6 +124,6 @@ mod tests {
             assert_eq!(error.reason, AbortReason::TrainingFailed);
             assert!(error.detail.contains(word) && error.detail.contains("element 1"), "{}", error.detail);
         }
-        assert!(!work.has_update(AssignmentId::from_random_bytes([1; 16]), 120));
+        assert!(!work.has_update(samples::assignment().assignment_id, 120));
     }
 }

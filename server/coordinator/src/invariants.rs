@@ -33,8 +33,9 @@ pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
 
 /// No round combines more updates than it drew clients, nor none.
 pub fn a_commit_combines_its_cohort(round: &Round) -> Result<(), BrokenInvariantError> {
-    let (Phase::Aggregating { cohort, accepted, .. } | Phase::Committed { cohort, accepted, .. }) =
-        round.phase
+    let (Phase::Aggregating { cohort, accepted, .. }
+    | Phase::Committed { cohort, accepted, .. }
+    | Phase::Evaluated { cohort, accepted, .. }) = round.phase
     else {
         return Ok(());
     };
@@ -73,6 +74,7 @@ mod tests {
     use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 
     use super::*;
+    use crate::round::Purpose;
 
     #[test]
     fn a_broken_round_is_named() {
@@ -80,6 +82,7 @@ mod tests {
             id: RoundId::from_random_bytes([1; 16]),
             task_id: TaskId::from_random_bytes([2; 16]),
             number: 1,
+            purpose: Purpose::Training,
             base_version: 4,
             phase: Phase::Committed { at: Timestamp(0), cohort: 3, accepted: 2, version: 5 },
         };

@@ -3,6 +3,10 @@
 pub mod aggregation;
 pub mod finalizer;
 pub mod invariants;
+pub mod pacing;
+pub mod participation;
 pub mod round;
 pub mod scheduling;
+pub mod selection;
+pub mod sharing;
 pub mod task;

@@ -13,14 +13,21 @@ use reqwest::{Method, Url};
 
 pub use error::AdminError;
 
-use crate::http::admin::{
-    api_keys::{ApiKeyView, CreateApiKeyRequest, CreatedApiKey},
-    models::ModelView,
-    populations::PopulationView,
-    rounds::{RoundFunnelView, RoundView},
-    tasks::{CreateTaskRequest, TaskSummary, TaskView},
-    tokens::{CreateTokenRequest, CreatedToken, TokenView},
-    versions::VersionView,
+#[cfg(doc)]
+use crate::registry::evaluation_data;
+use crate::{
+    http::admin::{
+        api_keys::{ApiKeyView, CreateApiKeyRequest, CreatedApiKey},
+        evaluation_data::EvaluationDataView,
+        evaluations::EvaluationView,
+        models::ModelView,
+        populations::PopulationView,
+        rounds::{RoundFunnelView, RoundView},
+        tasks::{TaskSummary, TaskView},
+        tokens::{CreateTokenRequest, CreatedToken, TokenView},
+        versions::VersionView,
+    },
+    registry::CreateTaskRequest,
 };
 
 /// How long the coordinator may take to answer a control message.
@@ -104,7 +111,25 @@ impl AdminClient {
         model: BlobDigest,
         activate: bool,
     ) -> Result<TaskView, AdminError> {
-        self.send("tasks", &CreateTaskRequest { description, model, activate }).await
+        let request =
+            CreateTaskRequest { description, model, evaluation_data: None, warm_start: None, activate };
+        self.create_task_from(&request).await
+    }
+
+    /// Makes a task with all that goes with it.
+    ///
+    /// # Errors
+    /// As [`AdminClient::create_task`].
+    pub async fn create_task_from(&self, request: &CreateTaskRequest) -> Result<TaskView, AdminError> {
+        self.send("tasks", request).await
+    }
+
+    /// Brings examples on which the coordinator evaluates, as [`evaluation_data::write`] writes them.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn create_evaluation_data(&self, examples: Vec<u8>) -> Result<EvaluationDataView, AdminError> {
+        self.send_bytes("evaluation-data", examples).await
     }
 
     /// Lists tasks, newest first.
@@ -153,6 +178,14 @@ impl AdminClient {
     /// [`AdminError`].
     pub async fn versions(&self, task: TaskId, page: Page<u64>) -> Result<Vec<VersionView>, AdminError> {
         self.get(&paged(&format!("tasks/{task}/versions"), page)).await
+    }
+
+    /// Lists what was measured of a task's versions, the oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn evaluations(&self, task: TaskId) -> Result<Vec<EvaluationView>, AdminError> {
+        self.get(&format!("tasks/{task}/evaluations")).await
     }
 
     /// Brings a model version as ONNX; the newest one without a number.

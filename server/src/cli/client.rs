@@ -37,6 +37,10 @@ pub struct Args {
     /// What the client states about itself, for eligibility; may be given several times.
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
     attributes: Vec<(String, String)>,
+    /// What the device rules of plans are evaluated with, here: it is never sent, logged or stored; may be given several
+    /// times. It can be seen in the list of this machine's processes.
+    #[arg(long = "private-attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
+    private_attributes: Vec<(String, String)>,
     /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name. What cannot be
     /// trained there is trained on the CPU, with a warning.
     #[arg(long, env = "FOLKMOOT_DEVICE", default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
@@ -88,6 +92,9 @@ fn build(args: Args) -> Result<Client, CliError> {
     }
     for (name, value) in args.attributes {
         builder = builder.attribute(name, value);
+    }
+    for (name, value) in args.private_attributes {
+        builder = builder.private_attribute(name, value);
     }
     builder.build().map_err(explained)
 }

@@ -1,97 +1,128 @@
-//! Local examples from files: CSV, or NPY with its labels beside it.
+//! Local examples from files and folders, in any format that folkmoot-data reads.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
-use folkmoot_engine::{
-    Examples,
-    data::{CsvOptions, LabelColumn, LabelKind, read_csv, read_npy},
-};
+use folkmoot_data::{Format, LabelKind, ReadOptions, read};
+use folkmoot_engine::Examples;
 
 use super::CliError;
 
 /// Where the examples are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExamplesArgs {
-    /// The examples: a .csv file, or a .npy file of features.
-    #[arg(long, value_name = "FILE")]
+    /// The examples: a file or a folder.
+    #[arg(long, value_name = "PATH")]
     data: PathBuf,
-    /// The labels of a .npy file, in another .npy file.
+    /// What is in it; told from its name without this.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatChoice>,
+    /// The labels of a .npy file, or of a file of IDX images, in another file.
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// The column of a .csv file that holds the label; the last one without this.
+    /// The column of a .csv or .parquet file that holds the label, the last one without this; the array of an .npz
+    /// file; `fine` or `coarse` for CIFAR-100.
     #[arg(long, value_name = "NAME", conflicts_with = "labels")]
     label_column: Option<String>,
-    /// The labels of a .csv file are target values, not class numbers.
-    #[arg(long, conflicts_with = "labels")]
+    /// The column of a .csv or .parquet file that says whose an example is; it is not a feature.
+    #[arg(long, value_name = "NAME")]
+    group_column: Option<String>,
+    /// The labels are target values, not class numbers.
+    #[arg(long)]
     targets: bool,
+    /// Exchange rows and columns of IDX images, because EMNIST stores them so.
+    #[arg(long)]
+    transposed: bool,
+    /// Hand images to the model as one row of numbers.
+    #[arg(long)]
+    flat: bool,
+}
+
+/// The formats by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FormatChoice {
+    /// Comma-separated values.
+    Csv,
+    /// NumPy's arrays, features and labels in a file each.
+    Npy,
+    /// NumPy's archive of arrays.
+    Npz,
+    /// Apache Parquet.
+    Parquet,
+    /// A folder with a folder of PNG or JPEG images for each class.
+    Images,
+    /// The files of MNIST, Fashion-MNIST and EMNIST.
+    Idx,
+    /// The binary version of CIFAR-10.
+    Cifar10,
+    /// The binary version of CIFAR-100.
+    Cifar100,
+    /// The JSON files of the LEAF benchmark.
+    Leaf,
+}
+
+impl From<FormatChoice> for Format {
+    fn from(choice: FormatChoice) -> Self {
+        match choice {
+            FormatChoice::Csv => Self::Csv,
+            FormatChoice::Npy => Self::Npy,
+            FormatChoice::Npz => Self::Npz,
+            FormatChoice::Parquet => Self::Parquet,
+            FormatChoice::Images => Self::Images,
+            FormatChoice::Idx => Self::Idx,
+            FormatChoice::Cifar10 => Self::Cifar10,
+            FormatChoice::Cifar100 => Self::Cifar100,
+            FormatChoice::Leaf => Self::Leaf,
+        }
+    }
 }
 
 impl ExamplesArgs {
     /// Reads the examples.
     ///
     /// # Errors
-    /// Names the file, and the line and column where there are such.
+    /// Names the file, the place in it where there is one, and what to do.
     pub fn read(&self) -> Result<Examples, CliError> {
-        match (extension(&self.data), &self.labels) {
-            ("csv", None) => self.read_csv(),
-            ("npy", Some(labels)) => {
-                let (features, labels_bytes) = (bytes(&self.data)?, bytes(labels)?);
-                let failed = |error| CliError::new(format!("{}: {error}", self.data.display()));
-                read_npy(&features, &labels_bytes).map_err(failed)
-            }
-            ("npy", None) => {
-                Err(CliError::new(format!("{}: name its labels with --labels", self.data.display())))
-            }
-            ("csv", Some(_)) => Err(CliError::with_remedy(
-                format!("{}: a .csv file holds its labels itself", self.data.display()),
-                "name their column with --label-column instead of --labels",
-            )),
-            _ => Err(CliError::new(format!("{}: a .csv or .npy file is expected", self.data.display()))),
-        }
-    }
-
-    fn read_csv(&self) -> Result<Examples, CliError> {
-        let content = bytes(&self.data)?;
-        let options = CsvOptions {
-            has_header: self.label_column.is_some() || has_header(&content),
-            label_column: self.label_column.clone().map_or(LabelColumn::Last, LabelColumn::Named),
+        let options = ReadOptions {
+            format: self.format.map(Format::from),
+            labels: self.labels.clone(),
+            label_column: self.label_column.clone(),
+            group_column: self.group_column.clone(),
             label_kind: if self.targets { LabelKind::Target } else { LabelKind::Class },
-            ..CsvOptions::default()
+            transposed: self.transposed,
+            flat: self.flat,
+            ..ReadOptions::default()
         };
-        let failed = |error| CliError::new(format!("{}: {error}", self.data.display()));
-        read_csv(content.as_slice(), &options).map_err(failed)
+        let dataset = read(&self.data, &options).map_err(|error| CliError::new(error.to_string()))?;
+        Ok(dataset.examples)
     }
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
-    fs::read(path).map_err(CliError::read(path))
-}
-
-fn extension(path: &Path) -> &str {
-    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
-}
-
-/// Says whether the first line names the columns: no number is among its fields.
-fn has_header(content: &[u8]) -> bool {
-    let first = content.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let first = String::from_utf8_lossy(first);
-    let mut fields = first.split(',').map(|field| field.trim().trim_matches('"'));
-    fields.all(|field| field.parse::<f64>().is_err())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use clap::ValueEnum;
+
     use super::*;
+
+    fn args(data: PathBuf) -> ExamplesArgs {
+        ExamplesArgs {
+            data,
+            format: None,
+            labels: None,
+            label_column: None,
+            group_column: None,
+            targets: false,
+            transposed: false,
+            flat: false,
+        }
+    }
 
     fn read(name: &str, content: &str, label_column: Option<&str>) -> Result<Examples, CliError> {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join(name);
         fs::write(&data, content).unwrap();
-        ExamplesArgs { data, labels: None, label_column: label_column.map(str::to_owned), targets: false }
-            .read()
+        ExamplesArgs { label_column: label_column.map(str::to_owned), ..args(data) }.read()
     }
 
     #[test]
@@ -105,6 +136,29 @@ mod tests {
     fn an_error_names_the_file() {
         let error = read("a.csv", "1,2,0\n3,x,1\n", None).unwrap_err();
         assert!(error.message.contains("a.csv: line 2, column 2"), "{error}");
-        assert!(read("a.txt", "1,0\n", None).unwrap_err().message.contains(".csv or .npy"));
+        let error = read("a.txt", "1,0\n", None).unwrap_err();
+        assert!(error.message.contains("a.txt: ") && error.message.contains("--format csv|npy"), "{error}");
+    }
+
+    #[test]
+    fn a_format_and_a_group_column_can_be_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("a.txt");
+        fs::write(&data, "who,a,label\nann,1,0\nbo,2,1\n").unwrap();
+        let group_column = Some("who".to_owned());
+        let args = ExamplesArgs { format: Some(FormatChoice::Csv), group_column, ..args(data) };
+        assert_eq!(args.read().unwrap().features(), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn every_format_has_its_own_name() {
+        let names: Vec<String> = FormatChoice::value_variants()
+            .iter()
+            .filter_map(|choice| Some(choice.to_possible_value()?.get_name().to_owned()))
+            .collect();
+        assert_eq!(names, Format::ALL.map(Format::name));
+        let formats: Vec<Format> =
+            FormatChoice::value_variants().iter().map(|choice| Format::from(*choice)).collect();
+        assert_eq!(formats, Format::ALL);
     }
 }

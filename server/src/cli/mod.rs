@@ -17,6 +17,7 @@ mod openapi;
 mod output;
 mod page;
 mod serve;
+mod simulate;
 mod stop_signal;
 mod task;
 mod token;
@@ -41,6 +42,8 @@ enum Command {
     Client(client::Args),
     /// Run a coordinator and its clients on this machine, and watch a model being trained.
     Demo(demo::Args),
+    /// Run a task over virtual clients on this machine, with results and a report.
+    Simulate(simulate::Args),
     /// Create, watch and change tasks.
     #[command(subcommand)]
     Task(task::Command),
@@ -78,6 +81,7 @@ impl Cli {
             Command::Serve(args) => Box::pin(serve::run(args)).await,
             Command::Client(args) => Box::pin(client::run(args)).await,
             Command::Demo(args) => Ok(Box::pin(demo::run(args)).await?),
+            Command::Simulate(args) => Box::pin(simulate::run(args)).await,
             Command::Task(command) => command.run().await,
             Command::Model(command) => command.run().await,
             Command::Token(command) => command.run().await,

@@ -1,7 +1,7 @@
 use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, limits::TEXT_BYTES_MAX, messages::AbortRequest};
-use folkmoot_storage::{AssignmentRepository, ClientRecord, DropReason};
+use folkmoot_storage::{AssignmentRepository, ClientRecord, CloseOutcome, DropReason};
 
-use super::own_assignment;
+use super::{own_assignment, upload::forget_unless_summed};
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
 /// Records that a client gives an assignment up. One that is accepted or dropped already stays as it is.
@@ -21,7 +21,10 @@ pub async fn abort(
     }
     let assignment = own_assignment(coordinator, client, id).await?;
     let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
-    coordinator.storage.drop_assignment(assignment.id, &reason, now).await?;
+    // An update that was accepted counts, whatever the client believes.
+    if coordinator.storage.drop_assignment(assignment.id, &reason, now).await? == CloseOutcome::Dropped {
+        forget_unless_summed(coordinator, &assignment).await?;
+    }
     coordinator.facts.notify_one();
     Ok(())
 }

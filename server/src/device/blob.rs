@@ -17,10 +17,18 @@ pub async fn blob(
         let detail = format!("no outstanding assignment of this client needs blob {digest}; check in again");
         Refusal::new(ErrorCode::BlobUnknown, detail)
     };
-    let assignment = coordinator.storage.outstanding_assignment(client.id).await?.ok_or_else(unknown)?;
+    let Some(assignment) = coordinator.storage.outstanding_assignment(client.id).await? else {
+        // Whoever waits may fetch what it was offered.
+        let offered = coordinator.crowds.offered(client.organisation_id, &client.population);
+        return match offered.filter(|artifact| artifact.digest == digest) {
+            Some(_) => Ok(coordinator.blobs.get(digest).await?),
+            None => Err(unknown()),
+        };
+    };
     let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
     let task = catalog.task(storage, assignment.task_id).await?;
-    if digest != task.plan && digest != task.model {
+    let evaluation_plan = task.evaluation_plan.map(|plan| plan.digest);
+    if digest != task.plan && digest != task.model && Some(digest) != evaluation_plan {
         let version = catalog.version(storage, assignment.task_id, assignment.base_version).await?;
         if version.weights != digest {
             return Err(unknown());

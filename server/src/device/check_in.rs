@@ -1,8 +1,8 @@
-use folkmoot_coordinator::task::Candidate;
+use folkmoot_coordinator::{round::Purpose, task::Candidate};
 use folkmoot_protocol::{
     ErrorCode, Timestamp,
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, EXAMPLES_MAX},
-    messages::{Artifact, Assignment, CheckInRequest},
+    messages::{Artifact, Assignment, CheckInRequest, CheckInResponse},
 };
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
@@ -36,8 +36,8 @@ pub async fn check_in(
             client_id: client.id,
             example_count: request.example_count,
             attributes: request.attributes.clone(),
+            sdk_version: request.sdk_version.clone(),
         },
-        sdk_version: request.sdk_version.clone(),
         at: now,
         expires_at: now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS),
     };
@@ -46,6 +46,17 @@ pub async fn check_in(
     }
     coordinator.facts.notify_one();
     Ok(None)
+}
+
+/// Answers a client that was not drawn: when it is to come back, and what it may fetch meanwhile.
+pub fn wait(coordinator: &Coordinator, client: &ClientRecord, now: Timestamp) -> CheckInResponse {
+    let (organisation, population) = (client.organisation_id, &client.population);
+    let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
+    CheckInResponse::Wait {
+        retry_after_milliseconds_min: window.milliseconds_min,
+        retry_after_milliseconds_max: window.milliseconds_max,
+        offered: coordinator.crowds.offered(organisation, population),
+    }
 }
 
 /// Returns the client's outstanding assignment, if it has one that it can still answer.
@@ -71,6 +82,10 @@ async fn assignment_message(
 ) -> Result<Assignment, Refusal> {
     let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
     let task = catalog.task(storage, record.task_id).await?;
+    let plan = match (record.purpose, task.evaluation_plan) {
+        (Purpose::Evaluation, Some(plan)) => plan,
+        _ => Artifact { digest: task.plan, bytes: task.plan_bytes },
+    };
     let version = catalog.version(storage, record.task_id, record.base_version).await?;
     Ok(Assignment {
         assignment_id: record.id,
@@ -78,7 +93,7 @@ async fn assignment_message(
         round_id: record.round_id,
         round_number: record.round_number,
         base_version: record.base_version,
-        plan: Artifact { digest: task.plan, bytes: task.plan_bytes },
+        plan,
         model: Artifact { digest: task.model, bytes: task.model_bytes },
         weights: Artifact { digest: version.weights, bytes: version.weights_bytes },
         deadline: record.deadline,

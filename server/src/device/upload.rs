@@ -6,8 +6,8 @@ use folkmoot_protocol::{
     update::update_bytes,
 };
 use folkmoot_storage::{
-    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, DropReason,
-    RoundLogError,
+    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
+    DropReason, RoundLogError,
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -17,6 +17,9 @@ use crate::{
     ingest::{Announced, ExpectedUpdate, Upload},
     refusal::Refusal,
 };
+
+/// When a client may ask again whose update has to wait for the next round.
+const BETWEEN_ROUNDS_MILLISECONDS: u64 = 250;
 
 /// A part of an upload, before its first byte.
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +148,9 @@ pub async fn finish_upload(
     };
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(guard);
+    if outcome == AcceptOutcome::Later {
+        coordinator.facts.notify_one();
+    }
     match outcome {
         AcceptOutcome::Accepted | AcceptOutcome::AlreadyAccepted => {
             coordinator.ingest.forget_upload(update.assignment_id);
@@ -158,6 +164,7 @@ pub async fn finish_upload(
             ErrorCode::RoundClosed,
             "the round has closed without this update; check in again",
         )),
+        AcceptOutcome::Later => Err(between_rounds()),
     }
 }
 
@@ -183,12 +190,46 @@ async fn record_refusal(
     if refusal.code().disposition() == Disposition::CheckIn {
         coordinator.ingest.forget_upload(id);
         let reason = DropReason::Refused { code: refusal.code() };
-        if let Err(error) = coordinator.storage.drop_assignment(id, &reason, now).await {
+        if let Err(error) = drop_refused(coordinator, id, &reason, now).await {
             tracing::error!(%error, assignment = %id, "a refused update could not be recorded; it expires");
         }
         coordinator.facts.notify_one();
     }
     refusal
+}
+
+async fn drop_refused(
+    coordinator: &Coordinator,
+    id: AssignmentId,
+    reason: &DropReason,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if coordinator.storage.drop_assignment(id, reason, now).await? != CloseOutcome::Dropped {
+        return Ok(());
+    }
+    match coordinator.storage.assignment(id).await? {
+        Some(assignment) => forget_unless_summed(coordinator, &assignment).await,
+        None => Ok(()),
+    }
+}
+
+/// Removes the bytes of an assignment that brings no update. Where updates are summed while they arrive they stay until
+/// the round closes: what was folded of them is taken out then.
+pub(super) async fn forget_unless_summed(
+    coordinator: &Coordinator,
+    assignment: &AssignmentRecord,
+) -> Result<(), Refusal> {
+    let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
+    if !ExpectedUpdate::of(&task, assignment).is_summed() {
+        coordinator.ingest.forget_assignment(assignment.round_id, assignment.id)?;
+    }
+    Ok(())
+}
+
+/// The update is whole and stored; the next round, which is about to open, will take it.
+fn between_rounds() -> Refusal {
+    let detail = "the update has arrived, and the next round will count it; ask again for its state";
+    Refusal::new(ErrorCode::UploadBusy, detail).retry_after(BETWEEN_ROUNDS_MILLISECONDS)
 }
 
 fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<(), Refusal> {
@@ -199,10 +240,9 @@ fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<()
         AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {
             Err(Refusal::new(ErrorCode::AssignmentExpired, "the assignment was given up; check in again"))
         }
-        AssignmentStatus::Dropped { reason: DropReason::Expired } => Err(Refusal::new(
-            ErrorCode::RoundClosed,
-            "the round has closed without this update; check in again",
-        )),
+        AssignmentStatus::Dropped { reason: DropReason::Expired | DropReason::LeftBehind } => Err(
+            Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"),
+        ),
         _ if assignment.deadline <= now => {
             Err(Refusal::new(ErrorCode::AssignmentExpired, "the deadline has passed; check in again"))
         }
@@ -219,5 +259,6 @@ async fn whole_update_bytes(
     assignment: &AssignmentRecord,
 ) -> Result<u64, Refusal> {
     let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
-    Ok(update_bytes(task.schema.parameter_count()).unwrap_or_default())
+    let parameters = ExpectedUpdate::of(&task, assignment).parameter_count;
+    Ok(update_bytes(parameters as u64).unwrap_or_default())
 }

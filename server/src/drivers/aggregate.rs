@@ -1,23 +1,35 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
-    aggregation::{AggregatorChoice, WeightedMean, sum_metrics},
+    aggregation::sum_metrics,
+    finalizer::Commit,
     invariants,
-    round::RoundInput,
-    task::{TaskDescription, TaskInput},
+    round::{Purpose, RoundInput},
+    scheduling::{Correction, Facts, ReportCounts},
+    task::{TaskInput, TaskState},
 };
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{AssignmentId, Timestamp, messages::Artifact};
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, ModelVersionRecord, ModelVersionRepository, RoundLogError,
-    RoundRecord, RoundRepository, StorageError, TaskRecord,
+    AcceptedUpdate, AssignmentRepository, AssignmentStatus, DropReason, ModelVersionRecord,
+    ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, StorageError, TaskRecord,
+    VersionMaking,
 };
 
-use super::DriveError;
-use crate::{
-    coordinator::Coordinator,
-    ingest::{Ingest, RoundSum},
+use super::{
+    DriveError,
+    advance::{is_flow, rules},
+    evaluate::{self, combine_reports},
+    facts::collected,
+    open,
 };
+use crate::{
+    combine::{Bases, Making},
+    coordinator::Coordinator,
+};
+
+/// What a commit makes of assignments that fall too far behind.
+const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
 
 /// Combines a closed round's updates, releases the model version that comes of them, and forgets the updates.
 ///
@@ -31,27 +43,21 @@ pub async fn aggregate(
     let storage = &coordinator.storage;
     let accepted = storage.accepted_updates(record.round.id).await?;
     invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
-    let base = storage.model_version(task.id, record.round.base_version).await?;
-    let base = base.ok_or(StorageError::NotFound("model version"))?;
-    let base_weights = coordinator.blobs.get(base.weights).await?;
-
-    let (shared, description) = (coordinator.clone(), task.description.clone());
-    let (round_id, parameters) = (record.round.id, task.schema.parameter_count() as usize);
+    if record.round.purpose == Purpose::Evaluation {
+        return combine_reports(coordinator, task, record, &accepted, now).await;
+    }
     let metrics = sum_metrics(accepted.iter().map(|update| &update.metrics));
-    let combined = tokio::task::spawn_blocking(move || {
-        let sum = shared.ingest.sum_of(round_id, description.grid, parameters);
-        let next_weights = next_weights(&shared.ingest, &sum, &accepted, &description, &base_weights);
-        if next_weights.is_err() {
-            // A sum that could be half reconciled is made again from the log.
-            shared.ingest.forget_sum(round_id);
-        }
-        next_weights
-    });
-    let next_weights = Bytes::from(combined.await??);
+    let (shared, making) = (coordinator.clone(), making(coordinator, task, &record, accepted.clone()).await?);
+    let staleness = Staleness::of(&accepted, record.round.base_version);
+    let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest)).await??;
 
     let number = record.round.base_version + 1;
-    let weights_bytes = next_weights.len() as u64;
-    let weights = coordinator.blobs.put(next_weights).await?;
+    let weights_bytes = made.weights.len() as u64;
+    let weights = coordinator.blobs.put(made.weights.into()).await?;
+    let finalizer_state = match made.finalizer_state.is_empty() {
+        true => None,
+        false => Some(coordinator.blobs.put(made.finalizer_state.into()).await?),
+    };
     let version = ModelVersionRecord {
         task_id: task.id,
         number,
@@ -59,47 +65,171 @@ pub async fn aggregate(
         weights,
         weights_bytes,
         metrics,
+        making: VersionMaking {
+            finalizer_state,
+            change_norm: made.change_norm,
+            mean_staleness: staleness.mean,
+            staleness_max: staleness.max,
+            ..VersionMaking::default()
+        },
         created_at: now,
     };
-    let released = RoundInput::Released { version: number };
-    let (policy, selection) = (task.description.scheduling.policy(), task.description.selection);
-    let (round, _) =
-        coordinator.with_chance(|rng| record.round.clone().step(released, policy, selection, now, rng))?;
-    invariants::check_round(&round)?;
-    let (_, committed) = storage.round_counts(task.id).await?;
-    let stop = task.description.stop.met(committed + 1);
-    let task_state = stop.map(|reason| task.state.step(TaskInput::Complete(reason))).transpose();
-    let next = RoundRecord { round, ..record };
-    // A task that was cancelled while its last round aggregated stays cancelled.
-    storage.commit_round(&next, &version, task_state.unwrap_or_default()).await?;
-    tracing::info!(task = %task.id, round = next.round.number, version = number, weights = %weights, "round committed");
-    metrics::counter!("folkmoot_round_transitions_total", "phase" => "committed").increment(1);
-    coordinator.ingest.forget_round(next.round.id)?;
+    commit(coordinator, task, record, &version, &accepted, now).await?;
     Ok(true)
 }
 
-/// Computes the next weights, one tile at a time: the base weights and one new copy are all the memory.
-fn next_weights(
-    ingest: &Ingest,
-    sum: &RoundSum,
-    accepted: &[AcceptedUpdate],
-    description: &TaskDescription,
-    base_weights: &[u8],
-) -> Result<Vec<u8>, RoundLogError> {
-    sum.reconcile(ingest.log(), accepted)?;
-    let weights = accepted.iter().map(|update| update.weight).sum();
-    let AggregatorChoice::WeightedMean = description.aggregator;
-    let mean = WeightedMean::new(&description.grid, weights)
-        .expect("a round that aggregates has an update of weight 1 or more");
-    let finalizer = description.finalizer.finalizer();
-    let (base, _) = base_weights.as_chunks::<4>();
-    let mut base = base.iter();
-    let mut out = Vec::with_capacity(base_weights.len());
-    sum.for_each_tile(|tile| {
-        for (&sum, weight) in tile.iter().zip(&mut base) {
-            let next = finalizer.next(f32::from_le_bytes(*weight), mean.of(sum));
-            out.extend_from_slice(&next.to_le_bytes());
+/// Brings together what the next version is made of.
+async fn making(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+    accepted: Vec<AcceptedUpdate>,
+) -> Result<Making, DriveError> {
+    let base_version = record.round.base_version;
+    let base = find(coordinator, task, base_version).await?;
+    let newest = coordinator.blobs.get(base.weights).await?;
+    let policy = task.description.scheduling.policy();
+    let correction = policy.staleness().correction;
+    let mut bases = Bases { correction, newest: base_version, ..Bases::default() };
+    if correction != Correction::None {
+        let versions: BTreeSet<u64> = accepted.iter().map(|update| update.base_version).collect();
+        for number in versions.into_iter().filter(|number| *number != base_version) {
+            bases
+                .weights
+                .insert(number, coordinator.blobs.get(find(coordinator, task, number).await?.weights).await?);
         }
-    });
-    Ok(out)
+        bases.weights.insert(base_version, newest.clone());
+    }
+    let finalizer_state: Option<Bytes> = match base.making.finalizer_state {
+        Some(state) => Some(coordinator.blobs.get(state).await?),
+        None => None,
+    };
+    // An update that is too old was dropped before it could be accepted.
+    let attenuation = |update: &AcceptedUpdate| {
+        policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
+    };
+    let attenuations = accepted.iter().map(attenuation).collect();
+    let mean_staleness = Staleness::of(&accepted, base_version).mean;
+    Ok(Making {
+        description: task.description.clone(),
+        round_id: record.round.id,
+        accepted,
+        attenuations,
+        newest,
+        bases,
+        finalizer_state,
+        commit: Commit { number: base_version + 1, mean_staleness },
+    })
+}
+
+async fn find(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    number: u64,
+) -> Result<ModelVersionRecord, DriveError> {
+    let version = coordinator.storage.model_version(task.id, number).await?;
+    Ok(version.ok_or(StorageError::NotFound("model version"))?)
+}
+
+/// Stores the version with all that goes with it, and forgets the updates.
+async fn commit(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    record: RoundRecord,
+    version: &ModelVersionRecord,
+    accepted: &[AcceptedUpdate],
+    now: Timestamp,
+) -> Result<(), DriveError> {
+    let storage = &coordinator.storage;
+    let released = RoundInput::Released { version: version.number };
+    let rules = rules(task, Purpose::Training);
+    let (round, _) =
+        coordinator.with_chance(|rng| record.round.clone().step(released, rules.borrow(), now, rng))?;
+    invariants::check_round(&round)?;
+    let stop = open::stop_reason(coordinator, task, 1, now).await?;
+    // A task that was cancelled while its last round aggregated stays cancelled. Where its last version is still to
+    // be measured, that is done before it ends.
+    let ends_now = stop.filter(|_| !evaluate::is_measured_centrally(task, version.number));
+    let task_state = ends_now.and_then(|reason| task.state.step(TaskInput::Complete(reason)).ok());
+    let is_active = task.state == TaskState::Active;
+    let next = match is_flow(&task.description.scheduling) && stop.is_none() && is_active {
+        true => Some(open::next_round(coordinator, task, Purpose::Training, version.number, now).await?),
+        false => None,
+    };
+    let dropped = match &next {
+        Some(next) => left_behind(coordinator, task, next, version, now).await?,
+        None => Vec::new(),
+    };
+    let committed = RoundRecord { round, ..record };
+    let commit =
+        RoundCommit { record: &committed, version, task_state, next: next.as_ref(), dropped: &dropped, now };
+    storage.commit_round(&commit).await?;
+    tracing::info!(
+        task = %task.id, round = committed.round.number, version = version.number,
+        weights = %version.weights, "round committed"
+    );
+    metrics::counter!("folkmoot_round_transitions_total", "phase" => "committed").increment(1);
+    if is_flow(&task.description.scheduling) {
+        // What is under way goes on, in the log of the round in which it was given.
+        for update in accepted {
+            coordinator.ingest.forget_assignment(update.round_id, update.assignment_id)?;
+        }
+        for id in dropped {
+            let assignment = storage.assignment(id).await?;
+            // What was accepted meanwhile counts in the next round.
+            if let Some(assignment) = assignment.filter(|one| one.status == LEFT_BEHIND) {
+                coordinator.ingest.forget_assignment(assignment.round_id, id)?;
+            }
+        }
+        if next.is_none() {
+            // With the flow has ended what was under way.
+            coordinator.forget_unneeded_logs().await?;
+        }
+    } else {
+        coordinator.ingest.forget_round(committed.round.id)?;
+    }
+    if task.description.scheduling.policy().flow().is_some_and(|flow| flow.offers_versions) {
+        let weights = Artifact { digest: version.weights, bytes: version.weights_bytes };
+        coordinator.crowds.offer(task, weights);
+    }
+    coordinator.round_opened.notify_waiters();
+    Ok(())
+}
+
+/// Lists the assignments under way that fall too far behind by this commit.
+async fn left_behind(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    next: &RoundRecord,
+    version: &ModelVersionRecord,
+    now: Timestamp,
+) -> Result<Vec<AssignmentId>, DriveError> {
+    let collected = collected(coordinator, task, &next.round, now).await?;
+    let changes: Vec<f64> = [version.making.change_norm].into_iter().chain(collected.changes).collect();
+    let facts = Facts {
+        now,
+        since: now,
+        version: version.number,
+        counts: ReportCounts::default(),
+        outstanding: &collected.outstanding,
+        members: &collected.members,
+        changes: &changes,
+    };
+    let policy = task.description.scheduling.policy();
+    let dropped = collected.outstanding.iter().filter(|one| policy.drops(&facts, one));
+    Ok(dropped.map(|one| one.assignment_id).collect())
+}
+
+/// How old the updates of a commit are, in versions.
+struct Staleness {
+    mean: f64,
+    max: u64,
+}
+
+impl Staleness {
+    fn of(accepted: &[AcceptedUpdate], base_version: u64) -> Self {
+        let ages = accepted.iter().map(|update| base_version.saturating_sub(update.base_version));
+        let (sum, max) = ages.fold((0, 0), |(sum, max), age| (sum + age, max.max(age)));
+        Self { mean: sum as f64 / accepted.len().max(1) as f64, max }
+    }
 }

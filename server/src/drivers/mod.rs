@@ -1,9 +1,16 @@
 //! Loops that advance tasks and rounds. Each step reads facts, asks the pure code, and writes one transaction;
 //! it may be repeated, and a crash between two steps loses nothing.
 
+mod advance;
 mod aggregate;
+mod error;
+mod evaluate;
+mod facts;
+mod open;
+mod perform;
 mod run;
 mod task;
 
+pub use error::DriveError;
 pub use run::{DriverConfig, run};
-pub use task::{DriveError, drive_task};
+pub use task::drive_task;

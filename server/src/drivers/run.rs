@@ -68,12 +68,13 @@ async fn turn(
 ) -> Result<(), StorageError> {
     let tasks = coordinator.storage.tasks_to_drive().await?;
     leases.retain(|task, _| tasks.contains(task));
+    coordinator.crowds.retain(&tasks.iter().copied().collect());
     for task in tasks {
         if !hold_lease(coordinator, clock(), config, task, leases).await? {
             continue;
         }
         for _ in 0..STEPS_IN_A_TURN {
-            match drive_task(coordinator, task, clock()).await {
+            match Box::pin(drive_task(coordinator, task, clock())).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 // A fact came in between reading and writing: the next step decides with it.

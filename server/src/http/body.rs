@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use folkmoot_protocol::ErrorCode;
 use http_body_util::BodyExt;
 
+use super::App;
 use crate::refusal::Refusal;
 
 /// Refuses a body of another type than `expected`, or one that is compressed: a few bytes could become many.
@@ -39,6 +40,22 @@ async fn read_all(mut body: Body, bytes_max: usize) -> Result<Bytes, Refusal> {
                 ErrorCode::PayloadTooLarge,
                 format!("the body is above {bytes_max} bytes"),
             ));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.freeze())
+}
+
+/// Receives what an operator brings. It may take long, but not without a byte.
+pub async fn receive(app: &App, mut body: Body, limit: &str, bytes_max: usize) -> Result<Bytes, Refusal> {
+    let idle = app.limits.upload_idle_timeout;
+    let late = |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}"));
+    let mut whole = BytesMut::new();
+    while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if whole.len() + data.len() > bytes_max {
+            let detail = format!("the file is above {bytes_max} bytes, the limit `{limit}`");
+            return Err(Refusal::new(ErrorCode::PayloadTooLarge, detail));
         }
         whole.extend_from_slice(&data);
     }

@@ -29,6 +29,8 @@ use super::{App, admin};
         device::report,
         device::abort,
         admin::models::create::create_model,
+        admin::evaluation_data::create::create_evaluation_data,
+        admin::evaluations::list::list_evaluations,
         admin::tasks::create::create_task,
         admin::tasks::list::list_tasks,
         admin::tasks::get::get_task,

@@ -1,4 +1,5 @@
-use folkmoot_protocol::{AssignmentId, ErrorCode, ValueGrid, update::UpdateHeader};
+use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose};
+use folkmoot_protocol::{AssignmentId, ErrorCode, RoundId, ValueGrid, update::UpdateHeader};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
 use crate::refusal::Refusal;
@@ -8,6 +9,8 @@ use crate::refusal::Refusal;
 pub struct ExpectedUpdate {
     /// The assignment.
     pub assignment_id: AssignmentId,
+    /// The round in which it was given.
+    pub round_id: RoundId,
     /// The version on which it is based.
     pub base_version: u64,
     /// The digest of the model's schema.
@@ -16,18 +19,34 @@ pub struct ExpectedUpdate {
     pub parameter_count: usize,
     /// The grid on which it is summed.
     pub grid: ValueGrid,
+    /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
+    summed_by: Option<AggregatorChoice>,
 }
 
 impl ExpectedUpdate {
     /// Derives what `assignment` of `task` must bring.
     pub fn of(task: &TaskRecord, assignment: &AssignmentRecord) -> Self {
+        let is_evaluation = assignment.purpose == Purpose::Evaluation;
+        let is_summed = !is_evaluation && task.description.sums_on_arrival();
         Self {
             assignment_id: assignment.id,
+            round_id: assignment.round_id,
             base_version: assignment.base_version,
             schema_digest: task.schema.digest(),
-            parameter_count: task.schema.parameter_count() as usize,
+            parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
             grid: task.description.grid,
+            summed_by: is_summed.then_some(task.description.aggregator),
         }
+    }
+
+    /// Says whether it is summed while it arrives.
+    pub fn is_summed(&self) -> bool {
+        self.summed_by.is_some()
+    }
+
+    /// Returns the factor of its values in the sum.
+    pub fn factor(&self, weight: u64) -> f64 {
+        self.summed_by.map_or(1.0, |aggregator| aggregator.arrival_factor(weight))
     }
 
     /// Checks a header.

@@ -62,7 +62,21 @@ impl Ingest {
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
     }
 
-    /// Lets go of all that belongs to a round that is over, its log included.
+    /// Lets go of an assignment that is over, its log included.
+    ///
+    /// # Errors
+    /// If the log cannot be removed; it is found again by the next clean-up.
+    pub fn forget_assignment(
+        &self,
+        round: RoundId,
+        assignment: AssignmentId,
+    ) -> Result<(), folkmoot_storage::RoundLogError> {
+        self.forget_upload(assignment);
+        self.log.remove_segment(round, assignment)
+    }
+
+    /// Lets go of all that belongs to a round that is over, its log included, but for the updates of assignments that
+    /// go on.
     ///
     /// # Errors
     /// If the log cannot be removed; it is found again by the next start's clean-up.

@@ -33,7 +33,8 @@ pub struct RoundSum {
 
 #[derive(Clone, Copy)]
 struct FoldedUpdate {
-    weight: u64,
+    /// The factor of its values in the sum.
+    weight: f64,
     elements: u64,
 }
 
@@ -56,7 +57,7 @@ impl RoundSum {
     /// over. `false` if the round is closed and takes no more.
     ///
     /// The caller has checked that the values are on the grid and inside the model.
-    pub fn fold(&self, assignment: AssignmentId, weight: u64, first: u64, bytes: &[u8]) -> bool {
+    pub fn fold(&self, assignment: AssignmentId, weight: f64, first: u64, bytes: &[u8]) -> bool {
         if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
@@ -92,26 +93,31 @@ impl RoundSum {
         })
     }
 
-    /// Closes the sum and makes it that of `accepted` exactly: what is missing is folded from the log, what
-    /// does not belong is taken out.
+    /// Closes the sum and makes it that of `accepted` exactly, each with its factor: what is missing is folded from the
+    /// log, what does not belong is taken out.
     ///
     /// # Errors
     /// If the log cannot be read; the sum is then not to be used any more.
-    pub fn reconcile(&self, log: &RoundLog, accepted: &[AcceptedUpdate]) -> Result<(), RoundLogError> {
+    pub fn reconcile(
+        &self,
+        log: &RoundLog,
+        accepted: &[AcceptedUpdate],
+        factors: &[f64],
+    ) -> Result<(), RoundLogError> {
         self.is_closed.store(true, Ordering::Release);
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
         let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = self.parameter_count as u64;
-        for update in accepted {
+        for (update, factor) in accepted.iter().zip(factors) {
             let elements = updates.remove(&update.assignment_id).map_or(0, |update| update.elements);
-            self.replay(log, update.assignment_id, elements..parameters, update.weight, add_values)?;
+            self.replay(log, update.assignment_id, elements..parameters, *factor, add_values)?;
         }
         for (assignment, update) in std::mem::take(&mut *updates) {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
         }
         // Should the commit fail and be tried again, the sum is known to be that of the accepted.
-        for update in accepted {
-            let whole = FoldedUpdate { weight: update.weight, elements: parameters };
+        for (update, factor) in accepted.iter().zip(factors) {
+            let whole = FoldedUpdate { weight: *factor, elements: parameters };
             updates.insert(update.assignment_id, whole);
         }
         Ok(())
@@ -127,7 +133,7 @@ impl RoundSum {
         log: &RoundLog,
         assignment: AssignmentId,
         elements: std::ops::Range<u64>,
-        weight: u64,
+        weight: f64,
         operation: fn(&mut [i64], &[u8], f64),
     ) -> Result<(), RoundLogError> {
         if elements.is_empty() {
@@ -142,7 +148,7 @@ impl RoundSum {
         })
     }
 
-    fn apply(&self, first: usize, mut bytes: &[u8], weight: u64, operation: fn(&mut [i64], &[u8], f64)) {
+    fn apply(&self, first: usize, mut bytes: &[u8], weight: f64, operation: fn(&mut [i64], &[u8], f64)) {
         let scale = scale(&self.grid, weight);
         let mut element = first;
         while !bytes.is_empty() {

@@ -27,7 +27,8 @@ pub struct Upload {
     hasher: blake3::Hasher,
     decoder: UpdateDecoder,
     received: u64,
-    sum: Arc<RoundSum>,
+    /// The running sum of its round, for an update that is summed while it arrives.
+    sum: Option<Arc<RoundSum>>,
 }
 
 impl Upload {
@@ -49,7 +50,7 @@ impl Upload {
         }
         let id = expected.assignment_id;
         let segment = ingest.log().open(round, id)?;
-        let sum = ingest.sum_of(round, expected.grid, expected.parameter_count);
+        let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
         let logged = segment.len();
         let hasher = blake3::Hasher::new();
         let mut upload =
@@ -91,19 +92,19 @@ impl Upload {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         let Self { expected, decoder, sum, hasher, .. } = self;
         hasher.update(bytes);
-        let mut weight = decoder.header().map_or(0, |header| header.weight);
+        let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
         let visited = decoder.push(bytes, &mut |piece| match piece {
             Piece::Header(header) => {
-                weight = header.weight;
+                factor = expected.factor(header.weight);
                 expected.check(header)
             }
             Piece::Values { first, bytes } => {
                 check_values(bytes, expected.grid.value_max).map_err(|fault| value_refusal(first, fault))?;
-                match sum.fold(expected.assignment_id, weight, first, bytes) {
-                    true => Ok(()),
-                    false => {
-                        Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update"))
-                    }
+                let is_taken = |sum: &Arc<RoundSum>| sum.fold(expected.assignment_id, factor, first, bytes);
+                if sum.as_ref().is_none_or(is_taken) {
+                    Ok(())
+                } else {
+                    Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update"))
                 }
             }
         });
@@ -124,7 +125,9 @@ impl Upload {
     /// the next upload begins at byte 0. This one is of no use any more.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
-            self.sum.take_out(ingest.log(), self.expected.assignment_id)?;
+            if let Some(sum) = &self.sum {
+                sum.take_out(ingest.log(), self.expected.assignment_id)?;
+            }
             self.segment.truncate(0)?;
             let detail = "the bytes do not have the announced digest; send them again from byte 0";
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
@@ -133,6 +136,8 @@ impl Upload {
         let header = self.decoder.header().expect("a whole update has a header");
         Ok(AcceptedUpdate {
             assignment_id: self.expected.assignment_id,
+            round_id: self.expected.round_id,
+            base_version: self.expected.base_version,
             digest: self.announced.digest,
             bytes: self.received,
             weight: header.weight,

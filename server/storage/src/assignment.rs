@@ -1,6 +1,12 @@
-use std::future::Future;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+};
 
-use folkmoot_coordinator::scheduling::ReportCounts;
+use folkmoot_coordinator::{
+    round::Purpose,
+    scheduling::{Outstanding, ReportCounts},
+};
 use folkmoot_protocol::{
     AssignmentId, ClientId, ErrorCode, OrganisationId, RoundId, TaskId, Timestamp, UpdateDigest,
     messages::{AbortReason, ReportRequest},
@@ -23,6 +29,8 @@ pub struct AssignmentRecord {
     pub round_id: RoundId,
     /// The round's number.
     pub round_number: u64,
+    /// What the round is for.
+    pub purpose: Purpose,
     /// The client.
     pub client_id: ClientId,
     /// The model version from which the client starts.
@@ -31,6 +39,8 @@ pub struct AssignmentRecord {
     pub created_at: Timestamp,
     /// When it expires.
     pub deadline: Timestamp,
+    /// The client's values of the attributes by which an evaluation tells clients apart.
+    pub slices: BTreeMap<String, String>,
     /// What has become of it.
     pub status: AssignmentStatus,
 }
@@ -59,6 +69,8 @@ pub enum AssignmentStatus {
 pub enum DropReason {
     /// The round closed first, or the deadline passed.
     Expired,
+    /// It fell too far behind the others.
+    LeftBehind,
     /// The client gave it up.
     Aborted {
         /// Why.
@@ -78,6 +90,10 @@ pub enum DropReason {
 pub struct AcceptedUpdate {
     /// The assignment that it answers.
     pub assignment_id: AssignmentId,
+    /// The round in which the assignment was given, and in whose log the bytes are.
+    pub round_id: RoundId,
+    /// The version from which the client started.
+    pub base_version: u64,
     /// The BLAKE3 of its bytes.
     pub digest: UpdateDigest,
     /// Its bytes.
@@ -99,8 +115,10 @@ pub enum AcceptOutcome {
     AlreadyAccepted,
     /// Another update was accepted for this assignment.
     Conflict,
-    /// The round no longer reports, or the assignment was dropped.
+    /// The assignment was dropped.
     Closed,
+    /// The open round takes no more just now, and the assignment goes on into the next: try again.
+    Later,
 }
 
 /// What became of an attempt to drop an assignment.
@@ -132,8 +150,8 @@ pub trait AssignmentRepository {
         round_id: RoundId,
     ) -> impl Future<Output = Result<Vec<AssignmentRecord>, StorageError>> + Send;
 
-    /// Accepts an update, in one transaction: it counts if and only if the assignment is outstanding and its
-    /// round reports, whatever else happens at the same time.
+    /// Accepts an update, in one transaction: it counts in the task's open round of its purpose if and only if the
+    /// assignment is outstanding and that round takes updates, whatever else happens at the same time.
     fn accept_update(
         &self,
         update: &AcceptedUpdate,
@@ -152,6 +170,26 @@ pub trait AssignmentRepository {
         &self,
         round_id: RoundId,
     ) -> impl Future<Output = Result<ReportCounts, StorageError>> + Send;
+
+    /// Counts what has come to a round in which assignments of earlier rounds count, too: the updates that count
+    /// in it, and the task's outstanding assignments that train.
+    fn flow_counts(
+        &self,
+        task_id: TaskId,
+        round_id: RoundId,
+    ) -> impl Future<Output = Result<ReportCounts, StorageError>> + Send;
+
+    /// Lists the task's outstanding assignments that train, by id.
+    fn outstanding(
+        &self,
+        task_id: TaskId,
+    ) -> impl Future<Output = Result<Vec<Outstanding>, StorageError>> + Send;
+
+    /// Lists the assignments whose updates are still needed: those under way, and those accepted in an open
+    /// round; each with the round in whose log they are.
+    fn needed_logs(
+        &self,
+    ) -> impl Future<Output = Result<BTreeSet<(RoundId, AssignmentId)>, StorageError>> + Send;
 
     /// Lists a round's accepted updates, by assignment id.
     fn accepted_updates(

@@ -14,8 +14,6 @@ pub struct CheckInRecord {
     pub population: PopulationName,
     /// The client, with what it says of itself.
     pub candidate: Candidate,
-    /// The SDK's version.
-    pub sdk_version: String,
     /// When it checked in.
     pub at: Timestamp,
     /// Until when the offer holds.

@@ -1,6 +1,7 @@
 use std::future::Future;
 
-use folkmoot_protocol::{BlobDigest, RoundId, TaskId, Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{BlobDigest, OrganisationId, RoundId, TaskId, Timestamp, update::UpdateMetrics};
+use serde::{Deserialize, Serialize};
 
 use crate::StorageError;
 
@@ -19,12 +20,45 @@ pub struct ModelVersionRecord {
     pub weights_bytes: u64,
     /// What the clients of its round measured on the version before, summed; zeros for version 0.
     pub metrics: UpdateMetrics,
+    /// How it came about.
+    pub making: VersionMaking,
     /// When it was released.
     pub created_at: Timestamp,
 }
 
-/// Model versions. They are written by [`crate::TaskRepository::create_task`] and
-/// [`crate::RoundRepository::commit_round`] only.
+/// How a version came about besides its metrics.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VersionMaking {
+    /// What the server optimizer keeps for the next version: float32, little-endian, one number after the other
+    /// for each parameter, slot by slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizer_state: Option<BlobDigest>,
+    /// How far it lies from the version before, in L2.
+    pub change_norm: f64,
+    /// How many versions old its updates were, in the mean.
+    pub mean_staleness: f64,
+    /// How many versions old its oldest update was.
+    pub staleness_max: u64,
+    /// The version whose weights these are, where it is a return to that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolled_back_to: Option<u64>,
+    /// The task and version with whose weights this task began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_start: Option<WarmStart>,
+}
+
+/// A version of a task with whose weights another task began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmStart {
+    /// The task.
+    pub task_id: TaskId,
+    /// The version.
+    pub version: u64,
+}
+
+/// Model versions. They are written by [`crate::TaskRepository::create_task`],
+/// [`crate::RoundRepository::commit_round`] and, without a round, by `release_version`.
 pub trait ModelVersionRepository {
     /// Finds one version of a task.
     fn model_version(
@@ -32,6 +66,16 @@ pub trait ModelVersionRepository {
         task_id: TaskId,
         number: u64,
     ) -> impl Future<Output = Result<Option<ModelVersionRecord>, StorageError>> + Send;
+
+    /// Stores a version that no round made: a return to an earlier one.
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if the version exists.
+    fn release_version(
+        &self,
+        organisation_id: OrganisationId,
+        version: &ModelVersionRecord,
+    ) -> impl Future<Output = Result<(), StorageError>> + Send;
 
     /// Finds a task's newest version.
     fn latest_model_version(

@@ -1,7 +1,7 @@
 use std::future::Future;
 
 use folkmoot_coordinator::{round::Round, task::TaskState};
-use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
+use folkmoot_protocol::{AssignmentId, OrganisationId, RoundId, TaskId, Timestamp};
 
 use crate::{AcceptedUpdate, AssignmentRecord, ModelVersionRecord, StorageError};
 
@@ -12,10 +12,38 @@ pub struct RoundRecord {
     pub organisation_id: OrganisationId,
     /// The round.
     pub round: Round,
+    /// How many updates it takes at most; `None` is without bound.
+    pub updates_max: Option<u64>,
     /// When it was opened.
     pub created_at: Timestamp,
     /// Counts the changes, from 0.
     pub revision: u64,
+}
+
+/// What becomes of the assignments under way when a round closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// They expire: the round was theirs.
+    Expires,
+    /// They go on: their updates count in the next round.
+    GoesOn,
+}
+
+/// A committed round, with all that goes with it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundCommit<'a> {
+    /// The round.
+    pub record: &'a RoundRecord,
+    /// The version that it releases.
+    pub version: &'a ModelVersionRecord,
+    /// The task's next state, when it is over.
+    pub task_state: Option<TaskState>,
+    /// In a flow, the round that follows at once. Without one, the assignments under way expire.
+    pub next: Option<&'a RoundRecord>,
+    /// Assignments under way that have fallen too far behind.
+    pub dropped: &'a [AssignmentId],
+    /// When.
+    pub now: Timestamp,
 }
 
 /// Rounds. Every method is one transaction. A method that takes a `RoundRecord` stores `record.round` if the
@@ -24,10 +52,16 @@ pub trait RoundRepository {
     /// Opens a round.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task has an open round, or one of this number.
+    /// [`StorageError::RevisionConflict`] if the task has an open round of this purpose, or one of this number.
     fn open_round(&self, record: &RoundRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
 
-    /// Finds the task's open round (its phase is not final).
+    /// Lists the task's open rounds (their phase is not final): at most one of each purpose, training first.
+    fn unfinished_rounds(
+        &self,
+        task_id: TaskId,
+    ) -> impl Future<Output = Result<Vec<RoundRecord>, StorageError>> + Send;
+
+    /// Finds the task's open round that trains.
     fn unfinished_round(
         &self,
         task_id: TaskId,
@@ -51,20 +85,28 @@ pub trait RoundRepository {
     /// Counts the task's rounds: `(all, committed)`.
     fn round_counts(&self, task_id: TaskId) -> impl Future<Output = Result<(u64, u64), StorageError>> + Send;
 
-    /// Stores a round that began to report, with its assignments, and takes their clients out of the pool.
+    /// Returns when the task's first round was opened.
+    fn first_round_at(
+        &self,
+        task_id: TaskId,
+    ) -> impl Future<Output = Result<Option<Timestamp>, StorageError>> + Send;
+
+    /// Stores a round with new assignments, takes their clients out of the pool, and records their starts: a clock
+    /// that is behind `first_clock` is set to it.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or one of the clients was given
     /// another assignment or has left the pool; nothing is stored then.
-    fn begin_reporting(
+    fn assign(
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
+        first_clock: u64,
     ) -> impl Future<Output = Result<(), StorageError>> + Send;
 
-    /// Stores a round that closed its reporting, lets outstanding assignments expire, and returns the accepted
-    /// updates, by assignment id. From then on no update is accepted. The caller's round is `Aggregating` and says how
-    /// many it expects.
+    /// Stores a round that closed its reporting, and returns the accepted updates, by assignment id. From then on it
+    /// takes no update. Outstanding assignments expire, or go on into the next round. The caller's round is
+    /// `Aggregating` and says how many updates it expects.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or if the number of accepted
@@ -72,22 +114,18 @@ pub trait RoundRepository {
     fn close_reporting(
         &self,
         record: &RoundRecord,
+        rest: Rest,
         now: Timestamp,
     ) -> impl Future<Output = Result<Vec<AcceptedUpdate>, StorageError>> + Send;
 
-    /// Stores a committed round with the model version that it releases and, when that ends the task, the
-    /// task's next state, in one transaction.
+    /// Stores a committed round with all that goes with it, in one transaction.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile or the version exists.
-    fn commit_round(
-        &self,
-        record: &RoundRecord,
-        version: &ModelVersionRecord,
-        task_state: Option<TaskState>,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    fn commit_round(&self, commit: &RoundCommit<'_>)
+    -> impl Future<Output = Result<(), StorageError>> + Send;
 
-    /// Stores an abandoned round and lets its outstanding assignments expire.
+    /// Stores an abandoned round and lets the outstanding assignments of its purpose expire.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.

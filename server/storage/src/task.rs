@@ -1,7 +1,7 @@
 use std::future::Future;
 
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, Timestamp};
+use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, Timestamp, messages::Artifact};
 
 use crate::{ModelVersionRecord, StorageError};
 
@@ -26,6 +26,12 @@ pub struct TaskRecord {
     pub plan: BlobDigest,
     /// The plan's bytes.
     pub plan_bytes: u64,
+    /// The plan's blob of evaluation rounds, if clients evaluate.
+    pub evaluation_plan: Option<Artifact>,
+    /// The operator's own examples on which versions are evaluated, if there are any.
+    pub evaluation_data: Option<BlobDigest>,
+    /// How many clients it was given so far.
+    pub served: u64,
     /// When it was made.
     pub created_at: Timestamp,
     /// Counts the changes of `state`, from 0.

@@ -6,6 +6,8 @@ mod gpu;
 mod host;
 mod ingest;
 mod process;
+mod reproduce;
+mod simulate;
 mod train;
 
 use std::process::ExitCode;
@@ -33,12 +35,19 @@ enum Bench {
     Train(train::Arguments),
     /// Training steps on a graphics adapter, beside burn and the CPU, and large products against its peak
     Gpu(gpu::Arguments),
+    /// A published experiment, in the simulator: what was published beside what comes out here
+    Reproduce(reproduce::Arguments),
+    /// Virtual clients: how many, how fast and how large, beside Flower's simulation
+    Simulate(simulate::Arguments),
     /// A coordinator in a process of its own, for the other benchmarks to measure
     #[command(hide = true)]
     Host(host::Arguments),
     /// A server that does nothing but move the bytes
     #[command(hide = true)]
     Floor(ingest::floor::Arguments),
+    /// One simulation, in a process of its own
+    #[command(hide = true)]
+    Simulator(simulate::simulator::Arguments),
     /// One model on one executor, in a process of its own
     #[command(hide = true)]
     Trainee(train::trainee::Arguments),
@@ -50,6 +59,9 @@ fn main() -> ExitCode {
         Bench::Ingest(arguments) => ingest::run(&arguments),
         Bench::Train(arguments) => train::run(&arguments),
         Bench::Gpu(arguments) => gpu::run(&arguments),
+        Bench::Reproduce(arguments) => reproduce::run(&arguments),
+        Bench::Simulate(arguments) => simulate::run(&arguments),
+        Bench::Simulator(arguments) => simulate::simulator::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),
         Bench::Floor(arguments) => ingest::floor::run(&arguments),
         Bench::Trainee(arguments) => train::trainee::run(&arguments),

@@ -5,19 +5,21 @@ use folkmoot_coordinator::{
     finalizer::FinalizerChoice,
     round::{Phase, Round},
 };
-use folkmoot_protocol::{AssignmentId, UpdateDigest, messages::UploadState};
+use folkmoot_protocol::{AssignmentId, BlobDigest, UpdateDigest, messages::UploadState};
 use folkmoot_storage::{
-    AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStore, ModelVersionRepository,
+    AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStore, DropReason, ModelVersionRepository,
     RoundRepository, TaskRepository,
 };
 
 use super::{SimTask, World, short};
 use crate::{
     invariants::{self, Broken, Holds, broken},
-    oracle::next_weights,
+    oracle::{StaleUpdate, averaged, exact_means, stale_means, with_momentum},
     scenario::Sabotage,
 };
 
+/// What becomes of an assignment whose client falls too far behind.
+const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
 /// Rounds that are looked at after a step: those before are over, and are looked at again at the end.
 const RECENT_ROUNDS: u32 = 2;
 /// More rounds than any task here has.
@@ -48,7 +50,9 @@ impl World {
             match round.phase {
                 Phase::Committed { .. } => self.coverage.count("rounds committed"),
                 Phase::Abandoned { .. } => self.coverage.count("rounds abandoned"),
-                Phase::Reporting { .. } => self.check_assignments_are_exclusive().await?,
+                Phase::Reporting { .. } | Phase::Collecting { .. } => {
+                    self.check_assignments_are_exclusive().await?
+                }
                 _ => {}
             }
             self.check_round(task, &round).await?;
@@ -85,6 +89,9 @@ impl World {
         if matches!(round.phase, Phase::Selecting { .. }) {
             return Ok(());
         }
+        if self.tasks[task].description.scheduling.policy().flow().is_some() {
+            return self.check_flow(task, round).await;
+        }
         let assignments = self.storage.assignments(round.id).await?;
         for assignment in &assignments {
             self.check_status(assignment)?;
@@ -107,11 +114,85 @@ impl World {
             sent.pop();
         }
         let description = &self.tasks[task].description;
-        let FinalizerChoice::FedAvg(finalizer) = description.finalizer;
-        let base = self.weights(task, round.base_version).await?;
-        let base: Vec<f32> = base.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let expected = next_weights(&base, &sent, &description.grid, finalizer.server_learning_rate);
+        let base = floats(&self.weights(task, round.base_version).await?);
+        let means = exact_means(&sent, &description.grid, base.len());
+        self.check_weights(task, round.base_version, version, &means).await
+    }
+
+    /// Checks a round in which assignments of earlier rounds count, too.
+    async fn check_flow(&mut self, task: usize, round: &Round) -> Holds {
+        for assignment in self.storage.assignments(round.id).await? {
+            self.check_status(&assignment)?;
+        }
+        let updates = self.storage.accepted_updates(round.id).await?;
+        let mut sent = Vec::new();
+        for update in &updates {
+            self.check_assignment(update.assignment_id).await?;
+            let status = &self.ledger.statuses[&update.assignment_id];
+            let counted = self.ledger.counted.insert(update.assignment_id, round.id);
+            invariants::an_update_counts_in_one_round(update, status, counted, round.id)?;
+            sent.push(invariants::what_counts_was_sent(update, &self.ledger.memory)?.clone());
+        }
+        let Phase::Committed { version, accepted, .. } = round.phase else { return Ok(()) };
+        if accepted != updates.len() as u64 {
+            return Err(broken(
+                "a_commit_is_of_the_accepted",
+                format!("{accepted} are said, {} counted", updates.len()),
+            ));
+        }
+        let description = self.tasks[task].description.clone();
+        invariants::a_commit_keeps_its_bounds(&description, round, &updates)?;
+        if self.sabotage == Some(Sabotage::AnUpdateIsLost) && sent.len() > 1 {
+            sent.pop();
+        }
+        let policy = description.scheduling.policy();
+        let newest = floats(&self.weights(task, round.base_version).await?);
+        let mut stale = Vec::new();
+        for (update, sent) in updates.iter().zip(sent) {
+            let attenuation = policy.staleness_weight(round.base_version - update.base_version);
+            if update.base_version < round.base_version {
+                self.coverage.count("stale updates committed");
+            }
+            stale.push(StaleUpdate {
+                base: floats(&self.weights(task, update.base_version).await?),
+                is_stale: update.base_version < round.base_version,
+                attenuation: attenuation.unwrap_or_default(),
+                sent,
+            });
+        }
+        self.coverage.count("commits of flows");
+        let means = stale_means(&stale, &newest, policy.staleness().correction);
+        self.check_weights(task, round.base_version, version, &means).await
+    }
+
+    /// Checks a version against the means of its updates, by the server optimizer's definition.
+    async fn check_weights(&mut self, task: usize, base: u64, version: u64, means: &[f64]) -> Holds {
+        let weights = floats(&self.weights(task, base).await?);
+        let expected = match self.tasks[task].description.finalizer {
+            FinalizerChoice::FedAvg(finalizer) => averaged(&weights, means, finalizer.server_learning_rate),
+            FinalizerChoice::FedAvgM(finalizer) => {
+                let velocities = match self.finalizer_state(task, base).await? {
+                    Some(bytes) => floats(&bytes),
+                    None => vec![0.0; weights.len()],
+                };
+                let (rate, momentum) = (finalizer.server_learning_rate, finalizer.momentum);
+                let (expected, velocities) = with_momentum(&weights, means, &velocities, rate, momentum);
+                let kept = self.finalizer_state(task, version).await?.unwrap_or_default();
+                invariants::weights_are_the_oracles(version, &kept, &velocities)?;
+                expected
+            }
+            other => return Err(broken("the_test_knows_the_finalizer", format!("{other:?}"))),
+        };
         invariants::weights_are_the_oracles(version, &self.weights(task, version).await?, &expected)
+    }
+
+    /// Reads what the server optimizer kept with a version.
+    async fn finalizer_state(&self, task: usize, version: u64) -> Result<Option<Bytes>, Broken> {
+        let record = self.storage.model_version(self.tasks[task].id, version).await?;
+        match record.and_then(|record| record.making.finalizer_state) {
+            Some(state) => self.blob(state).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Reads the weights of a version from the store, past every cache.
@@ -119,15 +200,22 @@ impl World {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         let record =
             record.ok_or_else(|| broken("versions_have_no_gap", format!("there is no version {version}")))?;
+        self.blob(record.weights).await
+    }
+
+    async fn blob(&self, digest: BlobDigest) -> Result<Bytes, Broken> {
         // What is armed to fail is armed for the coordinator, not for the check.
         let armed = self.server.store.disarm();
-        let found = BlobStore::new(self.server.store.clone()).get(record.weights).await;
+        let found = BlobStore::new(self.server.store.clone()).get(digest).await;
         self.server.store.fail_next(armed);
         found.map_err(|error| broken("what_is_released_is_kept", error.to_string()))
     }
 
     fn check_status(&mut self, assignment: &AssignmentRecord) -> Holds {
         let before = self.ledger.statuses.insert(assignment.id, assignment.status.clone());
+        if before.as_ref() != Some(&assignment.status) && assignment.status == LEFT_BEHIND {
+            self.coverage.count("assignments left behind");
+        }
         before.map_or(Ok(()), |before| invariants::an_end_is_an_end(&before, assignment))
     }
 
@@ -162,12 +250,9 @@ impl World {
     async fn check_assignments_are_exclusive(&mut self) -> Holds {
         let mut outstanding = Vec::new();
         for task in &self.tasks {
-            let Some(open) = self.storage.unfinished_round(task.id).await? else { continue };
-            outstanding.extend(self.storage.assignments(open.round.id).await?);
+            outstanding.extend(self.storage.outstanding(task.id).await?);
         }
-        let is_outstanding =
-            |assignment: &&AssignmentRecord| assignment.status == AssignmentStatus::Outstanding;
-        invariants::a_client_has_one_assignment(outstanding.iter().filter(is_outstanding))
+        invariants::a_client_has_one_assignment(outstanding.iter().map(|one| one.client_id))
     }
 
     /// Checks all that there is.
@@ -188,6 +273,10 @@ impl World {
             }
         }
         self.check_assignments_are_exclusive().await?;
-        self.check_logs_are_gone()
+        self.check_logs_are_gone().await
     }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }

@@ -27,6 +27,9 @@ impl World {
             return Ok(());
         }
         let ids = self.storage.tasks_to_drive().await?;
+        if let Some(coordinator) = &self.server.coordinator {
+            coordinator.crowds.retain(&ids.iter().copied().collect());
+        }
         for task in 0..self.tasks.len() {
             // Other seeds' tasks may lie in the same database.
             if ids.contains(&self.tasks[task].id) {

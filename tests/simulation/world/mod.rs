@@ -56,6 +56,8 @@ struct SimTask {
 struct Ledger {
     /// What the clients sent.
     memory: Memory,
+    /// The round in which each update counts.
+    counted: BTreeMap<AssignmentId, RoundId>,
     /// What has become of each assignment.
     statuses: BTreeMap<AssignmentId, AssignmentStatus>,
     /// The digest that each client's session has shown for each assignment.
@@ -156,10 +158,6 @@ impl World {
 
     fn after(&mut self, milliseconds: u64, event: Event) {
         self.queue.push(self.now + milliseconds, event);
-    }
-
-    fn task_of_round(&self, id: RoundId) -> Option<&SimTask> {
-        self.tasks.iter().find(|task| task.rounds.values().any(|round| round.id == id))
     }
 
     /// Describes where everybody stands.

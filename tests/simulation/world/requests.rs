@@ -115,7 +115,7 @@ impl World {
         client: usize,
         found: Option<folkmoot_protocol::messages::Assignment>,
     ) -> Answer {
-        let window = coordinator.retry_window;
+        let (record, now) = (&self.clients[client].record, self.server_now());
         Answer::CheckIn(Ok(match found {
             Some(assignment) => {
                 let id = assignment.assignment_id;
@@ -123,10 +123,7 @@ impl World {
                 self.ledger.newest = Some((client, id));
                 CheckInResponse::Assigned { assignment }
             }
-            None => CheckInResponse::Wait {
-                retry_after_milliseconds_min: window.milliseconds_min,
-                retry_after_milliseconds_max: window.milliseconds_max,
-            },
+            None => device::wait(coordinator, record, now),
         }))
     }
 

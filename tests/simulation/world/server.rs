@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
 use folkmoot_protocol::RoundId;
-use folkmoot_server::{coordinator::Coordinator, host::forget_finished_rounds};
-use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore, RoundLog, RoundLogError};
+use folkmoot_server::coordinator::Coordinator;
+use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore, RoundLog};
 use futures::FutureExt;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::{Event, World, requests::HeldPoll, uploads::Connection};
+use super::{Event, SimTask, World, requests::HeldPoll, uploads::Connection};
 use crate::{
     faulty_store::FaultyStore,
     invariants::{Broken, Holds, broken},
@@ -90,7 +90,8 @@ impl World {
             ChaCha20Rng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(self.server.starts));
         let blobs = BlobStore::new(self.server.store.clone());
         let coordinator = Arc::new(Coordinator::new(self.storage.clone(), blobs, log, chance));
-        forget_finished_rounds(&coordinator)
+        coordinator
+            .forget_unneeded_logs()
             .await
             .map_err(|error| broken("a_crashed_coordinator_starts", error.to_string()))?;
         self.server.coordinator = Some(coordinator);
@@ -182,21 +183,25 @@ impl World {
         Ok(())
     }
 
-    /// No update is kept longer than its round.
-    pub(super) fn check_logs_are_gone(&self) -> Holds {
-        let rounds = || -> Result<_, RoundLogError> { RoundLog::local(&self.server.folder)?.rounds() };
-        let left = rounds().map_err(disk)?;
-        let is_open = |id: &RoundId| {
-            let of = |round: &&folkmoot_coordinator::round::Round| round.id == *id;
-            let round = self.task_of_round(*id).and_then(|task| task.rounds.values().find(of));
-            round.is_some_and(|round| !round.phase.is_final())
-        };
-        match left.iter().find(|id| !is_open(id)) {
-            None => Ok(()),
-            Some(id) => Err(broken(
-                "no_update_outlives_its_round",
-                format!("the log of {} is left", super::short(id)),
-            )),
+    /// No update is kept longer than it is needed.
+    pub(super) async fn check_logs_are_gone(&self) -> Holds {
+        let needed = self.storage.needed_logs().await?;
+        let log = RoundLog::local(&self.server.folder).map_err(disk)?;
+        for round in log.rounds().map_err(disk)? {
+            let is_open =
+                |task: &SimTask| task.rounds.values().any(|one| one.id == round && !one.phase.is_final());
+            if self.tasks.iter().any(is_open) {
+                continue;
+            }
+            for id in log.segments(round).map_err(disk)? {
+                if !needed.contains(&(round, id)) {
+                    return Err(broken(
+                        "no_update_outlives_its_round",
+                        format!("the log of {} in {} is left", super::short(id), super::short(round)),
+                    ));
+                }
+            }
         }
+        Ok(())
     }
 }

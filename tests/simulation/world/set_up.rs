@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{
-    BlobDigest, ClientId, OrganisationId, Plan, TaskId, Timestamp, update::UpdateMetrics,
+    BlobDigest, ClientId, OrganisationId, Plan, TaskId, Timestamp, Work, update::UpdateMetrics,
 };
 use folkmoot_storage::{
     ClientRecord, ClientRepository, EnrolOutcome, ModelVersionRecord, PopulationRepository, SqlStorage,
-    StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
 };
 
 use super::{BEGINNING, Event, Ledger, Queue, SimClient, SimServer, SimTask, World};
@@ -82,6 +82,8 @@ impl World {
         let plan = Plan {
             model,
             schema: schema.clone(),
+            work: Work::Training,
+            device_rules: Vec::new(),
             training: description.plan.clone(),
             codec: description.codec,
             protection: description.protection,
@@ -104,6 +106,9 @@ impl World {
             schema: schema.clone(),
             plan,
             plan_bytes,
+            evaluation_plan: None,
+            evaluation_data: None,
+            served: 0,
             created_at,
             revision: 0,
         };
@@ -115,6 +120,7 @@ impl World {
             weights,
             weights_bytes,
             metrics,
+            making: VersionMaking::default(),
             created_at,
         };
         self.storage.create_task(&record, &version).await?;

@@ -8,7 +8,8 @@ use crate::repository::Repository;
 const LAYERS: [&[&str]; 5] = [
     /* words     */ &["folkmoot-protocol"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
-    /* decisions */ &["folkmoot-session", "folkmoot-coordinator"],
+    /* decisions */
+    &["folkmoot-session", "folkmoot-data", "folkmoot-coordinator", "folkmoot-simulation"],
     /* drivers   */ &["folkmoot-client", "folkmoot-server", "folkmoot-storage"],
     /* bindings  */ &["folkmoot-mobile", "folkmoot-wasm"],
 ];

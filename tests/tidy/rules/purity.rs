@@ -6,13 +6,14 @@ use crate::repository::{File, Repository};
 use crate::rust_source::{mentions, tokens};
 
 /// Time and chance are arguments here.
-const PURE_PACKAGES: [&str; 6] = [
+const PURE_PACKAGES: [&str; 7] = [
     "folkmoot-protocol",
     "folkmoot-engine",
     "folkmoot-update",
     "folkmoot-privacy",
     "folkmoot-session",
     "folkmoot-coordinator",
+    "folkmoot-simulation",
 ];
 
 /// Runtimes, networks and databases.

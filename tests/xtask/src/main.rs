@@ -1,13 +1,17 @@
-//! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask bench`.
+//! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
+//! `cargo xtask reproduce`.
 //!
 //! # How to add another
 //! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
 
 mod bench;
 mod clock;
+mod document;
 mod install;
 mod openapi;
 mod python;
+mod reproduce;
+mod schema;
 mod stage;
 mod test;
 mod vulkan;
@@ -30,15 +34,21 @@ enum Command {
     Test(test::Arguments),
     /// Writes server/api/openapi.json from the code, or checks that it is up to date
     Openapi(openapi::Arguments),
+    /// Writes server/api/task.schema.json and docs/reference/task.md from the code, or checks them
+    Schema(schema::Arguments),
     /// Builds with optimisation and runs one benchmark
     Bench(bench::Arguments),
+    /// Builds with optimisation and repeats one published experiment in the simulator
+    Reproduce(reproduce::Arguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Test(arguments) => test::run(&arguments),
         Command::Openapi(arguments) => openapi::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

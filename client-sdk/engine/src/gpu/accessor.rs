@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::lowering::Tensor;
 use super::math::function_name;
+use super::step::LOG_COLUMNS;
 use super::view::View;
 use crate::graph::ElementOp;
 use crate::schedule::{Instruction, Operand};
@@ -150,26 +151,18 @@ pub(super) fn declare(bound: Bound, is_written: bool, source: &mut String) {
 
 /// Writes `load_NAME`. `bound` says where each tensor lies.
 pub(super) fn write_load(name: &str, from: &Source, bound: &dyn Fn(Tensor) -> Bound, source: &mut String) {
-    let body = match from {
+    let (kind, body) = match from {
         Source::Stored(read) => {
             let own = bound(read.tensor);
-            if own.format == Format::Counter {
-                return write_log(own.binding, source);
-            }
             let kind = if own.format == Format::Integer { "u32" } else { "f32" };
-            let body = format!("let p = {}; return {};", position(read), element(own, "p"));
-            source.push_str(&format!("fn load_{name}(i: u32) -> {kind} {{ {body} }}\n"));
-            return;
+            (kind, format!("    let p = {};\n    return {};", position(read), element(own, "p")))
         }
         Source::Computed(chain) => {
-            let result = match chain.instructions.len() {
-                0 => "a0".to_owned(),
-                count => format!("r{}", count - 1),
-            };
-            format!("{}    return {result};", statements(chain, "", bound))
+            let last = chain.instructions.len() - 1;
+            ("f32", format!("{}    return r{last};", statements(chain, "", bound)))
         }
     };
-    source.push_str(&format!("fn load_{name}(i: u32) -> f32 {{\n{body}\n}}\n"));
+    source.push_str(&format!("fn load_{name}(i: u32) -> {kind} {{\n{body}\n}}\n"));
 }
 
 /// Writes `store_NAME` and, where nothing is computed on the way, `load_NAME`.
@@ -214,8 +207,9 @@ fn write_element(bound: Bound, value: &str, source: &mut String) {
 /// The row of the running step in the log, as functions.
 fn write_log(binding: usize, source: &mut String) {
     source.push_str(&format!(
-        "fn log_or(column: u32, bits: u32) {{ atomicOr(&t{binding}[step.index * 4u + column], bits); }}\n\
-         fn log_store(column: u32, bits: u32) {{ atomicStore(&t{binding}[step.index * 4u + column], bits); }}\n"
+        "fn log_place(column: u32) -> u32 {{ return step.index * {LOG_COLUMNS}u + column; }}\n\
+         fn log_or(column: u32, bits: u32) {{ atomicOr(&t{binding}[log_place(column)], bits); }}\n\
+         fn log_store(column: u32, bits: u32) {{ atomicStore(&t{binding}[log_place(column)], bits); }}\n"
     ));
 }
 

@@ -42,7 +42,6 @@ pub(super) struct Traits {
     pub(super) adapter: String,
     /// Whether invocations hand numbers to each other, eight at least.
     pub(super) subgroups: bool,
-    pub(super) half_precision: bool,
     pub(super) binding_bytes_max: u64,
     pub(super) buffer_bytes_max: u64,
     /// Alignment of a tensor in a buffer, in bytes.

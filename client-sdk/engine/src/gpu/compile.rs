@@ -31,7 +31,7 @@ pub(super) struct Compiler<'a> {
     /// Tensors that are needed to the end.
     pub(super) kept: Vec<Tensor>,
     /// Slices, transpositions and repetitions that had to be stored.
-    stored_views: BTreeMap<ValueId, ()>,
+    stored_views: BTreeSet<ValueId>,
     /// Chains that are computed where their only reader reads them.
     prologues: BTreeMap<ValueId, Chain>,
 }
@@ -45,7 +45,7 @@ impl<'a> Compiler<'a> {
             homes: BTreeMap::new(),
             halves: BTreeSet::new(),
             kept: Vec::new(),
-            stored_views: BTreeMap::new(),
+            stored_views: BTreeSet::new(),
             prologues: BTreeMap::new(),
         }
     }
@@ -276,18 +276,16 @@ impl<'a> Compiler<'a> {
         let plain = (Tensor::from(id), View::plain(graph.shape(id)));
         let Origin::Node(index) = graph.values[id.0].source else { return plain };
         let node = &graph.nodes[index];
-        if !is_view(&node.op) || self.stored_views.contains_key(&id) {
+        if !is_view(&node.op) || self.stored_views.contains(&id) {
             return plain;
-        }
-        if node.op == Op::Reshape && self.view(node.inputs[0]).1.is_plain() {
-            return (self.view(node.inputs[0]).0, plain.1);
-        }
-        if node.op == Op::Reshape {
-            self.store_view(node.inputs[0]);
-            return (Tensor::from(node.inputs[0]), plain.1);
         }
         let (tensor, view) = self.view(node.inputs[0]);
         let view = match &node.op {
+            Op::Reshape if view.is_plain() => plain.1,
+            Op::Reshape => {
+                self.store_view(node.inputs[0]);
+                return (Tensor::from(node.inputs[0]), plain.1);
+            }
             Op::Transpose { axes } => view.transposed(axes),
             Op::Slice { starts, steps } => view.sliced(starts, steps, graph.shape(id)),
             _ => view.repeated(graph.shape(id)),
@@ -300,7 +298,7 @@ impl<'a> Compiler<'a> {
         let read = self.resolve(id);
         if read.view.is_some() {
             self.copy(read, id.into());
-            self.stored_views.insert(id, ());
+            self.stored_views.insert(id);
         }
     }
 

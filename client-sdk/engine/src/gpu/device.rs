@@ -68,7 +68,6 @@ impl Gpu {
         let traits = Traits {
             adapter: report.name.clone(),
             subgroups,
-            half_precision: report.half_precision,
             binding_bytes_max: report.binding_bytes_max.min(u64::from(u32::MAX)),
             buffer_bytes_max: report.buffer_bytes_max,
             alignment,

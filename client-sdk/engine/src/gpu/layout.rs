@@ -86,9 +86,9 @@ impl Compiler<'_> {
         }
         // What has no elements may have been written by nobody.
         let read = drafts.iter().flat_map(reads).chain(self.kept.iter().copied());
-        for tensor in read.collect::<Vec<_>>() {
-            let (length, format) = (self.lowering.length(tensor), self.format(tensor));
-            let nowhere = Place { buffer: Buffer::Arena, start: 0, length, format };
+        let empty: Vec<Tensor> = read.filter(|tensor| self.lowering.length(*tensor) == 0).collect();
+        for tensor in empty {
+            let nowhere = Place { buffer: Buffer::Arena, start: 0, length: 0, format: self.format(tensor) };
             self.homes.entry(tensor).or_insert(nowhere);
         }
         arena

@@ -34,7 +34,7 @@ mod tests;
 
 pub use adapter::{Adapter, AdapterReport};
 pub use device::Gpu;
-pub(crate) use draft::{STEPS_MAX, TrainingDraft};
+pub(crate) use draft::TrainingDraft;
 pub use error::GpuError;
 pub use measure::{AdapterPeak, Clock};
 pub(crate) use precision::LOSS_SCALE;

@@ -16,6 +16,8 @@ pub(super) struct StepValues {
     pub(super) first: u32,
 }
 
+/// Numbers of a step's row in the log: loss, right answers, faults, and one that is free.
+pub(super) const LOG_COLUMNS: usize = 4;
 /// Bytes of a row: dynamic offsets have to be multiples of this.
 pub(super) const ROW_BYTES: u64 = 256;
 /// Bytes of a row that are read.

@@ -3,11 +3,12 @@
 use super::GpuError;
 use super::accessor::{Format, Read};
 use super::adapter::Traits;
-use super::compile::Compiler;
+use super::compile::{Compiler, is_view};
 use super::kernels::{norm_partials, updates};
 use super::lowering::{Kernel, Tensor};
 use super::plan::{Buffer, Place, Plan};
 use super::precision::half_values;
+use super::step::LOG_COLUMNS;
 use super::update::Update;
 use super::weights::WeightLayout;
 use crate::graph::{ElementOp, Graph, Op, Source as Origin, ValueId, volume};
@@ -47,7 +48,7 @@ impl StepSetting {
             (Buffer::Features, numbers(self.examples * self.widths[0])),
             (Buffer::Labels, numbers(self.examples * self.widths[1])),
             (Buffer::Order, numbers(self.rows_max * self.batch_size_max)),
-            (Buffer::Log, numbers(4 * self.rows_max)),
+            (Buffer::Log, numbers(LOG_COLUMNS * self.rows_max)),
         ];
         let slots = [Buffer::First, Buffer::Second];
         sizes.extend(slots[..self.update.slots()].iter().map(|slot| (*slot, trained)));
@@ -121,11 +122,7 @@ fn bring(compiler: &mut Compiler<'_>, tensor: Tensor, home: Place) {
 /// Whether a value will be the result of a kernel of its own: it is no view, and no other output.
 fn is_stored(graph: &Graph, id: ValueId, outputs: &[ValueId]) -> bool {
     let Origin::Node(index) = graph.values[id.0].source else { return false };
-    let is_view = matches!(
-        graph.nodes[index].op,
-        Op::Reshape | Op::Transpose { .. } | Op::Slice { .. } | Op::Broadcast
-    );
-    !is_view && outputs.iter().filter(|output| **output == id).count() == 1
+    !is_view(&graph.nodes[index].op) && outputs.iter().filter(|output| **output == id).count() == 1
 }
 
 /// Lets the new value of a running statistic take the place of the old one, where nothing else reads that.
@@ -190,7 +187,7 @@ fn update(compiler: &mut Compiler<'_>, setting: &StepSetting, loss: Tensor, righ
     let (layout, update) = (&setting.layout, setting.update);
     let pieces = layout.pieces(compiler.traits.binding_bytes_max as usize);
     let lengths: Vec<usize> = pieces.iter().map(|(_, length)| *length).collect();
-    let log = compiler.external(whole(Buffer::Log, 4 * setting.rows_max, Format::Counter));
+    let log = compiler.external(whole(Buffer::Log, LOG_COLUMNS * setting.rows_max, Format::Counter));
     let scale = compiler.external(whole(Buffer::Scale, 2, Format::Single));
     let partial = norm_partials(lengths.iter().sum());
     let (norm, partial) = (compiler.lowering.temporary(3), compiler.lowering.temporary(partial));

@@ -8,15 +8,13 @@ use super::plan::Buffer;
 use super::precision::LOSS_SCALE;
 use super::profile::{KernelTime, Timer};
 use super::program::{Memories, Program, allocate};
-use super::step::{ROW_BYTES, StepValues};
+use super::step::{LOG_COLUMNS, ROW_BYTES, StepValues};
 use super::update::step_values;
 use super::weights::WeightLayout;
-use crate::batch::Batch;
+use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::train::{Precision, TrainingPlan};
 
-/// Numbers of a row of the log.
-const LOG_COLUMNS: usize = 4;
 /// Bits of the log's third column.
 const WEIGHT_NOT_FINITE: u32 = 1;
 const LEFT_OUT: u32 = 2;
@@ -59,6 +57,7 @@ pub(crate) struct GpuTraining {
     plan: TrainingPlan,
     layout: WeightLayout,
     slots: usize,
+    steps_max: usize,
     /// Of each batch size that an epoch has.
     programs: Vec<(usize, Program)>,
     memories: Memories,
@@ -89,6 +88,7 @@ impl GpuTraining {
             plan: plan.clone(),
             layout: draft.setting.layout.clone(),
             slots: draft.setting.update.slots(),
+            steps_max: draft.steps_max(),
             programs: Vec::new(),
             memories,
             rows,
@@ -117,32 +117,29 @@ impl GpuTraining {
 
     /// Uploads what stays as it is.
     fn upload_once(&self, correction: Option<&[f32]>, starting_weights: &[f32]) {
-        let mut all = Batch::default();
-        let rows: Vec<usize> = (0..self.examples.len()).collect();
-        all.fill(&self.examples, &rows);
-        self.write(Buffer::Features, 0, &floats(all.features()));
-        self.write(Buffer::Labels, 0, &floats(all.labels()));
+        self.write(Buffer::Features, &floats(self.examples.features()));
+        self.write(Buffer::Labels, &floats(&self.examples.labels().numbers()));
         let trained = |flat: &[f32]| {
             let mut bytes = self.layout.weight_bytes(flat);
             bytes.truncate(self.layout.trained_bytes);
             bytes
         };
         if self.memories.contains_key(&Buffer::Start) {
-            self.write(Buffer::Start, 0, &trained(starting_weights));
+            self.write(Buffer::Start, &trained(starting_weights));
         }
         if let Some(correction) = correction {
-            self.write(Buffer::Correction, 0, &trained(correction));
+            self.write(Buffer::Correction, &trained(correction));
         }
     }
 
     /// Uploads weights and state.
     pub(crate) fn upload(&self, weights: &[f32], state: &[f32]) {
-        self.write(Buffer::Weights, 0, &self.layout.weight_bytes(weights));
+        self.write(Buffer::Weights, &self.layout.weight_bytes(weights));
         for (slot, buffer) in [Buffer::First, Buffer::Second].into_iter().enumerate().take(self.slots) {
-            self.write(buffer, 0, &self.layout.slot_bytes(state, slot, self.slots));
+            self.write(buffer, &self.layout.slot_bytes(state, slot, self.slots));
         }
         if self.is_mixed() {
-            self.write(Buffer::Scale, 0, &floats(&state[state.len() - LOSS_SCALE.len()..]));
+            self.write(Buffer::Scale, &floats(&state[state.len() - LOSS_SCALE.len()..]));
         }
     }
 
@@ -172,7 +169,7 @@ impl GpuTraining {
         Ok(())
     }
 
-    /// Runs up to [`STEPS_MAX`] steps in one submission, and says what each measured.
+    /// Runs up to [`GpuTraining::steps_max`] steps in one submission, and says what each measured.
     ///
     /// # Errors
     /// Returns a [`GpuError`] if the device fails; what is on it is lost then.
@@ -219,13 +216,14 @@ impl GpuTraining {
             rows.extend(StepValues { index: index as u32, first, ..values }.row());
             order.extend(request.rows.iter().flat_map(|row| (*row as u32).to_le_bytes()));
             if self.memories.contains_key(&Buffer::Shares) {
-                self.batch.fill(&self.examples, &request.rows);
+                let sum = weight_sum(&self.examples, &request.rows);
+                self.batch.fill_shares(&self.examples, &request.rows, sum);
                 shares.extend(floats(self.batch.shares()));
             }
         }
         self.gpu.queue.write_buffer(&self.rows.buffer, 0, &rows);
-        self.write(Buffer::Order, 0, &order);
-        self.write(Buffer::Shares, 0, &shares);
+        self.write(Buffer::Order, &order);
+        self.write(Buffer::Shares, &shares);
         Ok(())
     }
 
@@ -245,6 +243,11 @@ impl GpuTraining {
             is_left_out: row[2] & LEFT_OUT != 0,
         };
         Ok(words.as_chunks().0.iter().map(result).collect())
+    }
+
+    /// Steps that can be run together.
+    pub(crate) fn steps_max(&self) -> usize {
+        self.steps_max
     }
 
     /// Bytes of the device's memory that the training holds.
@@ -273,9 +276,9 @@ impl GpuTraining {
         &self.memories[&buffer].buffer
     }
 
-    fn write(&self, buffer: Buffer, offset: u64, bytes: &[u8]) {
+    fn write(&self, buffer: Buffer, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.gpu.queue.write_buffer(self.buffer(buffer), offset, bytes);
+            self.gpu.queue.write_buffer(self.buffer(buffer), 0, bytes);
         }
     }
 }

@@ -22,6 +22,9 @@ impl Update {
         if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) {
             return Err("gradients are clipped example by example only on the CPU");
         }
+        if plan.accumulation_steps > 1 {
+            return Err("gradients of several batches are accumulated to one step only on the CPU");
+        }
         let adjustment = AdjustmentKind {
             clipping: plan.gradient_clipping,
             proximal_term: plan.proximal_term,

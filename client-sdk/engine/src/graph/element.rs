@@ -62,6 +62,38 @@ pub(crate) enum ElementOp {
 }
 
 impl ElementOp {
+    /// Every operation.
+    #[cfg(all(test, feature = "gpu"))]
+    pub(crate) const ALL: [Self; 27] = [
+        Self::Negate,
+        Self::Absolute,
+        Self::Sign,
+        Self::Exponential,
+        Self::Logarithm,
+        Self::SquareRoot,
+        Self::Tanh,
+        Self::Sigmoid,
+        Self::Erf,
+        Self::Relu,
+        Self::Floor,
+        Self::Truncate,
+        Self::Not,
+        Self::Detach,
+        Self::Add,
+        Self::Subtract,
+        Self::Multiply,
+        Self::Divide,
+        Self::Power,
+        Self::Minimum,
+        Self::Maximum,
+        Self::Equal,
+        Self::Less,
+        Self::LessOrEqual,
+        Self::And,
+        Self::Or,
+        Self::Select,
+    ];
+
     /// The number of inputs.
     pub(crate) fn arity(self) -> usize {
         match self {

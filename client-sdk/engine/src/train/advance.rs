@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::random::step_seed;
 
 impl Trainer {
-    /// Trains on the next batch. When training is finished it does nothing and reports the same progress again.
+    /// Takes the next step. When training is finished it does nothing and reports the same progress again.
     ///
     /// # Errors
     /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost.
@@ -18,7 +18,7 @@ impl Trainer {
         self.advance(1)
     }
 
-    /// Trains on the next batches, up to `steps_max`. On a device they are sent together, which is much faster than
+    /// Takes the next steps, up to `steps_max`. On a device they are sent together, which is much faster than
     /// one by one.
     ///
     /// A device that fails on the way costs the steps since its weights last came back: the progress may be smaller than
@@ -48,7 +48,8 @@ impl Trainer {
     }
 
     /// Trains in one step on exactly these of the examples, whatever the plan's batch size, epochs and steps are. On a
-    /// device there have to be as many as in a batch.
+    /// device there have to be as many as in a batch. Where the plan accumulates gradients they are computed in its batch
+    /// size, elsewhere all at once.
     ///
     /// It counts as one of the plan's steps: [`Trainer::step`] then leaves out the batch that it would have trained on.
     ///
@@ -69,8 +70,7 @@ impl Trainer {
                 return Ok(self.progress());
             }
         }
-        self.batch.fill(&self.examples, rows);
-        self.train_on_batch(rows.len(), &mut |_, _| {})
+        self.train_on(rows)
     }
 
     /// The batch of a step, counted from 0.
@@ -105,6 +105,10 @@ impl Trainer {
     /// Without a device there is nothing to bring back.
     #[cfg(not(feature = "gpu"))]
     pub(super) fn bring_back(&mut self) {}
+
+    /// Without a device there is nothing to forget.
+    #[cfg(not(feature = "gpu"))]
+    pub(super) fn forget_gpu(&mut self) {}
 }
 
 /// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at

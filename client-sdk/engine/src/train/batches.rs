@@ -1,13 +1,15 @@
 //! Which examples each step sees.
 
 use super::TrainingPlan;
-use crate::random::permutation;
+use crate::random::permute;
 
 /// The order of the examples, as a function of the seed: nothing here has to be stored in a checkpoint.
 #[derive(Debug)]
 pub(super) struct BatchOrder {
     example_count: usize,
     batch_size: usize,
+    /// Examples of a step that is not the last of its epoch.
+    step_size: usize,
     steps_per_epoch: u64,
     steps_total: u64,
     seed: u64,
@@ -18,17 +20,27 @@ pub(super) struct BatchOrder {
 impl BatchOrder {
     /// `example_count` is 1 or more and the plan valid.
     pub(super) fn new(plan: &TrainingPlan, example_count: usize, seed: u64) -> Self {
-        let batch_size = plan.batch_size as usize;
-        let steps_per_epoch = example_count.div_ceil(batch_size) as u64;
-        let steps_max = plan.steps_max.map_or(u64::MAX, u64::from);
-        let steps_total = steps_per_epoch.saturating_mul(u64::from(plan.epochs)).min(steps_max);
-        let order = permutation(example_count, seed, 0);
-        Self { example_count, batch_size, steps_per_epoch, steps_total, seed, epoch: 0, order }
+        Self::in_memory(Vec::new(), plan, example_count, seed)
     }
 
-    /// The size of a batch that is not the last of its epoch.
+    /// Begins anew with another number of examples and another seed.
+    pub(super) fn restart(&mut self, plan: &TrainingPlan, example_count: usize, seed: u64) {
+        *self = Self::in_memory(std::mem::take(&mut self.order), plan, example_count, seed);
+    }
+
+    fn in_memory(mut order: Vec<usize>, plan: &TrainingPlan, example_count: usize, seed: u64) -> Self {
+        let batch_size = plan.batch_size as usize;
+        let step_size = batch_size.saturating_mul(plan.accumulation_steps as usize);
+        let steps_per_epoch = example_count.div_ceil(step_size) as u64;
+        let steps_max = plan.steps_max.map_or(u64::MAX, u64::from);
+        let steps_total = steps_per_epoch.saturating_mul(u64::from(plan.epochs)).min(steps_max);
+        permute(&mut order, example_count, seed, 0);
+        Self { example_count, batch_size, step_size, steps_per_epoch, steps_total, seed, epoch: 0, order }
+    }
+
+    /// The size of a batch that is not the last of its epoch: the examples that are computed at once, at most.
     pub(super) fn full_batch(&self) -> usize {
-        self.batch_size.min(self.example_count)
+        full_batch(self.batch_size, self.example_count)
     }
 
     /// The size of the last batch of an epoch, if it is smaller.
@@ -47,12 +59,17 @@ impl BatchOrder {
     pub(super) fn batch(&mut self, step: u64) -> &[usize] {
         let epoch = step / self.steps_per_epoch;
         if epoch != self.epoch {
-            self.order = permutation(self.example_count, self.seed, epoch);
+            permute(&mut self.order, self.example_count, self.seed, epoch);
             self.epoch = epoch;
         }
-        let start = (step % self.steps_per_epoch) as usize * self.batch_size;
-        &self.order[start..self.example_count.min(start.saturating_add(self.batch_size))]
+        let start = (step % self.steps_per_epoch) as usize * self.step_size;
+        &self.order[start..self.example_count.min(start.saturating_add(self.step_size))]
     }
+}
+
+/// The examples that are computed at once, at most: a batch size above their number means all of them.
+pub(super) fn full_batch(batch_size: usize, example_count: usize) -> usize {
+    batch_size.min(example_count)
 }
 
 #[cfg(test)]
@@ -75,6 +92,34 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, (0..10).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_step_of_several_batches_sees_the_examples_that_they_would() {
+        let accumulating = TrainingPlan { accumulation_steps: 2, ..plan(2, None) };
+        let (mut small, mut large) =
+            (BatchOrder::new(&plan(2, None), 10, 3), BatchOrder::new(&accumulating, 10, 3));
+        assert_eq!((large.steps_total(), large.full_batch()), (4, 4));
+        for epoch in 0..2 {
+            let batches: Vec<usize> =
+                (0..3).flat_map(|step| small.batch(3 * epoch + step).to_vec()).collect();
+            assert_eq!(large.batch(2 * epoch), &batches[..8]);
+            assert_eq!(large.batch(2 * epoch + 1), &batches[8..]);
+        }
+        let endless = TrainingPlan { batch_size: u32::MAX, accumulation_steps: 1_000_000, ..plan(1, None) };
+        assert_eq!(BatchOrder::new(&endless, 10, 3).batch(0).len(), 10);
+    }
+
+    #[test]
+    fn a_restarted_order_is_a_new_one() {
+        let mut restarted = BatchOrder::new(&plan(2, None), 10, 3);
+        restarted.batch(5);
+        restarted.restart(&plan(2, None), 7, 4);
+        let mut new = BatchOrder::new(&plan(2, None), 7, 4);
+        for step in 0..new.steps_total() {
+            assert_eq!(restarted.batch(step), new.batch(step));
+        }
+        assert_eq!(restarted.steps_total(), 4);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::batches::full_batch;
 use super::optimizer::optimizer;
 use super::parameters::{Parameters, Role};
 use super::step_program::StepProgram;
@@ -59,7 +60,7 @@ pub struct Cost {
 pub struct StepMemory {
     /// The weights that are trained, and those from which training began.
     pub weights: usize,
-    /// The gradients, and the outputs.
+    /// The gradients, their sum if a step accumulates them, and the outputs.
     pub gradients: usize,
     /// What the optimizer keeps.
     pub optimizer_state: usize,
@@ -84,19 +85,29 @@ impl StepMemory {
 }
 
 impl Inspection {
-    /// Compiles a model under a plan and counts.
+    /// Compiles a model under a plan and counts, for as many examples as a batch of the plan has.
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the plan makes no sense, the model's output does not go with the loss, or a step
     /// cannot be compiled.
     pub fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, TrainError> {
+        Self::for_examples(model, plan, usize::MAX)
+    }
+
+    /// Compiles a model under a plan and counts, for a client with this many examples, at least 1: a larger batch size
+    /// means all of them.
+    ///
+    /// # Errors
+    /// Those of [`Inspection::new`].
+    pub fn for_examples(model: &Model, plan: &TrainingPlan, examples: usize) -> Result<Self, TrainError> {
         plan.validate()?;
-        let batch_size = plan.batch_size as usize;
+        let batch_size = full_batch(plan.batch_size as usize, examples.max(1));
         let source = StepSource::without_examples(model, plan)?;
         let lowered = model.lower(batch_size, Mode::Inference)?;
         let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &source.parameters.ranges, 1);
         let step: StepProgram = StepProgram::compile(&source, batch_size, false)?;
         let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
+        let accumulated = if plan.accumulation_steps > 1 { trained } else { 0 };
         let memory = step.memory();
         let batch = model.input_shape().iter().product::<usize>() + source.layout.labels_per_example();
         let float = size_of::<f32>();
@@ -110,7 +121,7 @@ impl Inspection {
             step: Cost { flops: step.flops(), kernels: step.kernels() },
             memory: StepMemory {
                 weights: 2 * model.parameter_count() * float,
-                gradients: memory.outputs,
+                gradients: memory.outputs + accumulated * float,
                 optimizer_state: optimizer(plan.optimizer).slots() * trained * float,
                 live_activations: memory.live,
                 arena: memory.arena,

@@ -1,5 +1,6 @@
 //! Local training in steps that can be stopped and resumed.
 
+mod accumulator;
 mod advance;
 mod batches;
 mod check;
@@ -11,11 +12,13 @@ mod error;
 mod inspect;
 mod learning_rate;
 mod memory;
+mod on_cpu;
 #[cfg(feature = "gpu")]
 mod on_gpu;
 mod optimizer;
 mod parameters;
 mod per_example;
+mod restart;
 mod step_graph;
 mod step_program;
 mod steps;

@@ -2,9 +2,7 @@
 
 use super::advance::block_on;
 use super::{TrainError, Trainer};
-use crate::gpu::{
-    Gpu, GpuError, GpuTraining, HostState, KernelTime, STEPS_MAX, StepRequest, StepResult, TrainingDraft,
-};
+use crate::gpu::{Gpu, GpuError, GpuTraining, HostState, KernelTime, StepRequest, StepResult, TrainingDraft};
 use crate::metrics::Metrics;
 
 /// The training on the device, and the last state of it that the host has.
@@ -85,8 +83,9 @@ impl Trainer {
     /// # Errors
     /// Returns [`TrainError::Diverged`] if a loss or a weight is no longer finite.
     pub(super) async fn advance_on_gpu(&mut self, goal: u64) -> Result<(), TrainError> {
+        let Some(on_gpu) = &self.gpu else { return Ok(()) };
         let first = self.metrics.step_count;
-        let end = goal.min(first + STEPS_MAX as u64);
+        let end = goal.min(first + on_gpu.training.steps_max() as u64);
         let requests = (first..end).map(|step| self.request(step)).collect();
         self.run_on_gpu(requests).await
     }
@@ -182,6 +181,11 @@ impl Trainer {
         if let Some(on_gpu) = self.gpu.take() {
             (self.metrics, self.loss) = (on_gpu.metrics, on_gpu.loss);
         }
+    }
+
+    /// Ends the stay on a device, if there is one, and leaves there what was trained.
+    pub(super) fn forget_gpu(&mut self) {
+        (self.gpu, self.gpu_fault) = (None, None);
     }
 
     /// Goes back to the last state that the host has, to go on from there on the CPU.

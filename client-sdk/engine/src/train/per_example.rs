@@ -1,5 +1,6 @@
 //! Per-example clipping: the gradient of DP-SGD without its noise (Abadi et al. 2016, algorithm 1).
 
+use super::accumulator::Part;
 use super::clipping::norm_factor;
 use super::step_program::StepProgram;
 use crate::batch::Batch;
@@ -24,28 +25,41 @@ impl PerExample {
         Self { gradient: vec![0.0; elements], outputs, loss: 0.0 }
     }
 
-    /// Runs every example of a batch by itself, scales its gradient to a norm of at most `bound`, and averages them.
+    /// Makes room for the outputs of this many examples, and for no more.
+    pub(super) fn make_room(&mut self, program: &StepProgram, batch_size: usize) {
+        let outputs = batch_size * program.output_length();
+        if self.outputs.capacity() != outputs {
+            self.outputs = Vec::with_capacity(outputs);
+        }
+    }
+
+    /// Runs every example of a micro-batch by itself, scales its gradient to a norm of at most `bound`, and adds it to the
+    /// average over the step, which the first micro-batch begins. Into how many a step is divided changes no bit.
     ///
     /// Weights of examples multiply gradients before they are clipped, so that no example changes the average by more
-    /// than `bound / examples`, whatever its weight: with its share s, the factor is s·examples.
+    /// than `bound / examples`, whatever its weight: with its share s of the step, the factor is s·examples.
     pub(super) fn run(
         &mut self,
         program: &mut StepProgram,
         weights: &[f32],
         batch: &Batch,
-        examples: usize,
+        part: Part,
         bound: f32,
         seed: u64,
     ) {
-        self.gradient.fill(0.0);
+        if part.is_first() {
+            self.gradient.fill(0.0);
+            self.loss = 0.0;
+        }
         self.outputs.clear();
-        self.loss = 0.0;
-        for example in 0..examples {
-            program.run_example(weights, batch, example, examples, step_seed(seed, example as u64));
+        let step_examples = part.step_examples;
+        for example in 0..part.examples {
+            let seed = step_seed(seed, (part.before + example) as u64);
+            program.run_example(weights, batch, example, part.examples, seed);
             self.outputs.extend_from_slice(program.output());
-            let share = batch.shares().get(example).map_or(1.0 / examples as f32, |share| *share);
+            let share = batch.shares().get(example).map_or(1.0 / step_examples as f32, |share| *share);
             self.loss += program.loss() * f64::from(share);
-            self.add_clipped(program, share * examples as f32, bound, examples);
+            self.add_clipped(program, share * step_examples as f32, bound, step_examples);
         }
     }
 
@@ -65,17 +79,17 @@ impl PerExample {
         }
     }
 
-    /// The average gradient, tensor after tensor.
+    /// The average gradient of the step, tensor after tensor.
     pub(super) fn gradient(&self) -> &[f32] {
         &self.gradient
     }
 
-    /// The model's outputs, row after row.
+    /// The model's outputs for the last micro-batch, row after row.
     pub(super) fn outputs(&self) -> &[f32] {
         &self.outputs
     }
 
-    /// The mean loss.
+    /// The mean loss of the step.
     pub(super) fn loss(&self) -> f64 {
         self.loss
     }

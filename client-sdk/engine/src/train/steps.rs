@@ -1,18 +1,25 @@
 //! The compiled steps of a training: one for full batches, one for the last of an epoch.
 
+use super::accumulator::{Accumulator, Part};
 use super::memory::MemoryLimit;
 use super::parameters::Parameters;
 use super::per_example::PerExample;
 use super::step_program::{Observer, StepProgram};
 use super::{GradientClipping, TrainError, TrainingPlan};
-use crate::batch::Batch;
+use crate::batch::{Batch, weight_sum};
+use crate::examples::Examples;
 use crate::fit::FitError;
 use crate::loss::{LabelForm, Layout};
+use crate::metrics::correct_examples;
 use crate::model::Model;
+use crate::random::step_seed;
 use crate::train::Loss;
 
-/// Programs kept at the same time: that of full batches and that of the rest.
-const PROGRAMS_MAX: usize = 2;
+/// Programs that are always kept: that of full batches and that of the rest.
+const PROGRAMS: usize = 2;
+/// Programs that are kept while they hold no more bytes than this, all together: for examples of other numbers.
+const PROGRAMS_MAX: usize = 64;
+const PROGRAM_BYTES_MAX: usize = 16 << 20;
 
 /// What is needed to compile a step for any batch size.
 #[derive(Clone)]
@@ -53,12 +60,37 @@ impl StepSource {
     }
 }
 
-/// Computes loss, outputs and gradient of batches of any size.
+/// What a step is computed of.
+pub(super) struct StepInput<'a> {
+    pub(super) examples: &'a Examples,
+    /// The examples of the step: 1 or more, all of which exist.
+    pub(super) rows: &'a [usize],
+    /// Decides what dropout leaves out. Of several micro-batches each has a seed of its own.
+    pub(super) seed: u64,
+    pub(super) limit: MemoryLimit,
+}
+
+/// What a step measured, before its update.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Measured {
+    /// The mean loss.
+    pub(super) loss: f64,
+    pub(super) correct_count: u64,
+    pub(super) example_count: u64,
+}
+
+/// Computes loss, outputs and gradient of steps of any size.
 pub(super) struct Steps {
     source: StepSource,
+    /// With gradient accumulation, the examples of a micro-batch, and the sum of the gradients.
+    micro_batch: Option<usize>,
+    accumulator: Accumulator,
+    /// Whether the last step had several micro-batches.
+    is_accumulated: bool,
     /// Of different batch sizes; the one that ran last is the last.
     programs: Vec<StepProgram>,
-    /// With per-example clipping, where the average of the gradients goes, and the bound of their norms.
+    /// With per-example clipping, where the average of the gradients goes, and the bound of their norms. It needs no
+    /// accumulator: it is one.
     per_example: Option<(PerExample, f32)>,
 }
 
@@ -72,62 +104,135 @@ impl Steps {
         plan: &TrainingPlan,
         batch_size: usize,
     ) -> Result<Self, TrainError> {
-        let Some(GradientClipping::PerExampleNorm(bound)) = plan.gradient_clipping else {
-            let program = source.compile(batch_size, source.has_shares)?;
-            return Ok(Self { source, programs: vec![program], per_example: None });
+        let is_accumulating = plan.accumulation_steps > 1;
+        let mut steps = Self {
+            source,
+            micro_batch: is_accumulating.then_some(plan.batch_size as usize),
+            accumulator: Accumulator::default(),
+            is_accumulated: false,
+            programs: Vec::new(),
+            per_example: None,
         };
-        let program = source.compile(1, false)?;
+        let Some(GradientClipping::PerExampleNorm(bound)) = plan.gradient_clipping else {
+            steps.programs.push(steps.source.compile(batch_size, steps.source.has_shares)?);
+            if is_accumulating {
+                steps.accumulator = Accumulator::new(steps.trained_count());
+            }
+            return Ok(steps);
+        };
+        let program = steps.source.compile(1, false)?;
         if program.mixes_examples() {
             return Err(FitError::MixedExamples.into());
         }
-        let per_example = PerExample::new(&program, batch_size);
-        Ok(Self { source, programs: vec![program], per_example: Some((per_example, bound)) })
+        steps.per_example = Some((PerExample::new(&program, batch_size), bound));
+        steps.programs.push(program);
+        Ok(steps)
     }
 
-    /// Runs a batch of this many examples.
+    /// Makes ready for other examples, of which this many make a full batch.
+    ///
+    /// # Errors
+    /// Returns a [`TrainError`] if the step of such a batch cannot be compiled within the limit.
+    pub(super) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+        match (&mut self.per_example, self.programs.last()) {
+            (Some((per_example, _)), Some(program)) => per_example.make_room(program, batch_size),
+            _ => self.prepare(batch_size, limit)?,
+        }
+        self.keep_within(batch_size, limit)
+    }
+
+    /// Computes the gradient of a step, micro-batch after micro-batch, and stores the running statistics after each.
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the step is not yet compiled and cannot be within the limit.
     pub(super) fn run(
         &mut self,
-        weights: &[f32],
-        batch: &Batch,
-        examples: usize,
-        seed: u64,
-        limit: MemoryLimit,
+        step: &StepInput<'_>,
+        batch: &mut Batch,
+        weights: &mut [f32],
         observe: Observer<'_>,
-    ) -> Result<(), TrainError> {
+    ) -> Result<Measured, TrainError> {
+        let step_examples = step.rows.len();
+        let micro_batch = self.micro_batch.unwrap_or(step_examples).max(1);
+        self.is_accumulated = step_examples > micro_batch;
+        let step_weight = weight_sum(step.examples, step.rows);
+        let mut measured = Measured { example_count: step_examples as u64, ..Measured::default() };
+        for (index, rows) in step.rows.chunks(micro_batch).enumerate() {
+            let part = Part { index, before: index * micro_batch, examples: rows.len(), step_examples };
+            batch.fill_part(step.examples, rows, step_weight);
+            observe("gather batch", 0);
+            let loss = self.run_part(step, part, batch, weights, observe)?;
+            measured.loss = if part.is_first() { loss } else { measured.loss + loss };
+            let StepSource { loss, layout, .. } = &self.source;
+            measured.correct_count += correct_examples(*loss, layout, self.outputs(), batch.labels());
+            observe("metrics", 0);
+        }
+        if let Some((per_example, _)) = &self.per_example {
+            measured.loss = per_example.loss();
+        }
+        Ok(measured)
+    }
+
+    /// Runs a micro-batch, and returns its part of the step's loss.
+    fn run_part(
+        &mut self,
+        step: &StepInput<'_>,
+        part: Part,
+        batch: &Batch,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<f64, TrainError> {
         if self.per_example.is_none() {
-            self.prepare(examples, limit)?;
+            self.prepare(part.examples, step.limit)?;
         }
         let Some(program) = self.programs.last_mut() else { return Err(TrainError::NoExamples) };
         program.reserve()?;
-        match &mut self.per_example {
-            Some((per_example, bound)) => {
-                per_example.run(program, weights, batch, examples, *bound, seed);
-                observe("examples one by one", 0);
-            }
-            None => program.run(weights, batch, seed, observe),
+        if let Some((per_example, bound)) = &mut self.per_example {
+            per_example.run(program, weights, batch, part, *bound, step.seed);
+            observe("examples one by one", 0);
+            return Ok(per_example.loss());
         }
-        Ok(())
+        let seed = if part.is_whole() { step.seed } else { step_seed(step.seed, part.index as u64) };
+        program.run(weights, batch, seed, observe);
+        program.store_statistics(weights);
+        let share = part.share(self.source.has_shares);
+        if !part.is_whole() {
+            self.accumulator.add(program, part, share);
+            observe("accumulate", 0);
+        }
+        Ok(share * program.loss())
     }
 
-    /// Brings the program of this batch size to the end of the list. Where there is no room for two, one goes.
+    /// Brings the program of this batch size to the end of the list. Where there are too many, those go that ran longest
+    /// ago.
     fn prepare(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
         match self.programs.iter().position(|program| program.batch_size() == batch_size) {
             Some(index) => self.programs[index..].rotate_left(1),
             None => {
-                if self.programs.len() == PROGRAMS_MAX {
+                self.programs.push(self.source.compile(batch_size, self.source.has_shares)?);
+                while self.programs.len() > PROGRAMS && !self.may_keep_all() {
                     self.programs.remove(0);
                 }
-                self.programs.push(self.source.compile(batch_size, self.source.has_shares)?);
-                if limit.check(batch_size, self.memory_bytes()).is_err() {
-                    self.programs.drain(..self.programs.len() - 1);
-                }
-                limit.check(batch_size, self.memory_bytes())?;
+                self.keep_within(batch_size, limit)?;
             }
         }
         Ok(())
+    }
+
+    fn may_keep_all(&self) -> bool {
+        self.programs.len() <= PROGRAMS_MAX && self.memory_bytes() <= PROGRAM_BYTES_MAX
+    }
+
+    /// Where there is no room for more than one program, all but the last go.
+    ///
+    /// # Errors
+    /// Returns [`TrainError::Memory`] if that one is too large.
+    fn keep_within(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+        if limit.check(batch_size, self.memory_bytes()).is_ok() {
+            return Ok(());
+        }
+        self.programs.drain(..self.programs.len() - 1);
+        limit.check(batch_size, self.memory_bytes())
     }
 
     /// The program that ran last.
@@ -135,30 +240,26 @@ impl Steps {
         self.programs.last().expect("there is always a program, from the beginning")
     }
 
-    /// The model's outputs for the last batch.
-    pub(super) fn outputs(&self) -> &[f32] {
+    /// The model's outputs for the last micro-batch.
+    fn outputs(&self) -> &[f32] {
         match &self.per_example {
             Some((per_example, _)) => per_example.outputs(),
             None => self.program().output(),
         }
     }
 
-    /// The mean loss of the last batch.
-    pub(super) fn loss(&self) -> f64 {
-        match &self.per_example {
-            Some((per_example, _)) => per_example.loss(),
-            None => self.program().loss(),
-        }
-    }
-
-    /// The trained tensors: where each lies in the weights, and its gradient for the last batch.
+    /// The trained tensors: where each lies in the weights, and its gradient for the last step.
     pub(super) fn gradients(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f32])> + Clone {
+        let flat = match &self.per_example {
+            Some((per_example, _)) => Some(per_example.gradient()),
+            None => self.is_accumulated.then(|| self.accumulator.gradient()),
+        };
         let mut start = 0;
         self.program().trained().iter().enumerate().map(move |(index, range)| {
             let begin = start;
             start += range.len();
-            let gradient = match &self.per_example {
-                Some((per_example, _)) => &per_example.gradient()[begin..start],
+            let gradient = match flat {
+                Some(flat) => &flat[begin..start],
                 None => self.program().gradient(index),
             };
             (range.clone(), gradient)
@@ -170,19 +271,15 @@ impl Steps {
         self.program().trained().iter().map(|range| range.len()).sum()
     }
 
-    /// Copies the last batch's running statistics into the weights.
-    pub(super) fn store_statistics(&self, weights: &mut [f32]) {
-        self.program().store_statistics(weights);
-    }
-
     /// What the labels of an example look like.
     pub(super) fn source(&self) -> &StepSource {
         &self.source
     }
 
-    /// Bytes of everything compiled, with the buffers of per-example clipping.
+    /// Bytes of everything compiled, with the buffers of per-example clipping and of accumulation.
     pub(super) fn memory_bytes(&self) -> usize {
         let programs: usize = self.programs.iter().map(StepProgram::memory_bytes).sum();
+        let programs = programs + self.accumulator.memory_bytes();
         programs + self.per_example.as_ref().map_or(0, |(per_example, _)| per_example.memory_bytes())
     }
 }

@@ -2,23 +2,18 @@
 
 use super::batches::BatchOrder;
 use super::checkpoint::{self, Checkpoint};
-use super::clipping::norm_factor;
-use super::learning_rate::learning_rate;
 use super::memory::MemoryLimit;
 #[cfg(feature = "gpu")]
 use super::on_gpu::OnGpu;
-use super::optimizer::{Optimizer, StepNumber, optimizer};
+use super::optimizer::{Optimizer, optimizer};
 use super::parameters::Parameters;
-use super::step_program::Observer;
 use super::steps::{StepSource, Steps};
-use super::update::{Adjustment, update_tensor};
-use super::{GradientClipping, Precision, RunningStatistics, TrainError, TrainingMemory, TrainingPlan};
+use super::{RunningStatistics, TrainError, TrainingMemory, TrainingPlan};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
-use crate::metrics::{Metrics, correct_examples};
+use crate::metrics::Metrics;
 use crate::model::Model;
-use crate::random::step_seed;
 
 /// How far training is after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,7 +22,7 @@ pub struct Progress {
     pub step: u64,
     /// The steps of the whole training.
     pub steps_total: u64,
-    /// The mean loss of the last step's batch, before its update.
+    /// The mean loss of the last step's examples, before its update.
     pub loss: f64,
     /// Whether no step is left.
     pub finished: bool,
@@ -45,11 +40,13 @@ pub struct TrainingOutcome {
     pub metrics: Metrics,
 }
 
-/// Trains a model on local examples, one step at a call. It can be stopped after any step.
+/// Trains a model on local examples, one step at a call. It can be stopped after any step, and ended: what was trained
+/// by then is its outcome.
 ///
 /// The result depends on the arguments of [`Trainer::new`] only; a stop with [`Trainer::checkpoint`] and
 /// [`Trainer::resume`] does not change a bit of it. A step takes no memory beyond what is held before it, except the
-/// first with another batch size, which is compiled then.
+/// first with another batch size, which is compiled then. With gradient accumulation a step goes over several batches;
+/// it is never stopped between them.
 pub struct Trainer {
     pub(super) plan: TrainingPlan,
     pub(super) examples: Examples,
@@ -59,7 +56,7 @@ pub struct Trainer {
     pub(super) weights: Vec<f32>,
     pub(super) starting_weights: Vec<f32>,
     pub(super) gradient_correction: Option<Vec<f32>>,
-    optimizer: Box<dyn Optimizer>,
+    pub(super) optimizer: Box<dyn Optimizer>,
     /// The optimizer's slots of one trained tensor after the other.
     pub(super) state: Vec<f32>,
     pub(super) batches: BatchOrder,
@@ -103,7 +100,8 @@ impl Trainer {
         };
         let steps = Steps::new(source, &plan, batches.full_batch())?;
         let optimizer = optimizer(plan.optimizer);
-        let state = starting_state(&plan, optimizer.slots() * steps.trained_count());
+        let mut state = Vec::new();
+        write_starting_state(&plan, optimizer.slots() * steps.trained_count(), &mut state);
         let trainer = Self {
             examples: examples.clone(),
             seed,
@@ -175,25 +173,6 @@ impl Trainer {
         Ok(())
     }
 
-    /// Trains on the next batch on the CPU, and tells `observe` of each operation after it has run: its name, and its
-    /// floating-point operations, 0 where they are not counted. From the times between the calls a profile can be made.
-    ///
-    /// # Errors
-    /// Those of [`Trainer::step`].
-    pub fn step_observed(
-        &mut self,
-        observe: &mut dyn FnMut(&'static str, u64),
-    ) -> Result<Progress, TrainError> {
-        if self.progress().finished {
-            return Ok(self.progress());
-        }
-        let indices = self.batches.batch(self.metrics.step_count);
-        self.batch.fill(&self.examples, indices);
-        let count = indices.len();
-        observe("gather batch", 0);
-        self.train_on_batch(count, observe)
-    }
-
     /// How far training is.
     pub fn progress(&self) -> Progress {
         let (step, steps_total) = (self.metrics.step_count, self.batches.steps_total());
@@ -207,13 +186,18 @@ impl Trainer {
 
     /// What the training holds in memory now, apart from the model and the examples, which the caller holds too.
     pub fn memory(&self) -> TrainingMemory {
+        let programs = if self.is_on_cpu() { self.steps.memory_bytes() } else { 0 };
+        TrainingMemory { programs, ..self.memory_besides_programs() }
+    }
+
+    fn memory_besides_programs(&self) -> TrainingMemory {
         let bytes = |floats: &[f32]| size_of_val(floats);
         let correction = self.gradient_correction.as_deref().unwrap_or_default();
         TrainingMemory {
             weights: bytes(&self.weights),
             starting_weights: bytes(&self.starting_weights) + bytes(correction),
             optimizer_state: bytes(&self.state),
-            programs: if self.is_on_cpu() { self.steps.memory_bytes() } else { 0 },
+            programs: 0,
             batch: self.batch.memory_bytes(),
         }
     }
@@ -245,9 +229,19 @@ impl Trainer {
         .encode()
     }
 
-    /// Ends training, after all steps or before.
+    /// Ends training, after all steps or before: then the outcome is that of the steps so far.
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
+        TrainingOutcome { delta: self.delta(), weights: self.weights, metrics: self.metrics }
+    }
+
+    /// What training would leave behind if it ended now. The trainer is kept, to go on or for [`Trainer::restart`].
+    pub fn outcome(&mut self) -> TrainingOutcome {
+        self.settle();
+        TrainingOutcome { delta: self.delta(), weights: self.weights.clone(), metrics: self.metrics }
+    }
+
+    fn delta(&self) -> Vec<f32> {
         let pairs = self.weights.iter().zip(&self.starting_weights);
         let mut delta: Vec<f32> = pairs.map(|(local, start)| local - start).collect();
         if self.plan.statistics == RunningStatistics::KeepLocal {
@@ -255,77 +249,11 @@ impl Trainer {
                 delta[range].fill(0.0);
             }
         }
-        TrainingOutcome { delta, weights: self.weights, metrics: self.metrics }
-    }
-
-    /// Trains on the examples that are in the batch's buffers.
-    pub(super) fn train_on_batch(
-        &mut self,
-        examples: usize,
-        observe: Observer<'_>,
-    ) -> Result<Progress, TrainError> {
-        if self.plan.precision == Precision::Mixed {
-            return Err(self.no_half_precision());
-        }
-        let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
-        self.steps.run(&self.weights, &self.batch, examples, seed, limit, observe)?;
-        let source = self.steps.source();
-        let (loss, example_count) = (self.steps.loss(), examples as u64);
-        let batch = Metrics {
-            example_count,
-            loss_sum: loss * example_count as f64,
-            correct_count: correct_examples(
-                source.loss,
-                &source.layout,
-                self.steps.outputs(),
-                self.batch.labels(),
-            ),
-            step_count: 1,
-        };
-        observe("metrics", 0);
-        let is_finite = self.update();
-        observe("update", 0);
-        self.loss = loss;
-        self.metrics += batch;
-        if !is_finite || !loss.is_finite() {
-            return Err(TrainError::Diverged { step: self.metrics.step_count });
-        }
-        Ok(self.progress())
-    }
-
-    /// Applies the last batch's gradient and statistics, and says whether all trained weights are finite.
-    fn update(&mut self) -> bool {
-        let step = self.metrics.step_count;
-        let gradients = self.steps.gradients();
-        let (scale, value_max) = match self.plan.gradient_clipping {
-            Some(GradientClipping::Norm(bound)) => {
-                (norm_factor(gradients.clone().map(|(_, gradient)| gradient), bound), f32::INFINITY)
-            }
-            Some(GradientClipping::Value(bound)) => (1.0, bound),
-            Some(GradientClipping::PerExampleNorm(_)) | None => (1.0, f32::INFINITY),
-        };
-        let adjustment = Adjustment {
-            scale,
-            value_max,
-            proximal_term: self.plan.proximal_term,
-            starting_weights: &self.starting_weights,
-            correction: self.gradient_correction.as_deref(),
-        };
-        let step = StepNumber { number: step + 1, learning_rate: learning_rate(&self.plan, step) };
-        let slots = self.optimizer.slots();
-        let (mut state, mut is_finite) = (&mut self.state[..], true);
-        for (range, gradient) in gradients {
-            let (own, others) = state.split_at_mut(slots * range.len());
-            state = others;
-            let optimizer = &*self.optimizer;
-            is_finite &= update_tensor(optimizer, step, &adjustment, range, &mut self.weights, gradient, own);
-        }
-        self.steps.store_statistics(&mut self.weights);
-        is_finite
+        delta
     }
 
     pub(super) fn memory_limit(&self) -> MemoryLimit {
-        let held = self.memory_bytes() - self.memory().programs;
+        let held = self.memory_besides_programs().total();
         MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
     }
 
@@ -334,13 +262,13 @@ impl Trainer {
     }
 }
 
-/// What an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
-fn starting_state(plan: &TrainingPlan, slots: usize) -> Vec<f32> {
-    let zeros = vec![0.0; slots];
+/// Writes what an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
+pub(super) fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
+    state.clear();
+    state.resize(slots, 0.0);
     #[cfg(feature = "gpu")]
-    if plan.precision == Precision::Mixed {
-        return [&zeros, &crate::gpu::LOSS_SCALE[..]].concat();
+    if plan.precision == super::Precision::Mixed {
+        state.extend(crate::gpu::LOSS_SCALE);
     }
     let _ = plan;
-    zeros
 }

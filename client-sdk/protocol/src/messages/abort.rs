@@ -31,4 +31,6 @@ pub enum AbortReason {
     Stopped,
     /// The client lost its state.
     StateLost,
+    /// The client does not take part in this one, and need not say why.
+    Declined,
 }

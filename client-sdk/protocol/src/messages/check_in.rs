@@ -37,6 +37,9 @@ pub enum CheckInResponse {
         retry_after_milliseconds_min: u64,
         /// The latest moment.
         retry_after_milliseconds_max: u64,
+        /// The newest weights, which the client may fetch meanwhile, to have them when it is drawn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offered: Option<Artifact>,
     },
 }
 

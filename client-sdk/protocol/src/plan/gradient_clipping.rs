@@ -4,18 +4,21 @@ use super::training::Faults;
 
 /// A bound on the gradient of the loss, before proximal term, correction and weight decay are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GradientClipping {
     /// Scales the gradient so that its L2 norm over all trained tensors together is at most this, above 0
     /// (Pascanu et al. 2013, algorithm 1).
-    Norm(f32),
+    Norm(#[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))] f32),
     /// Cuts every element to ± this, above 0.
-    Value(f32),
+    Value(#[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.5])))] f32),
     /// Scales the gradient of every example to this L2 norm, above 0, and averages them over the batch: the
     /// clipping of DP-SGD (Abadi et al. 2016, algorithm 1). It runs the examples one by one, which takes longer,
     /// and is refused for a model with batch normalisation, where no example has a gradient of its own.
-    PerExampleNorm(f32),
+    PerExampleNorm(
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))] f32,
+    ),
 }
 
 impl GradientClipping {

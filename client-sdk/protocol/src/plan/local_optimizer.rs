@@ -7,6 +7,7 @@ use super::training::Faults;
 /// `w` is a weight, `g` its gradient and `r` the learning rate of the step. Except in AdamW, weight decay adds
 /// `weight_decay·w` to `g` first. Square roots, squares and quotients are element by element.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalOptimizer {
@@ -15,33 +16,42 @@ pub enum LocalOptimizer {
     /// With `nesterov`, w ← w − r·(g + momentum·v) (Sutskever et al. 2013).
     Sgd {
         /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.1])))]
         learning_rate: f32,
         /// 0 (none) to below 1.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         momentum: f32,
         /// Looks ahead along the momentum, which must be above 0.
         #[serde(default, skip_serializing_if = "is_false")]
+        #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
         nesterov: bool,
         /// 0 (none) or above.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
     /// m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − r·(m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + epsilon)
     /// in step t, counted from 1 (Kingma and Ba 2015, algorithm 1).
     Adam {
         /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
         /// How slowly the mean of the gradients forgets, 0 to below 1.
         #[serde(default = "beta1")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta1: f32,
         /// How slowly the mean of their squares forgets, 0 to below 1.
         #[serde(default = "beta2")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta2: f32,
         /// Keeps the quotient finite, above 0.
         #[serde(default = "epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
         /// 0 (none) or above.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
     /// Adam after w ← w − r·weight_decay·w, so that the decay does not pass through the moments
@@ -49,29 +59,37 @@ pub enum LocalOptimizer {
     #[serde(rename = "adamw")]
     AdamW {
         /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
         /// How slowly the mean of the gradients forgets, 0 to below 1.
         #[serde(default = "beta1")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta1: f32,
         /// How slowly the mean of their squares forgets, 0 to below 1.
         #[serde(default = "beta2")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta2: f32,
         /// Keeps the quotient finite, above 0.
         #[serde(default = "epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
         /// 0 (none) or above.
         #[serde(default = "decoupled_weight_decay")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
     /// s ← s + g²; w ← w − r·g / (√s + epsilon) (Duchi et al. 2011).
     Adagrad {
         /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
         /// Keeps the quotient finite, above 0.
         #[serde(default = "adagrad_epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
         /// 0 (none) or above.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
     /// s ← decay·s + (1 − decay)·g²; v ← momentum·v + g / (√s + epsilon); w ← w − r·v
@@ -79,18 +97,23 @@ pub enum LocalOptimizer {
     #[serde(rename = "rmsprop")]
     RmsProp {
         /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
         /// How slowly the mean of the squares forgets, 0 to below 1.
         #[serde(default = "rms_prop_decay")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         decay: f32,
         /// Keeps the quotient finite, above 0.
         #[serde(default = "epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
         /// 0 (none) to below 1.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         momentum: f32,
         /// 0 (none) or above.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
 }

@@ -7,6 +7,7 @@ use super::training::Faults;
 /// `x` are the model's outputs for an example and `t` its labels. Where an example has several outputs or
 /// positions, its loss is the mean over them. The class axis is the last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
@@ -23,6 +24,7 @@ pub enum Loss {
     /// d²/2 up to |d| = delta, delta·(|d| − delta/2) from there on, for d = x − t (Huber 1964).
     Huber {
         /// Where the square becomes a line, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
         delta: f32,
     },
     /// max(0, 1 − s·x), where targets 0 and 1 are read as s = −1 and 1: with weight decay it is the linear support

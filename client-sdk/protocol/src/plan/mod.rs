@@ -1,5 +1,6 @@
 //! What a client must do in a round, as data.
 
+mod device_rule;
 mod gradient_clipping;
 mod learning_rate_schedule;
 mod local_optimizer;
@@ -8,9 +9,11 @@ mod name_pattern;
 mod training;
 mod transport;
 mod value_grid;
+mod work;
 
 use serde::{Deserialize, Serialize};
 
+pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
 pub use gradient_clipping::GradientClipping;
 pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_optimizer::LocalOptimizer;
@@ -19,6 +22,7 @@ pub use name_pattern::NamePattern;
 pub use training::{PlanError, Precision, RunningStatistics, TrainingPlan};
 pub use transport::{Codec, Protection};
 pub use value_grid::ValueGrid;
+pub use work::Work;
 
 use crate::{BlobDigest, TensorSchema};
 
@@ -31,7 +35,14 @@ pub struct Plan {
     pub model: BlobDigest,
     /// The trainable tensors, in the order of weights and updates.
     pub schema: TensorSchema,
-    /// The local work.
+    /// What is done with it.
+    #[serde(default, skip_serializing_if = "Work::is_default")]
+    pub work: Work,
+    /// What must hold on the device for the client to take part. The client evaluates it itself, and declines without
+    /// saying why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_rules: Vec<DeviceRule>,
+    /// The local work; an evaluation takes the loss from it.
     pub training: TrainingPlan,
     /// How the update travels.
     pub codec: Codec,

@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A pattern for the names of tensors: `*` stands for any characters, `?` for one, everything else for itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct NamePattern(pub String);

@@ -3,52 +3,82 @@ use serde::{Deserialize, Serialize};
 use super::{GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern};
 use crate::limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX};
 
+/// Micro-batches of a step, at most.
+const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
+
 /// The local work of a round: loss, optimizer, and how long. Everything that is left out is off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainingPlan {
     /// What is minimised.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = ["softmax_cross_entropy"])))]
     pub loss: Loss,
-    /// How.
+    /// With which optimizer, as a table of one word with its numbers.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "sgd": { "learning_rate": 0.1 } }])))]
     pub optimizer: LocalOptimizer,
     /// The factor of the learning rate in each step.
     #[serde(default, skip_serializing_if = "LearningRateSchedule::is_constant")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "constant")))]
     pub learning_rate_schedule: LearningRateSchedule,
     /// Steps before the schedule begins, in which the learning rate rises in equal steps: the factor of step `s`,
     /// counted from 0, is (s + 1) / warmup_steps (Goyal et al. 2017, section 2.2).
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = 0)))]
     pub warmup_steps: u32,
     /// A bound on the gradient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "norm": 1.0 }])))]
     pub gradient_clipping: Option<GradientClipping>,
     /// Passes over the local examples, at least 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [1])))]
     pub epochs: u32,
     /// Stop after this many steps, even in the middle of an epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [1000])))]
     pub steps_max: Option<u32>,
-    /// Examples in a step, at least 1; the last batch of an epoch may be smaller.
+    /// Stop after this many seconds of training, above 0, with what has been trained by then: at least one step. A client
+    /// looks at its clock between steps, about every 100 ms, and counts the time before a restart too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [60.0])))]
+    pub time_limit_seconds: Option<f32>,
+    /// Examples that are computed at once, at least 1; the last batch of an epoch may be smaller. A number above that of
+    /// the local examples means all of them: with one epoch that is FedSGD (McMahan et al. 2017, section 2).
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [32])))]
     pub batch_size: u32,
+    /// Batches whose gradients make one step, from 1 to 1,000,000: the step then has `batch_size` · this many examples,
+    /// and takes the memory of `batch_size`. The last step of an epoch may have fewer. Batch normalisation normalises each
+    /// batch by itself, and moves its running statistics after each.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000), extend("default" = 1)))]
+    pub accumulation_steps: u32,
     /// FedProx's mu: adds mu/2 · ‖w − w₀‖² to the loss (Li et al. 2020, equation 2); 0 is FedAvg.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
     pub proximal_term: f32,
     /// Tensors that keep their values: those whose name matches one of these. Each must match one at least.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["embedding.*"]])))]
     pub frozen: Vec<NamePattern>,
     /// What becomes of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
     pub statistics: RunningStatistics,
     /// In which precision a step computes.
     #[serde(default, skip_serializing_if = "Precision::is_default")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "single")))]
     pub precision: Precision,
     /// Bytes that a step may need, at most, all that training holds counted; a step that needs more is refused
     /// before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [2000000000])))]
     pub memory_bytes_max: Option<u64>,
 }
 
 /// What becomes of running statistics (the means and variances of batch normalisation), which no gradient trains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunningStatistics {
@@ -61,6 +91,7 @@ pub enum RunningStatistics {
 
 /// In which precision a step computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
@@ -102,7 +133,9 @@ impl TrainingPlan {
             gradient_clipping: None,
             epochs: 1,
             steps_max: None,
+            time_limit_seconds: None,
             batch_size: 32,
+            accumulation_steps: 1,
             proximal_term: 0.0,
             frozen: Vec::new(),
             statistics: RunningStatistics::Aggregate,
@@ -125,6 +158,8 @@ impl TrainingPlan {
         faults.expect_at_least_one("epochs", self.epochs.into());
         faults.expect_at_least_one("batch_size", self.batch_size.into());
         faults.expect_at_least_one("steps_max", self.steps_max.unwrap_or(u32::MAX).into());
+        faults.expect_positive("time_limit_seconds", self.time_limit_seconds.unwrap_or(1.0));
+        self.list_accumulation_faults(&mut faults);
         self.loss.list_faults(&mut faults);
         self.optimizer.list_faults(&mut faults);
         self.learning_rate_schedule.list_faults(&mut faults);
@@ -149,6 +184,15 @@ impl TrainingPlan {
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0
     }
+
+    fn list_accumulation_faults(&self, faults: &mut Faults) {
+        let (steps, field) = (self.accumulation_steps, "accumulation_steps");
+        if !(1..=ACCUMULATION_STEPS_MAX).contains(&steps) {
+            faults.add(field, steps.into(), "1 to 1000000");
+        } else if steps > 1 && self.precision == Precision::Mixed {
+            faults.add(field, steps.into(), "1 with mixed precision");
+        }
+    }
 }
 
 impl RunningStatistics {
@@ -159,6 +203,14 @@ impl RunningStatistics {
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// The numbers that are out of their range, so far.
@@ -208,6 +260,8 @@ mod tests {
         "warmup_steps":3,
         "gradient_clipping":{"per_example_norm":1.5},
         "epochs":1,"batch_size":8,
+        "time_limit_seconds":2.5,
+        "accumulation_steps":4,
         "frozen":["encoder.*"],
         "statistics":"keep_local",
         "precision":"single",
@@ -224,7 +278,9 @@ mod tests {
         assert_eq!(plan, expected);
         assert_eq!(plan.validate(), Ok(()));
         let json = serde_json::to_string(&plan).unwrap();
-        assert!(!json.contains("warmup") && !json.contains("frozen"), "what is off is not written: {json}");
+        for off in ["warmup", "frozen", "time_limit", "accumulation"] {
+            assert!(!json.contains(off), "what is off is not written: {json}");
+        }
         assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
     }
 
@@ -234,6 +290,7 @@ mod tests {
         assert_eq!(plan.validate(), Ok(()));
         assert_eq!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(1.5)));
         assert_eq!(plan.statistics, RunningStatistics::KeepLocal);
+        assert_eq!((plan.time_limit_seconds, plan.accumulation_steps), (Some(2.5), 4));
         let json = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
     }
@@ -266,8 +323,12 @@ mod tests {
         plan.gradient_clipping = Some(GradientClipping::Value(0.0));
         plan.frozen = vec![NamePattern::from("")];
         plan.memory_bytes_max = Some(0);
+        plan.time_limit_seconds = Some(0.0);
+        plan.accumulation_steps = 0;
         let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
         let expected = [
+            "time_limit_seconds",
+            "accumulation_steps",
             "loss.huber.delta",
             "optimizer.adamw.learning_rate",
             "optimizer.adamw.beta1",
@@ -284,11 +345,26 @@ mod tests {
     }
 
     #[test]
-    fn mixed_precision_has_no_clipping_of_single_examples() {
+    fn mixed_precision_has_neither_clipping_of_single_examples_nor_accumulation() {
         let mut plan: TrainingPlan = serde_json::from_str(&FULL.replace("single", "mixed")).unwrap();
-        assert_eq!(plan.validate().unwrap_err().field, "gradient_clipping.per_example_norm");
+        let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
+        assert_eq!(fields, ["accumulation_steps", "gradient_clipping.per_example_norm"]);
         plan.gradient_clipping = Some(GradientClipping::Norm(1.0));
+        plan.accumulation_steps = 1;
         assert_eq!(plan.validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_limits_of_accumulation_and_time_are_allowed_and_what_is_beyond_is_not() {
+        let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
+        for (accumulation_steps, is_allowed) in [(1, true), (1_000_000, true), (1_000_001, false)] {
+            let plan = TrainingPlan { accumulation_steps, ..plan.clone() };
+            assert_eq!(plan.validate().is_ok(), is_allowed, "{accumulation_steps}");
+        }
+        for (seconds, is_allowed) in [(1e-3, true), (f32::MAX, true), (-1.0, false), (f32::INFINITY, false)] {
+            let plan = TrainingPlan { time_limit_seconds: Some(seconds), ..plan.clone() };
+            assert_eq!(plan.validate().is_ok(), is_allowed, "{seconds}");
+        }
     }
 
     #[test]

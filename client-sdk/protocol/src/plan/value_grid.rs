@@ -6,14 +6,18 @@ use serde::{Deserialize, Serialize};
 /// (ties to even). Integers add up to the same sum in any order, so neither arrival, threads nor a replay
 /// after a crash can change the model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueGrid {
     /// Bits behind the point.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [28])))]
     pub fraction_bits: u32,
     /// The largest magnitude of an update's element; a larger one is refused.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [16.0])))]
     pub value_max: f32,
     /// The largest weight of an update; a client caps its own.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 536_870_912), extend("examples" = [10000])))]
     pub weight_max: u64,
 }
 

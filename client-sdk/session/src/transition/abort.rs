@@ -12,6 +12,9 @@ use crate::{
 
 /// Failures in a row after which an abort is left to the deadline.
 pub const ABORT_FAILURES_MAX: u32 = 4;
+/// The shortest wait after an assignment was declined: a second. What is declined once is likely to be so again, and
+/// chance alone might draw no wait at all.
+pub const DECLINED_MILLISECONDS_MIN: u64 = 1000;
 
 /// Gives an assignment up, tells the coordinator, and checks in again.
 pub(super) fn give_up(
@@ -60,7 +63,10 @@ pub(super) fn answered(
         (Err(failure), AfterAbort::CheckIn) if failure.disposition == Disposition::GiveUp => {
             State::Stopped { cause: StopCause::Refused(failure.code) }
         }
-        (_, AfterAbort::CheckIn) => turn.set_back(None),
+        (_, AfterAbort::CheckIn) => {
+            let is_declined = aborting.abort.reason == AbortReason::Declined;
+            turn.set_back(is_declined.then_some(DECLINED_MILLISECONDS_MIN))
+        }
     }
 }
 

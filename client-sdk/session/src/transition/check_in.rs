@@ -32,7 +32,8 @@ pub(super) fn answered(
 ) -> State {
     match result {
         Ok(CheckInResponse::Assigned { assignment }) => assigned(assignment, turn),
-        Ok(CheckInResponse::Wait { retry_after_milliseconds_min, retry_after_milliseconds_max }) => {
+        Ok(CheckInResponse::Wait { retry_after_milliseconds_min, retry_after_milliseconds_max, offered }) => {
+            turn.effects.extend(offered.map(|artifact| Effect::Prefetch { artifact }));
             wait(retry_after_milliseconds_min, retry_after_milliseconds_max, turn)
         }
         Err(failure) if failure.disposition == Disposition::GiveUp => {

@@ -10,7 +10,7 @@ mod train;
 mod upload;
 mod wake;
 
-pub use abort::ABORT_FAILURES_MAX;
+pub use abort::{ABORT_FAILURES_MAX, DECLINED_MILLISECONDS_MIN};
 pub use check_in::{WAIT_MILLISECONDS_MAX, WAIT_MILLISECONDS_MIN};
 pub use fetch::FETCH_FAILURES_MAX;
 pub use upload::DIGEST_MISMATCHES_MAX;

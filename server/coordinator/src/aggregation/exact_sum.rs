@@ -11,8 +11,8 @@ use folkmoot_protocol::ValueGrid;
 const ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
 
 /// Derives the factor `weight · 2^fraction_bits`.
-pub fn scale(grid: &ValueGrid, weight: u64) -> f64 {
-    weight as f64 * f64::from(grid.fraction_bits).exp2()
+pub fn scale(grid: &ValueGrid, weight: f64) -> f64 {
+    weight * f64::from(grid.fraction_bits).exp2()
 }
 
 /// Brings one value to the grid. `|value · scale|` must be below 2^51, which a valid grid guarantees.
@@ -74,7 +74,7 @@ mod tests {
         #[test]
         fn a_value_on_the_grid_is_the_nearest_integer(value in -16.0f32..=16.0, weight in 1u64..=10_000) {
             let grid = ValueGrid::default();
-            prop_assert_eq!(to_grid(value, scale(&grid, weight)), by_definition(value, weight, grid.fraction_bits));
+            prop_assert_eq!(to_grid(value, scale(&grid, weight as f64)), by_definition(value, weight, grid.fraction_bits));
         }
 
         #[test]
@@ -85,7 +85,7 @@ mod tests {
             let grid = ValueGrid::default();
             let sum = |updates: &[(Vec<f32>, u64)]| {
                 let mut sums = vec![0; 37];
-                updates.iter().for_each(|(v, w)| add_values(&mut sums, &bytes(v), scale(&grid, *w)));
+                updates.iter().for_each(|(v, w)| add_values(&mut sums, &bytes(v), scale(&grid, *w as f64)));
                 sums
             };
             let mut other = updates.clone();
@@ -94,7 +94,7 @@ mod tests {
             let all = sum(&updates);
             prop_assert_eq!(&all, &sum(&other));
             let mut without_first = all.clone();
-            take_values(&mut without_first, &bytes(&updates[0].0), scale(&grid, updates[0].1));
+            take_values(&mut without_first, &bytes(&updates[0].0), scale(&grid, updates[0].1 as f64));
             prop_assert_eq!(without_first, sum(&updates[1..]));
         }
     }
@@ -107,7 +107,7 @@ mod tests {
         {
             for weight in [1, 9_999, 10_000] {
                 let expected = by_definition(value, weight, 32);
-                assert_eq!(to_grid(value, scale(&grid, weight)), expected, "{value} {weight}");
+                assert_eq!(to_grid(value, scale(&grid, weight as f64)), expected, "{value} {weight}");
             }
         }
     }

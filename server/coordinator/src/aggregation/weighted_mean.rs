@@ -1,56 +1,34 @@
-use folkmoot_protocol::{ValueGrid, update::UpdateMetrics};
+use super::{Combination, Measured, aggregator::Aggregator};
 
-use super::exact_sum::scale;
+/// The weighted mean: Σ wᵢ·Δᵢ / Σ wᵢ (McMahan et al. 2017, algorithm 1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WeightedMean;
 
-/// There is no update, so there is no mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the mean of no update is not defined")]
-pub struct ZeroWeightError;
-
-/// The weighted mean of updates, Σ wᵢ·Δᵢ / Σ wᵢ (McMahan et al. 2017, algorithm 1), over exact sums.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WeightedMean {
-    divisor: f64,
-}
-
-impl WeightedMean {
-    /// Makes the mean of updates that weigh `weights` together.
-    ///
-    /// # Errors
-    /// [`ZeroWeightError`] if they weigh nothing.
-    pub fn new(grid: &ValueGrid, weights: u64) -> Result<Self, ZeroWeightError> {
-        if weights == 0 { Err(ZeroWeightError) } else { Ok(Self { divisor: scale(grid, weights) }) }
+impl Aggregator for WeightedMean {
+    fn is_streaming(&self) -> bool {
+        true
     }
 
-    /// Returns the mean of one parameter from its sum on the grid.
-    pub fn of(&self, sum: i64) -> f64 {
-        sum as f64 / self.divisor
+    fn combination(&self, weights: &[u64], attenuations: &[f64], _measured: &Measured) -> Combination {
+        Combination::attenuated_mean(weights.iter().copied(), attenuations)
     }
-}
-
-/// Sums of the metrics of several updates, in the order in which they are given.
-pub fn sum_metrics<'a>(metrics: impl IntoIterator<Item = &'a UpdateMetrics>) -> UpdateMetrics {
-    metrics.into_iter().fold(UpdateMetrics::default(), |sum, one| UpdateMetrics {
-        example_count: sum.example_count.saturating_add(one.example_count),
-        loss_sum: sum.loss_sum + one.loss_sum,
-        correct_count: sum.correct_count.saturating_add(one.correct_count),
-        step_count: sum.step_count.saturating_add(one.step_count),
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::exact_sum::add_values, *};
+    use super::*;
 
     #[test]
-    fn the_mean_is_the_weighted_one() {
-        let grid = ValueGrid::default();
-        assert_eq!(WeightedMean::new(&grid, 0), Err(ZeroWeightError));
-        let mut sums = [0; 2];
-        let bytes = |values: [f32; 2]| values.map(f32::to_le_bytes).concat();
-        add_values(&mut sums, &bytes([1.0, -2.0]), scale(&grid, 1));
-        add_values(&mut sums, &bytes([0.0, 2.0]), scale(&grid, 3));
-        let mean = WeightedMean::new(&grid, 4).unwrap();
-        assert_eq!(sums.map(|sum| mean.of(sum)), [0.25, 1.0]);
+    fn staleness_takes_from_the_factor_and_not_from_the_divisor() {
+        let combination = WeightedMean.combination(&[1, 3], &[1.0, 0.5], &Measured::None);
+        assert_eq!(combination, Combination::Mean { factors: vec![1.0, 1.5], divisor: 4.0 });
+    }
+
+    #[test]
+    fn updates_that_weigh_nothing_move_nothing() {
+        let combination = WeightedMean.combination(&[0, 0], &[1.0, 1.0], &Measured::None);
+        let mut out = [f64::NAN];
+        combination.combine(&[&[5.0], &[7.0]], &mut out);
+        assert_eq!(out, [0.0]);
     }
 }

@@ -1,12 +1,14 @@
 //! The round's state machine: facts in, the next phase and the effects for a driver out.
 
+mod cohort;
+mod flow;
 mod phase;
 mod step;
 
 use folkmoot_protocol::{RoundId, TaskId};
 pub use phase::{AbandonReason, Phase};
 use serde::{Deserialize, Serialize};
-pub use step::{Effect, InvalidTransitionError, RoundInput};
+pub use step::{Collected, Effect, InvalidTransitionError, RoundInput, Rules};
 
 /// One cycle of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,8 +19,31 @@ pub struct Round {
     pub task_id: TaskId,
     /// Its number in the task, from 1, abandoned rounds included.
     pub number: u64,
-    /// The model version from which its clients start.
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The newest model version when it began: from it its clients start, and it is the one that is evaluated.
     pub base_version: u64,
     /// Where it stands.
     pub phase: Phase,
+}
+
+/// What a round is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To make the next model version.
+    #[default]
+    Training,
+    /// To measure a model version on the clients' data.
+    Evaluation,
+}
+
+impl Purpose {
+    /// Returns the purpose's name, as the API and the database show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Training => "training",
+            Purpose::Evaluation => "evaluation",
+        }
+    }
 }

@@ -17,11 +17,16 @@ pub enum Phase {
         /// How many were drawn.
         cohort: u64,
     },
+    /// Clients start and report all the time, until there is enough for a commit.
+    Collecting {
+        /// Since when.
+        since: Timestamp,
+    },
     /// No update is taken any more; the accepted ones are being combined.
     Aggregating {
         /// Since when.
         since: Timestamp,
-        /// How many were drawn.
+        /// How many were drawn; in a flow, those that reported.
         cohort: u64,
         /// How many updates are combined.
         accepted: u64,
@@ -36,6 +41,15 @@ pub enum Phase {
         accepted: u64,
         /// The version that came of it.
         version: u64,
+    },
+    /// The evaluation of the base version is done.
+    Evaluated {
+        /// When.
+        at: Timestamp,
+        /// How many were drawn.
+        cohort: u64,
+        /// How many reports it combines.
+        accepted: u64,
     },
     /// It came to nothing.
     Abandoned {
@@ -58,6 +72,10 @@ pub enum AbandonReason {
     TaskPaused,
     /// The task was cancelled.
     TaskCancelled,
+    /// The task is over.
+    TaskCompleted,
+    /// The model fell so far behind its best version that the task returns to that one.
+    RolledBack,
 }
 
 impl Phase {
@@ -66,14 +84,27 @@ impl Phase {
         match self {
             Phase::Selecting { .. } => "selecting",
             Phase::Reporting { .. } => "reporting",
+            Phase::Collecting { .. } => "collecting",
             Phase::Aggregating { .. } => "aggregating",
             Phase::Committed { .. } => "committed",
+            Phase::Evaluated { .. } => "evaluated",
             Phase::Abandoned { .. } => "abandoned",
+        }
+    }
+
+    /// Returns since when the round is in this phase.
+    pub fn since(&self) -> Timestamp {
+        match *self {
+            Phase::Selecting { since }
+            | Phase::Reporting { since, .. }
+            | Phase::Collecting { since }
+            | Phase::Aggregating { since, .. } => since,
+            Phase::Committed { at, .. } | Phase::Evaluated { at, .. } | Phase::Abandoned { at, .. } => at,
         }
     }
 
     /// Says whether the round is over.
     pub fn is_final(&self) -> bool {
-        matches!(self, Phase::Committed { .. } | Phase::Abandoned { .. })
+        matches!(self, Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. })
     }
 }

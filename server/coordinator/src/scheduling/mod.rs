@@ -2,27 +2,44 @@
 //!
 //! These four questions are all that distinguishes bulk-synchronous from fully asynchronous training, so a
 //! policy is pure and answers just them; everything else is one engine.
+//!
+//! There are two shapes. In a *cohort* policy a round draws one cohort, waits for its updates and commits. In a
+//! *flow* policy clients start and report all the time, an assignment outlives the round in which it was given,
+//! and a round is what lies between two commits.
 
+mod asynchronous;
+mod buffered;
+mod check;
+mod choice;
+mod clocks;
+mod dynamic_stale_synchronous;
+mod eager_stale_synchronous;
+mod facts;
+#[cfg(test)]
+pub(crate) mod samples;
+mod semi_synchronous;
+mod stale_synchronous;
+mod staleness;
 mod synchronous;
+mod value_bounded;
 
-use serde::{Deserialize, Serialize};
+pub use asynchronous::Asynchronous;
+pub use buffered::Buffered;
+pub use choice::SchedulingChoice;
+pub use clocks::{Clocks, Member};
+pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
+pub use eager_stale_synchronous::EagerStaleSynchronous;
+pub use facts::{Facts, Outstanding, ReportCounts};
+pub use semi_synchronous::SemiSynchronous;
+pub use stale_synchronous::StaleSynchronous;
+pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
 pub use synchronous::Synchronous;
+pub use value_bounded::ValueBounded;
 
-use crate::{round::AbandonReason, task::Fault};
+use crate::{participation::Waiting, round::AbandonReason, task::Fault};
 
-/// The cohort that a deployment draws at most.
+/// The cohort that a deployment draws at most, and the clients that train at the same time.
 pub const COHORT_MAX: u64 = 100_000;
-
-/// What a round's assignments have come to, at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportCounts {
-    /// Updates that count.
-    pub accepted: u64,
-    /// Assignments that may still bring one.
-    pub outstanding: u64,
-    /// Assignments that were given up, refused or have expired.
-    pub dropped: u64,
-}
 
 /// The answer to: may clients start now?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,47 +66,75 @@ pub enum CommitDecision {
     Abandon(AbandonReason),
 }
 
+/// What only a flow policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The most updates that one commit combines; one that comes later waits for the next round. `None` is without
+    /// bound.
+    pub updates_max: Option<u64>,
+    /// Milliseconds after which a client that is not heard of does not take part any more, for a policy that decides
+    /// by the clients' clocks. `None` for one that does not: the facts then need no members.
+    pub absence_milliseconds: Option<u64>,
+    /// Says that the policy decides by how far the model moved, so that the facts need the changes.
+    pub needs_changes: bool,
+    /// Says that clients which wait are offered the newest version, to have it when they start.
+    pub offers_versions: bool,
+}
+
+impl Flow {
+    /// A flow of commits of so many updates, which decides by the number of versions only.
+    fn of(updates_max: Option<u64>) -> Self {
+        Self { updates_max, absence_milliseconds: None, needs_changes: false, offers_versions: false }
+    }
+}
+
 /// A scheduling policy: facts in, decisions out.
-pub trait SchedulingPolicy {
-    /// May clients start now, with `waiting` eligible ones, `elapsed` milliseconds into the selection?
-    fn start(&self, waiting: u64, elapsed: u64) -> StartDecision;
+pub trait SchedulingPolicy: Send + Sync {
+    /// Lists what is wrong with its numbers.
+    fn validate(&self, faults: &mut Vec<Fault>);
 
-    /// Do these reports make a commit, `elapsed` milliseconds into the reporting?
-    fn commit(&self, counts: ReportCounts, elapsed: u64) -> CommitDecision;
+    /// The fewest and the most updates that one commit combines.
+    fn updates(&self) -> (u64, u64);
 
-    /// What is an update worth that is based on a model `staleness` versions old? `None` refuses it.
-    fn staleness_weight(&self, staleness: u64) -> Option<f64>;
+    /// How many clients train at the same time, at most.
+    fn concurrency(&self) -> u64;
+
+    /// What is made of updates that are based on an old version.
+    fn staleness(&self) -> Staleness {
+        Staleness::ignored()
+    }
+
+    /// Says what a flow policy says; `None` for one that draws a cohort a round.
+    fn flow(&self) -> Option<Flow> {
+        None
+    }
+
+    /// May this client start now? It waits and is eligible.
+    fn may_start(&self, _facts: &Facts<'_>, _client: &Waiting) -> bool {
+        true
+    }
+
+    /// How many of `waiting` clients that may start do so now?
+    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision;
+
+    /// Do the accepted updates make a commit?
+    fn commit(&self, facts: &Facts<'_>) -> CommitDecision;
+
+    /// What is an update worth that is based on a model `staleness` versions old, from 0 to 1? `None` refuses it.
+    fn staleness_weight(&self, staleness: u64) -> Option<f64> {
+        self.staleness().factor(staleness)
+    }
+
+    /// Is this assignment to be dropped before its deadline?
+    fn drops(&self, _facts: &Facts<'_>, _outstanding: &Outstanding) -> bool {
+        false
+    }
+
+    /// The clock with which a client begins that is new, or was away: it shall not hold the others back.
+    fn first_clock(&self, _facts: &Facts<'_>) -> u64 {
+        0
+    }
 
     /// Milliseconds from an assignment to the moment at which it is dropped.
     fn assignment_milliseconds(&self) -> u64;
-}
-
-/// The scheduling policy of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum SchedulingChoice {
-    /// One cohort, one quorum, one deadline, one commit.
-    Synchronous(Synchronous),
-}
-
-impl SchedulingChoice {
-    /// Returns the policy.
-    pub fn policy(&self) -> &dyn SchedulingPolicy {
-        match self {
-            SchedulingChoice::Synchronous(policy) => policy,
-        }
-    }
-
-    /// Returns the most updates that one commit can combine.
-    pub fn cohort_max(&self) -> u64 {
-        match self {
-            SchedulingChoice::Synchronous(policy) => policy.cohort(),
-        }
-    }
-
-    pub(crate) fn validate(&self, faults: &mut Vec<Fault>) {
-        match self {
-            SchedulingChoice::Synchronous(policy) => policy.validate(faults),
-        }
-    }
 }

@@ -1,26 +1,32 @@
 use folkmoot_protocol::{Codec, PopulationName, Protection, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
-use super::{Eligibility, Fault, SelectionChoice, StopConditions};
-use crate::{aggregation::AggregatorChoice, finalizer::FinalizerChoice, scheduling::SchedulingChoice};
+use super::{Eligibility, Evaluation, Fault, StopConditions, Traffic, combination};
+use crate::{
+    aggregation::AggregatorChoice, finalizer::FinalizerChoice, scheduling::SchedulingChoice,
+    selection::SelectionChoice,
+};
 
 /// Bytes of a task's name, at most.
 pub const TASK_NAME_BYTES_MAX: usize = 128;
 
 /// What a task is: the composition of independent parts, each one choice of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaskDescription {
     /// A name for humans.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128), extend("examples" = ["digits"])))]
     pub name: String,
     /// Whose clients train it.
+    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = r"^[a-z][a-z0-9-]{0,63}$"), extend("examples" = ["digits"])))]
     pub population: PopulationName,
     /// What a client computes.
     pub plan: TrainingPlan,
     /// Which clients may take part.
     #[serde(default)]
     pub eligibility: Eligibility,
-    /// Which of the eligible do.
+    /// Which of the eligible clients take part in a round.
     #[serde(default)]
     pub selection: SelectionChoice,
     /// When clients start and versions are committed.
@@ -40,11 +46,49 @@ pub struct TaskDescription {
     /// How the aggregate changes the model.
     #[serde(default)]
     pub finalizer: FinalizerChoice,
-    /// When it is over.
+    /// How the versions are measured; without it only training itself is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
+    /// What it gets of the clients, beside other tasks of the population.
+    #[serde(default)]
+    pub traffic: Traffic,
+    /// When it is over: give at least one condition.
     pub stop: StopConditions,
 }
 
 impl TaskDescription {
+    /// Makes the description of a task whose other parts are the defaults.
+    pub fn new(
+        name: impl Into<String>,
+        population: PopulationName,
+        plan: TrainingPlan,
+        scheduling: SchedulingChoice,
+        stop: StopConditions,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            population,
+            plan,
+            eligibility: Eligibility::default(),
+            selection: SelectionChoice::default(),
+            scheduling,
+            codec: Codec::default(),
+            protection: Protection::default(),
+            grid: ValueGrid::default(),
+            aggregator: AggregatorChoice::default(),
+            finalizer: FinalizerChoice::default(),
+            evaluation: None,
+            traffic: Traffic::default(),
+            stop,
+        }
+    }
+
+    /// Says whether updates are summed while they arrive. In a flow what an update is worth is not known before its
+    /// round commits.
+    pub fn sums_on_arrival(&self) -> bool {
+        self.aggregator.is_streaming() && self.scheduling.policy().flow().is_none()
+    }
+
     /// Lists everything that is wrong with the description, or nothing.
     pub fn validate(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -56,12 +100,20 @@ impl TaskDescription {
             let (field, remedy) = (format!("plan.{}", fault.field), format!("it must be {}", fault.allowed));
             Fault::new(&field, format!("it is {}", fault.value), remedy)
         }));
-        self.scheduling.validate(&mut faults);
+        self.eligibility.validate(&mut faults);
+        self.selection.validate(&mut faults);
+        let policy = self.scheduling.policy();
+        policy.validate(&mut faults);
+        let (fewest, most) = policy.updates();
+        self.aggregator.validate(fewest, most, &mut faults);
         self.finalizer.validate(&mut faults);
         self.validate_grid(&mut faults);
-        if self.stop.rounds == 0 {
-            faults.push(Fault::new("stop.rounds", "a task of no rounds does nothing", "ask for at least 1"));
+        if let Some(evaluation) = &self.evaluation {
+            evaluation.validate(&mut faults);
         }
+        self.traffic.validate(&mut faults);
+        self.stop.validate(&mut faults);
+        combination::validate(self, &mut faults);
         faults
     }
 
@@ -89,8 +141,9 @@ impl TaskDescription {
                 format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
             faults.push(Fault::new("grid.fraction_bits", message, remedy));
         }
-        let cohort_bits = (self.scheduling.cohort_max().max(1) as f64).log2();
-        if bits + cohort_bits > 62.0 {
+        let cohort_bits = (self.scheduling.policy().updates().1.max(1) as f64).log2();
+        // What is not summed on the grid cannot overflow on it.
+        if self.sums_on_arrival() && bits + cohort_bits > 62.0 {
             let message = format!("the sum over a cohort could need {:.1} bits of 62", bits + cohort_bits);
             faults.push(Fault::new(
                 "scheduling.report_goal",
@@ -139,7 +192,7 @@ mod tests {
             nesterov: false,
             weight_decay: -1.0,
         };
-        bad.stop.rounds = 0;
+        bad.stop.rounds = Some(0);
         let fields: Vec<String> = bad.validate().into_iter().map(|fault| fault.field).collect();
         assert_eq!(
             fields,

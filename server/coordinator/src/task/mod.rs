@@ -1,15 +1,22 @@
 //! What is to be trained: a task's description and its state.
 
+mod combination;
 mod description;
 mod eligibility;
+mod evaluation;
 mod fault;
-mod selection;
 mod state;
 mod stop;
+mod traffic;
 
 pub use description::{TASK_NAME_BYTES_MAX, TaskDescription};
-pub use eligibility::{Candidate, Eligibility};
+pub use eligibility::{
+    ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,
+};
+pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use fault::Fault;
-pub use selection::SelectionChoice;
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
-pub use stop::{StopConditions, StopReason};
+pub use stop::{Plateau, Progress, StopConditions, StopReason};
+pub use traffic::Traffic;
+
+pub use crate::selection::SelectionChoice;

@@ -1,11 +1,42 @@
+use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::{Fault, Measured};
+
 /// When a task is over. The first condition that is met ends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
 pub struct StopConditions {
     /// After this many committed rounds.
-    pub rounds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [100])))]
+    pub rounds: Option<u64>,
+    /// When the evaluated metric is this good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [0.95])))]
+    pub target: Option<f64>,
+    /// When the evaluated metric gets no better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plateau: Option<Plateau>,
+    /// After this many hours from the first round on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [48.0])))]
+    pub hours: Option<f64>,
+}
+
+/// A metric that gets no better.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Plateau {
+    /// Evaluations in a row without a better value, at least 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [5])))]
+    pub evaluations: u64,
+    /// By how much a value must be better to count, 0 or more.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+    pub improvement_min: f64,
 }
 
 /// Which condition ended a task.
@@ -14,11 +45,138 @@ pub struct StopConditions {
 pub enum StopReason {
     /// The rounds were done.
     Rounds,
+    /// The metric is as good as it was to be.
+    Target,
+    /// The metric got no better.
+    Plateau,
+    /// The time was up.
+    Time,
 }
 
+/// How far a task has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Rounds that made a version.
+    pub committed: u64,
+    /// When the first round was opened.
+    pub began_at: Option<Timestamp>,
+    /// Now.
+    pub now: Timestamp,
+    /// What was measured, the oldest version first.
+    pub measured: &'a [Measured],
+}
+
+const MILLISECONDS_PER_HOUR: f64 = 3_600_000.0;
+
 impl StopConditions {
-    /// Says whether a task with `committed_rounds` is over, and why.
-    pub fn met(&self, committed_rounds: u64) -> Option<StopReason> {
-        (committed_rounds >= self.rounds).then_some(StopReason::Rounds)
+    /// Returns the end after so many committed rounds.
+    pub fn after_rounds(rounds: u64) -> Self {
+        Self { rounds: Some(rounds), ..Self::default() }
+    }
+
+    /// Says whether a task that has come so far is over, and why.
+    pub fn met(&self, progress: &Progress<'_>) -> Option<StopReason> {
+        let time = |hours: f64| {
+            let elapsed = progress.began_at.map(|at| progress.now.milliseconds_since(at));
+            elapsed.is_some_and(|elapsed| elapsed as f64 >= hours * MILLISECONDS_PER_HOUR)
+        };
+        let reached = |target: f64| {
+            progress.measured.last().is_some_and(|last| last.metric.is_as_good(last.value, target))
+        };
+        if self.target.is_some_and(reached) {
+            Some(StopReason::Target)
+        } else if self.rounds.is_some_and(|rounds| progress.committed >= rounds) {
+            Some(StopReason::Rounds)
+        } else if self.plateau.is_some_and(|plateau| plateau.is_reached(progress.measured)) {
+            Some(StopReason::Plateau)
+        } else if self.hours.is_some_and(time) {
+            Some(StopReason::Time)
+        } else {
+            None
+        }
+    }
+
+    /// Says whether a condition looks at the evaluated metric.
+    pub fn needs_evaluation(&self) -> bool {
+        self.target.is_some() || self.plateau.is_some()
+    }
+
+    pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
+        if *self == Self::default() {
+            faults.push(Fault::new("stop", "it is empty", "say when the task is over: rounds = 100"));
+        }
+        if self.rounds == Some(0) {
+            faults.push(Fault::new("stop.rounds", "a task of no rounds does nothing", "ask for at least 1"));
+        }
+        if self.target.is_some_and(|target| !target.is_finite()) {
+            faults.push(Fault::new(
+                "stop.target",
+                "it is not finite",
+                "give the value of the metric to reach",
+            ));
+        }
+        if let Some(plateau) = self.plateau {
+            if plateau.evaluations == 0 {
+                faults.push(Fault::new("stop.plateau.evaluations", "it is 0", "ask for at least 1"));
+            }
+            if !(plateau.improvement_min.is_finite() && plateau.improvement_min >= 0.0) {
+                let message = format!("it is {}", plateau.improvement_min);
+                faults.push(Fault::new("stop.plateau.improvement_min", message, "it must be 0 or more"));
+            }
+        }
+        if self.hours.is_some_and(|hours| !(hours.is_finite() && hours > 0.0)) {
+            faults.push(Fault::new("stop.hours", "it is not above 0", "give the hours after which to end"));
+        }
+    }
+}
+
+impl Plateau {
+    /// Says whether the last values are no better than the best before them.
+    fn is_reached(&self, measured: &[Measured]) -> bool {
+        let patience = self.evaluations as usize;
+        let Some(split) = measured.len().checked_sub(patience).filter(|split| *split > 0) else {
+            return false;
+        };
+        let (before, last) = measured.split_at(split);
+        let Some(best) = Measured::best(before) else { return false };
+        !last.iter().any(|one| one.metric.is_better(one.value, best.value, self.improvement_min))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Metric;
+
+    fn measured(values: &[f64]) -> Vec<Measured> {
+        let one = |(version, value): (usize, &f64)| Measured {
+            version: version as u64,
+            metric: Metric::Accuracy,
+            value: *value,
+        };
+        values.iter().enumerate().map(one).collect()
+    }
+
+    fn met(stop: StopConditions, committed: u64, hours: u64, values: &[f64]) -> Option<StopReason> {
+        let measured = measured(values);
+        let now = Timestamp(5 + hours * 3_600_000);
+        stop.met(&Progress { committed, began_at: Some(Timestamp(5)), now, measured: &measured })
+    }
+
+    #[test]
+    fn the_first_condition_ends_it() {
+        let stop = StopConditions {
+            rounds: Some(10),
+            target: Some(0.9),
+            plateau: Some(Plateau { evaluations: 3, improvement_min: 0.01 }),
+            hours: Some(2.0),
+        };
+        assert_eq!(met(stop, 3, 1, &[0.1, 0.2, 0.3]), None);
+        assert_eq!(met(stop, 10, 1, &[0.1]), Some(StopReason::Rounds));
+        assert_eq!(met(stop, 3, 1, &[0.1, 0.9]), Some(StopReason::Target));
+        assert_eq!(met(stop, 3, 2, &[0.1]), Some(StopReason::Time));
+        assert_eq!(met(stop, 3, 1, &[0.5, 0.505, 0.509, 0.5]), Some(StopReason::Plateau));
+        assert_eq!(met(stop, 3, 1, &[0.5, 0.505, 0.52, 0.5]), None);
+        assert_eq!(met(stop, 3, 1, &[0.5, 0.5, 0.5]), None, "there is nothing before the last three");
     }
 }

@@ -1,6 +1,7 @@
 //! What a client does, line by line.
 
 use folkmoot_client::ClientEvent;
+use folkmoot_protocol::messages::AbortReason;
 use serde_json::{Value, json};
 
 use super::progress;
@@ -31,6 +32,10 @@ fn machine(event: &ClientEvent) -> Value {
         ClientEvent::Training { assignment_id, step, steps_total, loss } => json!({
             "event": "training", "assignment_id": assignment_id, "step": step, "steps_total": steps_total,
             "loss": loss,
+        }),
+        ClientEvent::Evaluating { assignment_id, metrics, examples_total } => json!({
+            "event": "evaluating", "assignment_id": assignment_id, "examples": metrics.example_count,
+            "examples_total": examples_total, "loss": metrics.mean_loss(),
         }),
         ClientEvent::Uploading { assignment_id, sent, total } => {
             json!({ "event": "uploading", "assignment_id": assignment_id, "sent": sent, "total": total })
@@ -65,11 +70,18 @@ fn human(event: &ClientEvent) -> Option<String> {
             format!("trained {steps_total} steps, loss {loss:.4}")
         }
         ClientEvent::Training { .. } => return None,
+        ClientEvent::Evaluating { metrics, examples_total, .. }
+            if metrics.example_count == *examples_total =>
+        {
+            format!("evaluated the model on {examples_total} examples")
+        }
+        ClientEvent::Evaluating { .. } => return None,
         ClientEvent::Uploading { sent, total, .. } if sent == total => format!("sent {total} bytes"),
         ClientEvent::Uploading { .. } => return None,
         ClientEvent::Accepted { round_number, .. } => {
             format!("round {round_number}: the update was accepted")
         }
+        ClientEvent::Aborted { reason: AbortReason::Declined, .. } => "declined to take part".to_owned(),
         ClientEvent::Aborted { detail, .. } => format!("gave up: {detail}"),
         ClientEvent::Dropped { detail, .. } => format!("the update is no longer wanted: {detail}"),
         ClientEvent::BackingOff { until, failures, detail } => {

@@ -33,20 +33,9 @@ pub fn description(rounds: u32, cohort: u32) -> TaskDescription {
         selection_deadline_seconds: DEADLINE_SECONDS,
         reporting_deadline_seconds: DEADLINE_SECONDS,
     };
-    TaskDescription {
-        name: NAME.into(),
-        population: population(),
-        plan: training(),
-        eligibility: Default::default(),
-        selection: Default::default(),
-        scheduling: SchedulingChoice::Synchronous(synchronous),
-        codec: Default::default(),
-        protection: Default::default(),
-        grid: Default::default(),
-        aggregator: Default::default(),
-        finalizer: Default::default(),
-        stop: StopConditions { rounds: u64::from(rounds) },
-    }
+    let scheduling = SchedulingChoice::Synchronous(synchronous);
+    let stop = StopConditions::after_rounds(u64::from(rounds));
+    TaskDescription::new(NAME, population(), training(), scheduling, stop)
 }
 
 fn training() -> TrainingPlan {

@@ -4,7 +4,7 @@ use crate::{
     cli::{
         CliError, Page,
         connection::ConnectionArgs,
-        output::{OutputArgs, moment, table},
+        output::{OutputArgs, moment, or_dash, table},
     },
     http::admin::tasks::TaskSummary,
 };
@@ -41,7 +41,7 @@ fn text(tasks: &[TaskSummary]) -> String {
             task.name.clone(),
             task.population.to_string(),
             task.state.clone(),
-            format!("{}/{}", task.rounds_committed, task.rounds_wanted),
+            format!("{}/{}", task.rounds_committed, or_dash(task.rounds_wanted)),
             moment(task.created_at),
         ]
     });

@@ -1,9 +1,14 @@
 //! `folkmoot task …`
 
 mod change;
+pub(in crate::cli) mod check;
 mod create;
+mod evaluations;
+mod explain;
 mod list;
+mod new;
 mod rounds;
+mod schema;
 mod show;
 
 use clap::Subcommand;
@@ -13,6 +18,14 @@ use super::{CliError, TaskVerb};
 /// Creates, watches and changes tasks.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Write a task's description to begin with: every key with what it means.
+    New(new::Args),
+    /// List everything that is wrong with a task's description.
+    Check(check::Args),
+    /// Say in words what a task will do.
+    Explain(explain::Args),
+    /// Print the JSON Schema of a task's description.
+    Schema(schema::Args),
     /// Create a task from a description and a model.
     Create(create::Args),
     /// List tasks, newest first.
@@ -29,6 +42,8 @@ pub enum Command {
     Cancel(change::Args),
     /// List a task's rounds, newest first.
     Rounds(rounds::Args),
+    /// List what was measured of a task's versions.
+    Evaluations(evaluations::Args),
 }
 
 impl Command {
@@ -38,6 +53,10 @@ impl Command {
     /// If a file cannot be read, or the coordinator refuses.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
+            Command::New(args) => new::run(args),
+            Command::Check(args) => check::run(&args),
+            Command::Explain(args) => explain::run(&args),
+            Command::Schema(args) => schema::run(&args),
             Command::Create(args) => create::run(args).await,
             Command::List(args) => list::run(args).await,
             Command::Show(args) => show::run(args).await,
@@ -45,6 +64,7 @@ impl Command {
             Command::Pause(args) => change::run(args, TaskVerb::Pause).await,
             Command::Resume(args) => change::run(args, TaskVerb::Resume).await,
             Command::Cancel(args) => change::run(args, TaskVerb::Cancel).await,
+            Command::Evaluations(args) => evaluations::run(args).await,
             Command::Rounds(args) => rounds::run(args).await,
         }
     }

@@ -37,7 +37,7 @@ pub fn text(task: &TaskView) -> String {
         ("name", description.name.clone()),
         ("population", description.population.to_string()),
         ("state", task.state.clone()),
-        ("rounds", format!("{} committed of {}", task.rounds_committed, description.stop.rounds)),
+        ("rounds", format!("{} committed of {}", task.rounds_committed, or_dash(description.stop.rounds))),
         ("open round", or_dash(task.open_round.as_ref().map(open_round))),
         ("version", task.latest_version.to_string()),
         ("parameters", task.parameter_count.to_string()),

@@ -3,6 +3,8 @@
 pub mod access;
 pub mod api_keys;
 pub mod clients;
+pub mod evaluation_data;
+pub mod evaluations;
 pub mod models;
 pub mod populations;
 mod read;
@@ -51,6 +53,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     vec![
         endpoint(&post, "/models", Operator, models::create::create_model),
+        endpoint(&post, "/evaluation-data", Operator, evaluation_data::create::create_evaluation_data),
         endpoint(&post, "/tasks", Operator, tasks::create::create_task),
         endpoint(&get, "/tasks", Viewer, tasks::list::list_tasks),
         endpoint(&get, "/tasks/{id}", Viewer, tasks::get::get_task),
@@ -60,6 +63,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/tasks/{id}/cancel", Operator, tasks::cancel::cancel_task),
         endpoint(&get, "/tasks/{id}/rounds", Viewer, rounds::list::list_rounds),
         endpoint(&get, "/rounds/{id}", Viewer, rounds::get::get_round),
+        endpoint(&get, "/tasks/{id}/evaluations", Viewer, evaluations::list::list_evaluations),
         endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
         endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),

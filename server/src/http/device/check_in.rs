@@ -50,13 +50,9 @@ pub async fn check_in(
         other => other,
     };
     app.coordinator.forget_waiter(signed.client.id, &waiter);
-    let window = app.coordinator.retry_window;
     Ok(Json(match found? {
         Some(assignment) => CheckInResponse::Assigned { assignment },
-        None => CheckInResponse::Wait {
-            retry_after_milliseconds_min: window.milliseconds_min,
-            retry_after_milliseconds_max: window.milliseconds_max,
-        },
+        None => device::wait(&app.coordinator, &signed.client, (app.clock)()),
     }))
 }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use axum::{
     Json,
     body::Body,
@@ -5,6 +7,7 @@ use axum::{
     http::Request,
 };
 use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
+use folkmoot_storage::ClientRecord;
 use http_body_util::BodyExt;
 
 use crate::{
@@ -13,6 +16,11 @@ use crate::{
     ingest::Announced,
     refusal::Refusal,
 };
+
+/// Rounds that may fill up before an update that waits for one comes to its turn; then the client asks again.
+const ROUNDS_AWAITED: usize = 64;
+/// How long one of them is waited for.
+const ROUND_AWAITED: Duration = Duration::from_secs(2);
 
 /// Reads an assignment id from a path.
 pub fn assignment_id(text: &str) -> Result<AssignmentId, Refusal> {
@@ -56,7 +64,33 @@ pub async fn upload_update(
         };
         return Err(refusal);
     }
-    device::finish_upload(&app.coordinator, guard, (app.clock)()).await.map(Json)
+    finish(&app, &client, part, guard).await.map(Json)
+}
+
+/// Ends a part. An update that is whole while its task is between two rounds waits here for the next one, which is
+/// about to open, so that its client need not ask again.
+async fn finish(
+    app: &App,
+    client: &ClientRecord,
+    part: UploadRequest,
+    mut guard: UploadGuard,
+) -> Result<UploadStatus, Refusal> {
+    let whole = UploadRequest { offset: part.announced.length, ..part };
+    for _ in 0..ROUNDS_AWAITED {
+        let opened = app.coordinator.round_opened.notified();
+        let refusal = match device::finish_upload(&app.coordinator, guard, (app.clock)()).await {
+            Err(refusal) if refusal.code() == ErrorCode::UploadBusy => refusal,
+            ended => return ended,
+        };
+        if tokio::time::timeout(ROUND_AWAITED, opened).await.is_err() {
+            return Err(refusal);
+        }
+        guard = match device::begin_upload(&app.coordinator, client, whole, (app.clock)()).await? {
+            Begun::Accepted(status) => return Ok(status),
+            Begun::Awaited(guard) => guard,
+        };
+    }
+    device::finish_upload(&app.coordinator, guard, (app.clock)()).await
 }
 
 async fn receive(app: &App, mut body: Body, guard: &mut UploadGuard) -> Result<(), Refusal> {

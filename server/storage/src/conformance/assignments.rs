@@ -8,7 +8,7 @@ use folkmoot_protocol::{
 use super::fixture::{Fixture, NOW, aggregating, fresh, later, update_of};
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, RoundRepository, SqlStorage, StorageError,
+    DropReason, Rest, RoundRepository, SqlStorage, StorageError,
 };
 
 pub(super) async fn an_update_counts_once(storage: &SqlStorage) -> Result<(), StorageError> {
@@ -40,7 +40,7 @@ pub(super) async fn a_closed_round_accepts_nothing(storage: &SqlStorage) -> Resu
     let (record, assignments) = fixture.reporting(2).await?;
     let [first, second] = [update_of(&assignments[0]), update_of(&assignments[1])];
     storage.accept_update(&first).await?;
-    storage.close_reporting(&aggregating(record.clone(), 1), NOW).await?;
+    storage.close_reporting(&aggregating(record.clone(), 1), Rest::Expires, NOW).await?;
     assert_eq!(storage.accept_update(&second).await?, AcceptOutcome::Closed);
     assert_eq!(
         storage.accept_update(&first).await?,

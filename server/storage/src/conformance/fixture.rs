@@ -3,18 +3,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use folkmoot_coordinator::{
-    round::{Phase, Round},
+    round::{Phase, Purpose, Round},
     task::{Candidate, TaskDescription, TaskState},
 };
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, TensorSchema,
-    TensorSpec, Timestamp, UpdateDigest, update::UpdateMetrics,
+    TensorSpec, Timestamp, UpdateDigest, messages::Artifact, update::UpdateMetrics,
 };
 
 use crate::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
-    EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundRecord, RoundRepository, SqlStorage,
-    StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundCommit, RoundRecord, RoundRepository,
+    SqlStorage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
 };
 
 /// When everything begins.
@@ -98,8 +98,8 @@ impl Fixture {
                 client_id,
                 example_count: 12,
                 attributes: [("os".into(), "linux".into())].into(),
+                sdk_version: "1.2.3".into(),
             },
-            sdk_version: "1.2.3".into(),
             at: NOW,
             expires_at: later(60),
         }
@@ -127,6 +127,9 @@ impl Fixture {
             schema: schema(),
             plan: BlobDigest::of(b"plan"),
             plan_bytes: 4,
+            evaluation_plan: Some(Artifact { digest: BlobDigest::of(b"evaluation"), bytes: 10 }),
+            evaluation_data: Some(BlobDigest::of(b"examples")),
+            served: 0,
             created_at: NOW,
             revision: 0,
         }
@@ -141,9 +144,16 @@ impl Fixture {
 
     pub(super) fn round_record(&self, task_id: TaskId, number: u64) -> RoundRecord {
         let id = RoundId::from_random_bytes(fresh());
-        let round =
-            Round { id, task_id, number, base_version: number - 1, phase: Phase::Selecting { since: NOW } };
-        RoundRecord { organisation_id: self.organisation_id, round, created_at: NOW, revision: 0 }
+        let round = Round {
+            id,
+            task_id,
+            number,
+            purpose: Purpose::Training,
+            base_version: number - 1,
+            phase: Phase::Selecting { since: NOW },
+        };
+        let organisation_id = self.organisation_id;
+        RoundRecord { organisation_id, round, updates_max: None, created_at: NOW, revision: 0 }
     }
 
     pub(super) async fn open_round(&self, task_id: TaskId, number: u64) -> Result<RoundRecord, StorageError> {
@@ -162,7 +172,7 @@ impl Fixture {
         let clients = self.waiting_clients(count).await?;
         let assignments = self.assignments_of(&record, &clients);
         let record = reporting(record, count as u64);
-        self.storage.begin_reporting(&record, &assignments).await?;
+        self.storage.assign(&record, &assignments, 0).await?;
         Ok((stored(record), assignments))
     }
 
@@ -173,10 +183,12 @@ impl Fixture {
             task_id: record.round.task_id,
             round_id: record.round.id,
             round_number: record.round.number,
+            purpose: record.round.purpose,
             client_id,
             base_version: record.round.base_version,
             created_at: NOW,
             deadline: later(600),
+            slices: [("os".into(), "linux".into())].into(),
             status: AssignmentStatus::Outstanding,
         };
         let mut assignments: Vec<AssignmentRecord> = clients.iter().map(assign).collect();
@@ -218,13 +230,25 @@ pub(super) fn version_of(task_id: TaskId, number: u64) -> ModelVersionRecord {
         weights,
         weights_bytes: 16,
         metrics,
+        making: VersionMaking { change_norm: 0.1, staleness_max: number, ..VersionMaking::default() },
         created_at: NOW,
     }
+}
+
+/// A commit that nothing follows.
+pub(super) fn commit_of<'a>(
+    record: &'a RoundRecord,
+    version: &'a ModelVersionRecord,
+    task_state: Option<TaskState>,
+) -> RoundCommit<'a> {
+    RoundCommit { record, version, task_state, next: None, dropped: &[], now: NOW }
 }
 
 pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {
     AcceptedUpdate {
         assignment_id: assignment.id,
+        round_id: assignment.round_id,
+        base_version: assignment.base_version,
         digest: UpdateDigest::of(assignment.id.as_bytes()),
         bytes: 4_000_000,
         weight: 12,

@@ -8,6 +8,7 @@ mod assignments;
 mod check_ins;
 mod enrolments;
 mod fixture;
+mod flows;
 mod leases;
 mod model_versions;
 mod races;
@@ -67,6 +68,11 @@ cases! {
     assignments::a_dropped_assignment_stays_dropped,
     assignments::every_status_comes_back_as_it_was,
     assignments::the_first_report_stays,
+    flows::an_update_that_finds_the_round_full_counts_in_the_next,
+    flows::a_commit_leaves_behind_whom_it_names,
+    flows::what_clients_did_is_remembered,
+    flows::an_evaluation_runs_beside_a_training,
+    flows::a_version_can_be_released_without_a_round,
     leases::a_lease_has_one_holder,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,

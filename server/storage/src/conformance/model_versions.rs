@@ -2,10 +2,11 @@
 
 use folkmoot_protocol::{TaskId, update::UpdateMetrics};
 
-use super::fixture::{Fixture, aggregating, committed, fresh, stored, version_of};
+use super::fixture::{Fixture, aggregating, commit_of, committed, fresh, stored, version_of};
 use crate::conformance::fixture::{NOW, reporting};
 use crate::{
-    ModelVersionRecord, ModelVersionRepository, RoundRepository, SqlStorage, StorageError, TaskRepository,
+    ModelVersionRecord, ModelVersionRepository, Rest, RoundRepository, SqlStorage, StorageError,
+    TaskRepository,
 };
 
 pub(super) async fn metrics_survive_bit_for_bit(storage: &SqlStorage) -> Result<(), StorageError> {
@@ -28,12 +29,12 @@ pub(super) async fn versions_are_listed_in_pages(storage: &SqlStorage) -> Result
     for number in 1..=3 {
         let record = fixture.open_round(task.id, number).await?;
         let record = reporting(record, 0);
-        storage.begin_reporting(&record, &[]).await?;
+        storage.assign(&record, &[], 0).await?;
         let record = aggregating(stored(record), 0);
-        assert_eq!(storage.close_reporting(&record, NOW).await?, []);
+        assert_eq!(storage.close_reporting(&record, Rest::Expires, NOW).await?, []);
         let record = committed(stored(record), number);
         let version = ModelVersionRecord { round_id: Some(record.round.id), ..version_of(task.id, number) };
-        storage.commit_round(&record, &version, None).await?;
+        storage.commit_round(&commit_of(&record, &version, None)).await?;
         versions.insert(0, version);
     }
     assert_eq!(storage.model_versions(task.id, 2, None).await?, versions[..2]);

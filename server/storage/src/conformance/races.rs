@@ -111,7 +111,7 @@ pub(super) async fn one_of_two_updates_counts(storage: &SqlStorage) -> Result<()
                 AcceptOutcome::Accepted => counted += 1,
                 AcceptOutcome::AlreadyAccepted => assert_eq!(digest, accepted[0].digest),
                 AcceptOutcome::Conflict => assert_ne!(digest, accepted[0].digest),
-                AcceptOutcome::Closed => panic!("the round reports"),
+                AcceptOutcome::Closed | AcceptOutcome::Later => panic!("the round reports"),
             }
         }
         assert_eq!(counted, 1);
@@ -131,7 +131,7 @@ pub(super) async fn a_check_in_and_a_selection_leave_no_client_in_both(
         let assignments = fixture.assignments_of(&record, &[client_id]);
         let select = {
             let storage = storage.clone();
-            tokio::spawn(async move { storage.begin_reporting(&reporting(record, 1), &assignments).await })
+            tokio::spawn(async move { storage.assign(&reporting(record, 1), &assignments, 0).await })
         };
         let check_ins = race((0..RUNNERS).map(|_| {
             let (storage, check_in) = (storage.clone(), fixture.check_in_of(client_id));

@@ -7,7 +7,7 @@ use super::{
     races::{RUNNERS, RUNS, race},
 };
 use crate::{
-    AcceptOutcome, AcceptedUpdate, AssignmentRepository, RoundRecord, RoundRepository, SqlStorage,
+    AcceptOutcome, AcceptedUpdate, AssignmentRepository, Rest, RoundRecord, RoundRepository, SqlStorage,
     StorageError,
 };
 
@@ -49,7 +49,7 @@ pub(super) async fn a_client_is_assigned_once(storage: &SqlStorage) -> Result<()
             let record = fixture.open_round(task.id, 1).await?;
             let assignments = fixture.assignments_of(&record, &[client_id]);
             let storage = storage.clone();
-            runners.push(async move { storage.begin_reporting(&reporting(record, 1), &assignments).await });
+            runners.push(async move { storage.assign(&reporting(record, 1), &assignments, 0).await });
         }
         assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
         assert!(storage.outstanding_assignment(client_id).await?.is_some());
@@ -72,7 +72,7 @@ pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
             let mut assignments = fixture.assignments_of(&record, &clients);
             assignments.sort_by_key(|assignment| clients.iter().position(|id| *id == assignment.client_id));
             let storage = storage.clone();
-            runners.push(async move { storage.begin_reporting(&reporting(record, 20), &assignments).await });
+            runners.push(async move { storage.assign(&reporting(record, 20), &assignments, 0).await });
         }
         assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
     }
@@ -111,7 +111,8 @@ pub(super) async fn what_is_accepted_is_what_is_closed(storage: &SqlStorage) -> 
 async fn close(storage: SqlStorage, record: RoundRecord) -> Result<Vec<AcceptedUpdate>, StorageError> {
     loop {
         let counts = storage.report_counts(record.round.id).await?;
-        match storage.close_reporting(&aggregating(record.clone(), counts.accepted), NOW).await {
+        match storage.close_reporting(&aggregating(record.clone(), counts.accepted), Rest::Expires, NOW).await
+        {
             Err(StorageError::RevisionConflict(_)) => {}
             result => return result,
         }
@@ -124,7 +125,7 @@ pub(super) async fn one_driver_closes(storage: &SqlStorage) -> Result<(), Storag
         let (record, _) = fixture.reporting(1).await?;
         let results = race((0..RUNNERS).map(|_| {
             let (storage, record) = (storage.clone(), aggregating(record.clone(), 0));
-            async move { storage.close_reporting(&record, NOW).await.map(|_| ()) }
+            async move { storage.close_reporting(&record, Rest::Expires, NOW).await.map(|_| ()) }
         }));
         assert_eq!(tally(results.await)?, (1, RUNNERS - 1));
     }

@@ -7,11 +7,12 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{RoundId, TaskId};
 
 use super::fixture::{
-    Fixture, NOW, aggregating, committed, fresh, later, reporting, stored, update_of, version_of, with_phase,
+    Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
+    with_phase,
 };
 use crate::{
     AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
-    ModelVersionRepository, RoundRecord, RoundRepository, SqlStorage, StorageError, TaskRepository,
+    ModelVersionRepository, Rest, RoundRecord, RoundRepository, SqlStorage, StorageError, TaskRepository,
 };
 
 pub(super) async fn a_task_has_one_open_round(storage: &SqlStorage) -> Result<(), StorageError> {
@@ -64,14 +65,14 @@ pub(super) async fn a_round_runs_to_its_commit(storage: &SqlStorage) -> Result<(
         storage.accept_update(update).await?;
     }
     let record = aggregating(record, 2);
-    assert_eq!(storage.close_reporting(&record, later(5)).await?, updates);
+    assert_eq!(storage.close_reporting(&record, Rest::Expires, later(5)).await?, updates);
     let late = storage.assignment(assignments[1].id).await?.map(|assignment| assignment.status);
     assert_eq!(late, Some(AssignmentStatus::Dropped { reason: DropReason::Expired }));
     let record = committed(stored(record), 1);
     let task_id = record.round.task_id;
     let version = ModelVersionRecord { round_id: Some(record.round.id), ..version_of(task_id, 1) };
     let completed = TaskState::Completed { reason: StopReason::Rounds };
-    storage.commit_round(&record, &version, Some(completed)).await?;
+    storage.commit_round(&commit_of(&record, &version, Some(completed))).await?;
     assert_eq!(storage.latest_model_version(task_id).await?, Some(version));
     assert_eq!(storage.unfinished_round(task_id).await?, None);
     assert_eq!(storage.round_counts(task_id).await?, (1, 1));
@@ -107,9 +108,11 @@ pub(super) async fn a_stale_revision_changes_nothing(storage: &SqlStorage) -> Re
         let version = version_of(record.round.task_id, 1);
         let abandoned = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewReports };
         let results = [
-            storage.begin_reporting(&wrong, &[]).await,
-            storage.close_reporting(&aggregating(wrong.clone(), 1), NOW).await.map(|_| ()),
-            storage.commit_round(&committed(wrong.clone(), 1), &version, Some(TaskState::Cancelled)).await,
+            storage.assign(&wrong, &[], 0).await,
+            storage.close_reporting(&aggregating(wrong.clone(), 1), Rest::Expires, NOW).await.map(|_| ()),
+            storage
+                .commit_round(&commit_of(&committed(wrong.clone(), 1), &version, Some(TaskState::Cancelled)))
+                .await,
             storage.abandon_round(&with_phase(wrong, abandoned), NOW).await,
         ];
         for result in results {
@@ -118,7 +121,7 @@ pub(super) async fn a_stale_revision_changes_nothing(storage: &SqlStorage) -> Re
     }
     assert_eq!(storage.unfinished_round(record.round.task_id).await?, Some(record.clone()));
     assert_eq!(storage.model_version(record.round.task_id, 1).await?, None);
-    let not_aggregating = storage.close_reporting(&record, NOW).await;
+    let not_aggregating = storage.close_reporting(&record, Rest::Expires, NOW).await;
     assert!(matches!(not_aggregating, Err(StorageError::RevisionConflict("round"))), "{not_aggregating:?}");
     Ok(())
 }
@@ -136,7 +139,7 @@ pub(super) async fn a_cohort_that_is_not_free_stores_nothing(
     let pool = storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?;
     for bad in [gone, busy[0].client_id, waiting[0]] {
         let assignments = fixture.assignments_of(&record, &[waiting[0], waiting[1], bad]);
-        let result = storage.begin_reporting(&reporting(record.clone(), 3), &assignments).await;
+        let result = storage.assign(&reporting(record.clone(), 3), &assignments, 0).await;
         assert!(matches!(result, Err(StorageError::RevisionConflict("cohort"))), "{result:?}");
     }
     assert_eq!(storage.unfinished_round(task.id).await?, Some(record.clone()));
@@ -152,12 +155,12 @@ pub(super) async fn a_count_that_is_out_of_date_does_not_close(
     let (record, assignments) = fixture.reporting(2).await?;
     storage.accept_update(&update_of(&assignments[0])).await?;
     for wrong in [0, 2] {
-        let result = storage.close_reporting(&aggregating(record.clone(), wrong), NOW).await;
+        let result = storage.close_reporting(&aggregating(record.clone(), wrong), Rest::Expires, NOW).await;
         assert!(matches!(result, Err(StorageError::RevisionConflict("round"))), "{result:?}");
     }
     assert_eq!(storage.unfinished_round(record.round.task_id).await?, Some(record.clone()));
     assert_eq!(storage.report_counts(record.round.id).await?.outstanding, 1, "nobody expired");
-    assert_eq!(storage.close_reporting(&aggregating(record, 1), NOW).await?.len(), 1);
+    assert_eq!(storage.close_reporting(&aggregating(record, 1), Rest::Expires, NOW).await?.len(), 1);
     Ok(())
 }
 
@@ -165,10 +168,11 @@ pub(super) async fn a_version_is_released_once(storage: &SqlStorage) -> Result<(
     let fixture = Fixture::new(storage).await?;
     let (record, _) = fixture.reporting(1).await?;
     let record = aggregating(record, 0);
-    storage.close_reporting(&record, NOW).await?;
+    storage.close_reporting(&record, Rest::Expires, NOW).await?;
     let task_id = record.round.task_id;
     let record = committed(stored(record), 0);
-    let result = storage.commit_round(&record, &version_of(task_id, 0), Some(TaskState::Cancelled)).await;
+    let result =
+        storage.commit_round(&commit_of(&record, &version_of(task_id, 0), Some(TaskState::Cancelled))).await;
     assert!(matches!(result, Err(StorageError::RevisionConflict("model version"))), "{result:?}");
     let open = storage.unfinished_round(task_id).await?;
     assert_eq!(open.map(|record| record.round.phase.name()), Some("aggregating"));
@@ -183,11 +187,13 @@ pub(super) async fn a_task_that_was_cancelled_stays_cancelled(
     let fixture = Fixture::new(storage).await?;
     let (record, _) = fixture.reporting(1).await?;
     let record = aggregating(record, 0);
-    storage.close_reporting(&record, NOW).await?;
+    storage.close_reporting(&record, Rest::Expires, NOW).await?;
     let task_id = record.round.task_id;
     storage.set_task_state(task_id, TaskState::Cancelled, 0).await?;
     let completed = TaskState::Completed { reason: StopReason::Rounds };
-    storage.commit_round(&committed(stored(record), 1), &version_of(task_id, 1), Some(completed)).await?;
+    storage
+        .commit_round(&commit_of(&committed(stored(record), 1), &version_of(task_id, 1), Some(completed)))
+        .await?;
     assert!(storage.model_version(task_id, 1).await?.is_some());
     let task = storage.task_of_any_organisation(task_id).await?;
     assert_eq!(task.map(|task| (task.state, task.revision)), Some((TaskState::Cancelled, 1)));

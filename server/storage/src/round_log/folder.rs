@@ -39,8 +39,15 @@ impl RoundLog {
     /// [`RoundLogError::Busy`] while another handle to it is open.
     pub fn open(&self, round: RoundId, assignment: AssignmentId) -> Result<LogSegment, RoundLogError> {
         let round_folder = self.round_folder(round);
-        fs::create_dir_all(&round_folder).map_err(RoundLogError::at(&round_folder))?;
-        LogSegment::open(self.segment_path(round, assignment), assignment)
+        let open = || {
+            fs::create_dir_all(&round_folder).map_err(RoundLogError::at(&round_folder))?;
+            LogSegment::open(self.segment_path(round, assignment), assignment)
+        };
+        match open() {
+            // Between the two, the last segment's end took the folder with it.
+            Err(RoundLogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => open(),
+            opened => opened,
+        }
     }
 
     /// Opens an assignment's segment to read it, also while it is being written.
@@ -62,7 +69,10 @@ impl RoundLog {
     /// [`RoundLogError::Io`] if the disk fails.
     pub fn remove_segment(&self, round: RoundId, assignment: AssignmentId) -> Result<(), RoundLogError> {
         let path = self.segment_path(round, assignment);
-        unless_missing(fs::remove_file(&path)).map_err(RoundLogError::at(&path))
+        unless_missing(fs::remove_file(&path)).map_err(RoundLogError::at(&path))?;
+        // A folder that holds others stays, and whoever needs one that is gone makes it anew.
+        let _ = fs::remove_dir(self.round_folder(round));
+        Ok(())
     }
 
     /// Removes all of a round's segments; none is as well.

@@ -1,11 +1,14 @@
-use folkmoot_coordinator::scheduling::ReportCounts;
-use folkmoot_protocol::{AssignmentId, ClientId, RoundId, Timestamp, messages::ReportRequest};
+use std::collections::BTreeSet;
+
+use folkmoot_coordinator::scheduling::{Outstanding, ReportCounts};
+use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, messages::ReportRequest};
 
 use super::{
     SqlStorage,
-    assignment_close::{accept, close_assignment},
+    assignment_close::{accept, close_assignment, select_assignment},
     assignment_rows::{assignment_of, select_accepted_updates},
     column::{Columns, json, moment},
+    participation::record_failure,
     transaction::in_transaction,
 };
 use crate::{
@@ -47,7 +50,12 @@ impl AssignmentRepository for SqlStorage {
         let status = AssignmentStatus::Dropped { reason: reason.clone() };
         in_transaction!(self, |connection| {
             let is_closed = close_assignment(connection, id, &status, now).await?;
-            Ok(if is_closed { CloseOutcome::Dropped } else { CloseOutcome::Unchanged })
+            if !is_closed {
+                return Ok(CloseOutcome::Unchanged);
+            }
+            let assignment = select_assignment(&mut *connection, id).await?;
+            record_failure(connection, &assignment, now).await?;
+            Ok(CloseOutcome::Dropped)
         })
     }
 
@@ -63,6 +71,46 @@ impl AssignmentRepository for SqlStorage {
             outstanding: columns.count("outstanding")?,
             dropped: columns.count("dropped")?,
         })
+    }
+
+    async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError> {
+        const SELECT: &str = "SELECT (SELECT COUNT(*) FROM client_updates WHERE round_id = $1) AS accepted, \
+             COUNT(*) AS outstanding FROM assignments \
+             WHERE task_id = $2 AND status_name = 'outstanding' AND purpose = 'training'";
+        let query = sqlx::query(SELECT).bind(round_id.to_string()).bind(task_id.to_string());
+        let row = query.fetch_one(&self.reader).await?;
+        let columns = Columns::new(&row, "assignment");
+        let (accepted, outstanding) = (columns.count("accepted")?, columns.count("outstanding")?);
+        Ok(ReportCounts { accepted, outstanding, dropped: 0 })
+    }
+
+    async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError> {
+        const SELECT: &str = "SELECT id, client_id, base_version, deadline FROM assignments \
+             WHERE task_id = $1 AND status_name = 'outstanding' AND purpose = 'training' ORDER BY id";
+        let rows = sqlx::query(SELECT).bind(task_id.to_string()).fetch_all(&self.reader).await?;
+        let outstanding = |row| {
+            let columns = Columns::new(row, "assignment");
+            Ok(Outstanding {
+                assignment_id: columns.parsed("id")?,
+                client_id: columns.parsed("client_id")?,
+                base_version: columns.count("base_version")?,
+                deadline: columns.moment("deadline")?,
+            })
+        };
+        rows.iter().map(outstanding).collect()
+    }
+
+    async fn needed_logs(&self) -> Result<BTreeSet<(RoundId, AssignmentId)>, StorageError> {
+        const SELECT: &str = "SELECT round_id, id FROM assignments WHERE status_name = 'outstanding' \
+             UNION SELECT assignments.round_id, assignments.id FROM rounds \
+             JOIN client_updates ON client_updates.round_id = rounds.id \
+             JOIN assignments ON assignments.id = client_updates.assignment_id WHERE rounds.is_open = 1";
+        let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
+        let log = |row| {
+            let columns = Columns::new(row, "assignment");
+            Ok((columns.parsed("round_id")?, columns.parsed("id")?))
+        };
+        rows.iter().map(log).collect()
     }
 
     async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError> {

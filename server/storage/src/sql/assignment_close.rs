@@ -1,35 +1,35 @@
 //! How assignments end: accepted, dropped, expired.
 
+use folkmoot_coordinator::{participation::Push, round::Round};
 use folkmoot_protocol::{AssignmentId, RoundId, Timestamp};
 use sqlx::AnyConnection;
 
 use super::{
     Dialect,
-    assignment_rows::{insert_accepted_update, status_name},
+    assignment_rows::{assignment_of, insert_accepted_update, status_name},
     column::{Columns, json, moment},
     dialect::Lock,
+    participation::{record_failure, record_push},
 };
-use crate::{AcceptOutcome, AcceptedUpdate, AssignmentStatus, DropReason, StorageError};
+use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, DropReason, StorageError};
 
 /// Accepts an update.
 ///
-/// The round is locked for sharing: any number of updates are accepted at once, but none while the round is
-/// being closed. Then the assignment is locked, so that of two updates for it one is the second.
+/// The round in which it would count is locked for sharing, or alone where it takes only so many updates: any number
+/// of updates are accepted at once, but none while the round is being closed. Then the assignment is locked, so
+/// that of two updates for it one is the second.
 pub(super) async fn accept(
     connection: &mut AnyConnection,
     dialect: Dialect,
     update: &AcceptedUpdate,
 ) -> Result<AcceptOutcome, StorageError> {
-    const ROUND: &str = "SELECT rounds.id, rounds.organisation_id, rounds.phase_name FROM rounds \
-         JOIN assignments ON assignments.round_id = rounds.id WHERE assignments.id = $1";
-    const ASSIGNMENT: &str = "SELECT status FROM assignments WHERE id = $1";
-    let id = update.assignment_id.to_string();
-    let query = sqlx::query(dialect.locked(ROUND, Lock::Share, "rounds")).bind(&id);
-    let round = query.fetch_optional(&mut *connection).await?.ok_or(StorageError::NotFound("assignment"))?;
-    let round = Columns::new(&round, "round");
-    let query = sqlx::query(dialect.locked(ASSIGNMENT, Lock::Update, "assignments")).bind(&id);
-    let assignment = query.fetch_one(&mut *connection).await?;
-    match Columns::new(&assignment, "assignment").json("status")? {
+    const LOCK: &str = "SELECT id FROM assignments WHERE id = $1";
+    let open = lock_open_round(connection, dialect, update.assignment_id).await?;
+    let query =
+        sqlx::query(dialect.locked(LOCK, Lock::Update, "assignments")).bind(update.assignment_id.to_string());
+    query.fetch_optional(&mut *connection).await?;
+    let assignment = select_assignment(&mut *connection, update.assignment_id).await?;
+    match assignment.status {
         AssignmentStatus::Accepted { digest } if digest == update.digest => {
             return Ok(AcceptOutcome::AlreadyAccepted);
         }
@@ -37,13 +37,60 @@ pub(super) async fn accept(
         AssignmentStatus::Dropped { .. } => return Ok(AcceptOutcome::Closed),
         AssignmentStatus::Outstanding => {}
     }
-    if round.text("phase_name")? != "reporting" {
-        return Ok(AcceptOutcome::Closed);
-    }
+    let Some(round_id) = open else { return Ok(AcceptOutcome::Later) };
     let status = AssignmentStatus::Accepted { digest: update.digest };
     close_assignment(connection, update.assignment_id, &status, update.accepted_at).await?;
-    insert_accepted_update(connection, round.parsed("id")?, round.parsed("organisation_id")?, update).await?;
+    insert_accepted_update(connection, round_id, assignment.organisation_id, update).await?;
+    let push = Push {
+        started_at: assignment.created_at,
+        at: update.accepted_at,
+        loss_sum: update.metrics.loss_sum,
+        example_count: update.metrics.example_count,
+    };
+    record_push(connection, &assignment, push).await?;
     Ok(AcceptOutcome::Accepted)
+}
+
+/// Locks the open round of the assignment's task and purpose, and returns it if it takes another update.
+async fn lock_open_round(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    id: AssignmentId,
+) -> Result<Option<RoundId>, StorageError> {
+    const OPEN: &str = "SELECT open.id, open.updates_max FROM assignments \
+         JOIN rounds AS open ON open.task_id = assignments.task_id AND open.purpose = assignments.purpose \
+         WHERE assignments.id = $1 AND open.is_open = 1";
+    const ROUND: &str = "SELECT phase_name FROM rounds WHERE id = $1";
+    const COUNT: &str = "SELECT COUNT(*) AS accepted FROM client_updates WHERE round_id = $1";
+    let row = sqlx::query(OPEN).bind(id.to_string()).fetch_optional(&mut *connection).await?;
+    let Some(row) = row else { return Ok(None) };
+    let columns = Columns::new(&row, "round");
+    let (round_id, updates_max): (RoundId, _) =
+        (columns.parsed("id")?, columns.optional_count("updates_max")?);
+    let lock = if updates_max.is_some() { Lock::Update } else { Lock::Share };
+    let query = sqlx::query(dialect.locked(ROUND, lock, "rounds")).bind(round_id.to_string());
+    let row = query.fetch_one(&mut *connection).await?;
+    let phase = Columns::new(&row, "round").text("phase_name")?;
+    if !["reporting", "collecting"].contains(&phase.as_str()) {
+        return Ok(None);
+    }
+    let Some(updates_max) = updates_max else { return Ok(Some(round_id)) };
+    let row = sqlx::query(COUNT).bind(round_id.to_string()).fetch_one(connection).await?;
+    let accepted = Columns::new(&row, "client update").count("accepted")?;
+    Ok((accepted < updates_max).then_some(round_id))
+}
+
+/// Reads an assignment.
+///
+/// # Errors
+/// [`StorageError::NotFound`] if there is none.
+pub(super) async fn select_assignment(
+    connection: &mut AnyConnection,
+    id: AssignmentId,
+) -> Result<AssignmentRecord, StorageError> {
+    let query = sqlx::query("SELECT * FROM assignments WHERE id = $1").bind(id.to_string());
+    let row = query.fetch_optional(connection).await?.ok_or(StorageError::NotFound("assignment"))?;
+    assignment_of(&row)
 }
 
 /// Gives an outstanding assignment its last status; `false` if it is not outstanding.
@@ -71,20 +118,41 @@ pub(super) async fn close_assignment(
     found.map(|_| false).ok_or(StorageError::NotFound("assignment"))
 }
 
-/// Lets a round's outstanding assignments expire.
+/// Lets the outstanding assignments of a round's task and purpose expire. Who had all the time has failed.
 pub(super) async fn expire_outstanding(
     connection: &mut AnyConnection,
-    round_id: RoundId,
+    round: &Round,
     now: Timestamp,
 ) -> Result<(), StorageError> {
+    const OVERDUE: &str = "SELECT * FROM assignments WHERE task_id = $1 AND purpose = $2 \
+         AND status_name = 'outstanding' AND deadline <= $3";
     const UPDATE: &str = "UPDATE assignments SET status = $1, status_name = $2, closed_at = $3 \
-         WHERE round_id = $4 AND status_name = 'outstanding'";
+         WHERE task_id = $4 AND status_name = 'outstanding' AND purpose = $5";
+    let query =
+        sqlx::query(OVERDUE).bind(round.task_id.to_string()).bind(round.purpose.name()).bind(moment(now)?);
+    for row in query.fetch_all(&mut *connection).await? {
+        record_failure(connection, &assignment_of(&row)?, now).await?;
+    }
     let expired = AssignmentStatus::Dropped { reason: DropReason::Expired };
     let query = sqlx::query(UPDATE)
         .bind(json(&expired)?)
         .bind(status_name(&expired))
         .bind(moment(now)?)
-        .bind(round_id.to_string());
+        .bind(round.task_id.to_string())
+        .bind(round.purpose.name());
     query.execute(connection).await?;
+    Ok(())
+}
+
+/// Drops those of these assignments that are outstanding: they fell too far behind.
+pub(super) async fn leave_behind(
+    connection: &mut AnyConnection,
+    assignments: &[AssignmentId],
+    now: Timestamp,
+) -> Result<(), StorageError> {
+    let status = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
+    for id in assignments {
+        close_assignment(connection, *id, &status, now).await?;
+    }
     Ok(())
 }

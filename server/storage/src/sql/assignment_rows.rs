@@ -7,6 +7,7 @@ use super::{
     column::{Columns, integer, json, missing, moment},
     many::{ROWS_MAX, placeholder_rows},
     metrics::{bind_metrics, metrics_of},
+    round_rows::purpose_of,
 };
 use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError};
 
@@ -21,8 +22,9 @@ pub(super) async fn insert_assignments(
     for chunk in assignments.chunks(ROWS_MAX) {
         let sql = format!(
             "INSERT INTO assignments (id, organisation_id, task_id, round_id, round_number, client_id, \
-             base_version, created_at, deadline, status, status_name) VALUES {} ON CONFLICT DO NOTHING",
-            placeholder_rows(chunk.len(), 11)
+             base_version, created_at, deadline, status, status_name, slices, purpose) VALUES {} \
+             ON CONFLICT DO NOTHING",
+            placeholder_rows(chunk.len(), 13)
         );
         let mut query = sqlx::query(AssertSqlSafe(sql));
         for assignment in chunk {
@@ -37,7 +39,9 @@ pub(super) async fn insert_assignments(
                 .bind(moment(assignment.created_at)?)
                 .bind(moment(assignment.deadline)?)
                 .bind(json(&assignment.status)?)
-                .bind(status_name(&assignment.status));
+                .bind(status_name(&assignment.status))
+                .bind(json(&assignment.slices)?)
+                .bind(assignment.purpose.name());
         }
         let inserted = query.execute(&mut *connection).await.map_err(missing("client"))?;
         if inserted.rows_affected() != chunk.len() as u64 {
@@ -74,7 +78,10 @@ pub(super) async fn select_accepted_updates(
     executor: impl Executor<'_, Database = Any>,
     round_id: RoundId,
 ) -> Result<Vec<AcceptedUpdate>, StorageError> {
-    let query = sqlx::query("SELECT * FROM client_updates WHERE round_id = $1 ORDER BY assignment_id");
+    const SELECT: &str = "SELECT client_updates.*, assignments.round_id AS given_in, assignments.base_version \
+         FROM client_updates JOIN assignments ON assignments.id = client_updates.assignment_id \
+         WHERE client_updates.round_id = $1 ORDER BY client_updates.assignment_id";
+    let query = sqlx::query(SELECT);
     let rows = query.bind(round_id.to_string()).fetch_all(executor).await?;
     rows.iter().map(accepted_update_of).collect()
 }
@@ -95,10 +102,12 @@ pub(super) fn assignment_of(row: &AnyRow) -> Result<AssignmentRecord, StorageErr
         task_id: columns.parsed("task_id")?,
         round_id: columns.parsed("round_id")?,
         round_number: columns.count("round_number")?,
+        purpose: purpose_of(&columns)?,
         client_id: columns.parsed("client_id")?,
         base_version: columns.count("base_version")?,
         created_at: columns.moment("created_at")?,
         deadline: columns.moment("deadline")?,
+        slices: columns.json("slices")?,
         status: columns.json("status")?,
     })
 }
@@ -107,6 +116,8 @@ fn accepted_update_of(row: &AnyRow) -> Result<AcceptedUpdate, StorageError> {
     let columns = Columns::new(row, "client update");
     Ok(AcceptedUpdate {
         assignment_id: columns.parsed("assignment_id")?,
+        round_id: columns.parsed("given_in")?,
+        base_version: columns.count("base_version")?,
         digest: columns.parsed("digest")?,
         bytes: columns.count("update_bytes")?,
         weight: columns.count("weight")?,

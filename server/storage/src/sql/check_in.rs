@@ -28,7 +28,7 @@ impl CheckInRepository for SqlStorage {
                 .bind(check_in.population.as_str())
                 .bind(integer(check_in.candidate.example_count)?)
                 .bind(json(&check_in.candidate.attributes)?)
-                .bind(&check_in.sdk_version)
+                .bind(&check_in.candidate.sdk_version)
                 .bind(moment(check_in.at)?)
                 .bind(moment(check_in.expires_at)?)
                 .execute(&mut *connection)
@@ -60,7 +60,7 @@ impl CheckInRepository for SqlStorage {
         population: &PopulationName,
         now: Timestamp,
     ) -> Result<Vec<Candidate>, StorageError> {
-        const SELECT: &str = "SELECT client_id, example_count, attributes FROM check_ins \
+        const SELECT: &str = "SELECT client_id, example_count, attributes, sdk_version FROM check_ins \
              WHERE organisation_id = $1 AND population = $2 AND expires_at >= $3 ORDER BY client_id";
         let rows = sqlx::query(SELECT)
             .bind(organisation_id.to_string())
@@ -100,11 +100,12 @@ pub(super) async fn take_check_ins(
     Ok(())
 }
 
-fn candidate_of(row: &AnyRow) -> Result<Candidate, StorageError> {
+pub(super) fn candidate_of(row: &AnyRow) -> Result<Candidate, StorageError> {
     let columns = Columns::new(row, "check-in");
     Ok(Candidate {
         client_id: columns.parsed("client_id")?,
         example_count: columns.count("example_count")?,
         attributes: columns.json("attributes")?,
+        sdk_version: columns.text("sdk_version")?,
     })
 }

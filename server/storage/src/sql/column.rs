@@ -69,6 +69,11 @@ impl<'r> Columns<'r> {
         serde_json::from_str(&self.text(name)?).map_err(|error| self.corrupt(name, &error))
     }
 
+    pub(super) fn optional_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StorageError> {
+        let text: Option<String> = self.row.try_get(name)?;
+        text.map(|text| serde_json::from_str(&text).map_err(|error| self.corrupt(name, &error))).transpose()
+    }
+
     pub(super) fn count(&self, name: &str) -> Result<u64, StorageError> {
         let value: i64 = self.row.try_get(name)?;
         u64::try_from(value).map_err(|error| self.corrupt(name, &error))

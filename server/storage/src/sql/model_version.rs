@@ -3,8 +3,9 @@ use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
-    column::{Columns, integer, missing, moment},
+    column::{Columns, integer, json, missing, moment},
     metrics::{bind_metrics, metrics_of},
+    transaction::in_transaction,
 };
 use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
 
@@ -18,6 +19,19 @@ impl ModelVersionRepository for SqlStorage {
             .bind(task_id.to_string())
             .bind(integer(number)?);
         query.fetch_optional(&self.reader).await?.as_ref().map(model_version_of).transpose()
+    }
+
+    async fn release_version(
+        &self,
+        organisation_id: OrganisationId,
+        version: &ModelVersionRecord,
+    ) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| {
+            match insert_model_version(connection, organisation_id, version).await? {
+                true => Ok(()),
+                false => Err(StorageError::RevisionConflict("model version")),
+            }
+        })
     }
 
     async fn latest_model_version(
@@ -47,8 +61,8 @@ pub(super) async fn insert_model_version(
     version: &ModelVersionRecord,
 ) -> Result<bool, StorageError> {
     const INSERT: &str = "INSERT INTO model_versions (task_id, number, organisation_id, round_id, weights, \
-         weights_bytes, created_at, example_count, loss_sum_bits, correct_count, step_count) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (task_id, number) DO NOTHING";
+         weights_bytes, created_at, making, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (task_id, number) DO NOTHING";
     let query = sqlx::query(INSERT)
         .bind(version.task_id.to_string())
         .bind(integer(version.number)?)
@@ -56,7 +70,8 @@ pub(super) async fn insert_model_version(
         .bind(version.round_id.map(|id| id.to_string()))
         .bind(version.weights.to_string())
         .bind(integer(version.weights_bytes)?)
-        .bind(moment(version.created_at)?);
+        .bind(moment(version.created_at)?)
+        .bind(json(&version.making)?);
     let inserted = bind_metrics(query, &version.metrics)?.execute(connection).await;
     Ok(inserted.map_err(missing("task"))?.rows_affected() == 1)
 }
@@ -70,6 +85,7 @@ fn model_version_of(row: &AnyRow) -> Result<ModelVersionRecord, StorageError> {
         weights: columns.parsed("weights")?,
         weights_bytes: columns.count("weights_bytes")?,
         metrics: metrics_of(&columns)?,
+        making: columns.json("making")?,
         created_at: columns.moment("created_at")?,
     })
 }

@@ -1,20 +1,21 @@
-use folkmoot_coordinator::{round::Phase, task::TaskState};
+use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 use sqlx::AnyConnection;
 
 use super::{
     SqlStorage,
-    assignment_close::expire_outstanding,
+    assignment_close::{expire_outstanding, leave_behind},
     assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
     column::Columns,
     model_version::insert_model_version,
+    participation::record_starts,
     round_rows::{insert_round, round_of, update_round},
-    task::end_task,
+    task::{end_task, serve},
     transaction::in_transaction,
 };
 use crate::{
-    AcceptedUpdate, AssignmentRecord, ModelVersionRecord, RoundRecord, RoundRepository, StorageError,
+    AcceptedUpdate, AssignmentRecord, Rest, RoundCommit, RoundRecord, RoundRepository, StorageError,
 };
 
 impl RoundRepository for SqlStorage {
@@ -22,10 +23,15 @@ impl RoundRepository for SqlStorage {
         in_transaction!(self, |connection| insert_round(connection, record).await)
     }
 
+    async fn unfinished_rounds(&self, task_id: TaskId) -> Result<Vec<RoundRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM rounds WHERE task_id = $1 AND is_open = 1 ORDER BY purpose DESC";
+        let rows = sqlx::query(SELECT).bind(task_id.to_string()).fetch_all(&self.reader).await?;
+        rows.iter().map(round_of).collect()
+    }
+
     async fn unfinished_round(&self, task_id: TaskId) -> Result<Option<RoundRecord>, StorageError> {
-        let query =
-            sqlx::query("SELECT * FROM rounds WHERE task_id = $1 AND is_open = 1").bind(task_id.to_string());
-        query.fetch_optional(&self.reader).await?.as_ref().map(round_of).transpose()
+        let rounds = self.unfinished_rounds(task_id).await?;
+        Ok(rounds.into_iter().find(|record| record.round.purpose == Purpose::Training))
     }
 
     async fn round(
@@ -60,21 +66,31 @@ impl RoundRepository for SqlStorage {
         Ok((columns.count("round_count")?, columns.count("committed_count")?))
     }
 
-    async fn begin_reporting(
+    async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError> {
+        const SELECT: &str = "SELECT MIN(created_at) AS began_at FROM rounds WHERE task_id = $1";
+        let row = sqlx::query(SELECT).bind(task_id.to_string()).fetch_one(&self.reader).await?;
+        Columns::new(&row, "round").optional_moment("began_at")
+    }
+
+    async fn assign(
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
+        first_clock: u64,
     ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             update_round(connection, record).await?;
             take_check_ins(connection, assignments).await?;
-            insert_assignments(connection, assignments).await
+            insert_assignments(connection, assignments).await?;
+            record_starts(connection, assignments, first_clock).await?;
+            serve(connection, record.round.task_id, assignments.len() as u64).await
         })
     }
 
     async fn close_reporting(
         &self,
         record: &RoundRecord,
+        rest: Rest,
         now: Timestamp,
     ) -> Result<Vec<AcceptedUpdate>, StorageError> {
         let Phase::Aggregating { accepted, .. } = record.round.phase else {
@@ -87,37 +103,35 @@ impl RoundRepository for SqlStorage {
             if updates.len() as u64 != accepted {
                 return Err(StorageError::RevisionConflict("round"));
             }
-            expire_outstanding(connection, record.round.id, now).await?;
+            if rest == Rest::Expires {
+                expire_outstanding(connection, &record.round, now).await?;
+            }
             Ok(updates)
         })
     }
 
-    async fn commit_round(
-        &self,
-        record: &RoundRecord,
-        version: &ModelVersionRecord,
-        task_state: Option<TaskState>,
-    ) -> Result<(), StorageError> {
-        in_transaction!(self, |connection| release(connection, record, version, task_state).await)
+    async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| release(connection, commit).await)
     }
 
     async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             update_round(connection, record).await?;
-            expire_outstanding(connection, record.round.id, now).await
+            expire_outstanding(connection, &record.round, now).await
         })
     }
 }
 
-async fn release(
-    connection: &mut AnyConnection,
-    record: &RoundRecord,
-    version: &ModelVersionRecord,
-    task_state: Option<TaskState>,
-) -> Result<(), StorageError> {
+async fn release(connection: &mut AnyConnection, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+    let RoundCommit { record, version, task_state, next, dropped, now } = *commit;
     update_round(connection, record).await?;
     if !insert_model_version(connection, record.organisation_id, version).await? {
         return Err(StorageError::RevisionConflict("model version"));
+    }
+    leave_behind(connection, dropped, now).await?;
+    match next {
+        Some(next) => insert_round(connection, next).await?,
+        None => expire_outstanding(connection, &record.round, now).await?,
     }
     match task_state {
         Some(state) => end_task(connection, record.round.task_id, state).await,

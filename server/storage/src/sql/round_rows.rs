@@ -1,19 +1,20 @@
 //! Rounds as rows.
 
-use folkmoot_coordinator::round::Round;
+use folkmoot_coordinator::round::{Purpose, Round};
 use sqlx::{AnyConnection, any::AnyRow};
 
-use super::column::{Columns, integer, json, missing, moment};
+use super::column::{Columns, integer, json, missing, moment, optional_integer};
 use crate::{RoundRecord, StorageError};
 
-/// Stores a new round.
+/// Stores a new round: whoever was faster has stored another of its number, or one that is open.
 pub(super) async fn insert_round(
     connection: &mut AnyConnection,
     record: &RoundRecord,
 ) -> Result<(), StorageError> {
     // Without a target the clause holds for both rules: one round of a number, one open round.
     const INSERT: &str = "INSERT INTO rounds (id, organisation_id, task_id, number, base_version, phase, \
-         phase_name, is_open, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         phase_name, is_open, created_at, revision, purpose, updates_max) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT DO NOTHING";
     let round = &record.round;
     let inserted = sqlx::query(INSERT)
@@ -27,6 +28,8 @@ pub(super) async fn insert_round(
         .bind(i64::from(!round.phase.is_final()))
         .bind(moment(record.created_at)?)
         .bind(integer(record.revision)?)
+        .bind(round.purpose.name())
+        .bind(optional_integer(record.updates_max)?)
         .execute(connection)
         .await
         .map_err(missing("task"))?;
@@ -61,10 +64,21 @@ pub(super) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {
             id: columns.parsed("id")?,
             task_id: columns.parsed("task_id")?,
             number: columns.count("number")?,
+            purpose: purpose_of(&columns)?,
             base_version: columns.count("base_version")?,
             phase: columns.json("phase")?,
         },
+        updates_max: columns.optional_count("updates_max")?,
         created_at: columns.moment("created_at")?,
         revision: columns.count("revision")?,
+    })
+}
+
+/// Reads the column `purpose`.
+pub(super) fn purpose_of(columns: &Columns<'_>) -> Result<Purpose, StorageError> {
+    Ok(if columns.text("purpose")? == Purpose::Evaluation.name() {
+        Purpose::Evaluation
+    } else {
+        Purpose::Training
     })
 }

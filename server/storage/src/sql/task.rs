@@ -94,11 +94,22 @@ pub(super) async fn end_task(
     Ok(())
 }
 
+/// Counts clients that the task was given.
+pub(super) async fn serve(
+    connection: &mut AnyConnection,
+    id: TaskId,
+    clients: u64,
+) -> Result<(), StorageError> {
+    let query = sqlx::query("UPDATE tasks SET served = served + $1 WHERE id = $2");
+    query.bind(integer(clients)?).bind(id.to_string()).execute(connection).await?;
+    Ok(())
+}
+
 /// Stores the task; `false` if its id is there already.
 async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Result<bool, StorageError> {
     const INSERT: &str = "INSERT INTO tasks (id, organisation_id, description, state, state_name, model, \
-         model_bytes, tensor_schema, plan, plan_bytes, created_at, revision) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING";
+         model_bytes, tensor_schema, plan, plan_bytes, created_at, revision, evaluation_data, served, \
+         evaluation_plan) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING";
     let inserted = sqlx::query(INSERT)
         .bind(task.id.to_string())
         .bind(task.organisation_id.to_string())
@@ -112,6 +123,9 @@ async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Resul
         .bind(integer(task.plan_bytes)?)
         .bind(moment(task.created_at)?)
         .bind(integer(task.revision)?)
+        .bind(task.evaluation_data.map(|digest| digest.to_string()))
+        .bind(integer(task.served)?)
+        .bind(task.evaluation_plan.as_ref().map(json).transpose()?)
         .execute(connection)
         .await
         .map_err(missing("organisation"))?;
@@ -132,5 +146,8 @@ fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {
         plan_bytes: columns.count("plan_bytes")?,
         created_at: columns.moment("created_at")?,
         revision: columns.count("revision")?,
+        evaluation_data: columns.optional_parsed("evaluation_data")?,
+        served: columns.count("served")?,
+        evaluation_plan: columns.optional_json("evaluation_plan")?,
     })
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan, block_on};
+use folkmoot_engine::{Gpu, block_on};
 
-use super::{Arguments, model::BenchModel, table};
+use super::{Arguments, model::BenchModel, own, table};
 use crate::{Failure, clock};
 
 /// m, k and n of the products.
@@ -49,14 +49,7 @@ pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
 
 /// Billions of operations a second of each kernel of the CNN that multiplies matrices.
 fn kernels(gpu: &Gpu, batch: usize) -> Result<BTreeMap<&'static str, f64>, Failure> {
-    let model = BenchModel::Cnn;
-    let plan = TrainingPlan {
-        epochs: u32::MAX,
-        batch_size: batch as u32,
-        ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.01))
-    };
-    let (model, examples) = (model.model()?, model.examples(batch)?);
-    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?;
+    let mut trainer = own::trainer(BenchModel::Cnn, batch)?;
     trainer.use_gpu(gpu)?;
     trainer.advance(2)?;
     let mut best: BTreeMap<&'static str, f64> = BTreeMap::new();

@@ -3,10 +3,8 @@
 use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
 use super::{Arguments, model::BenchModel};
+use crate::train::network::LEARNING_RATE;
 use crate::{Failure, clock};
-
-/// The learning rate of every executor.
-const LEARNING_RATE: f32 = 0.01;
 
 /// What a step takes.
 pub struct Measured {
@@ -28,13 +26,7 @@ pub fn measure(
     gpu: Option<&Gpu>,
     arguments: &Arguments,
 ) -> Result<Measured, Failure> {
-    let plan = TrainingPlan {
-        epochs: u32::MAX,
-        batch_size: batch as u32,
-        ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(LEARNING_RATE))
-    };
-    let (model, examples) = (model.model()?, model.examples(batch)?);
-    let mut trainer = Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?;
+    let mut trainer = trainer(model, batch)?;
     let started = clock::start();
     if let Some(gpu) = gpu {
         trainer.use_gpu(gpu)?;
@@ -53,4 +45,18 @@ pub fn measure(
     }
     let step_ms = fastest.as_secs_f64() * 1e3 / steps as f64;
     failure.map_or_else(|| Ok(Measured { step_ms, start_ms, version: String::new() }), Err)
+}
+
+/// A training that does not end.
+///
+/// # Errors
+/// Returns what the engine says.
+pub fn trainer(model: BenchModel, batch: usize) -> Result<Trainer, Failure> {
+    let plan = TrainingPlan {
+        epochs: u32::MAX,
+        batch_size: batch as u32,
+        ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(LEARNING_RATE))
+    };
+    let (model, examples) = (model.model()?, model.examples(batch)?);
+    Ok(Trainer::new(&model, &model.initial_weights(), plan, &examples, 0)?)
 }

@@ -37,7 +37,7 @@ pub fn measure(parameters: usize) -> Folds {
     let mut y = vec![0f32; parameters];
     let mut sums = vec![0i64; parameters];
     let grid = ValueGrid::default();
-    let scale = scale(&grid, 100);
+    let scale = scale(&grid, 100.0);
     let rate = |seconds: f64| parameters as f64 / seconds;
     let read = fastest(REPETITIONS, || {
         black_box(read_all(black_box(&x)));

@@ -3,36 +3,10 @@
 use super::{Tolerance, compare, numbers};
 use crate::graph::{ElementOp, Graph};
 
-const UNARY: [ElementOp; 14] = [
-    ElementOp::Negate,
-    ElementOp::Absolute,
-    ElementOp::Sign,
-    ElementOp::Exponential,
-    ElementOp::Logarithm,
-    ElementOp::SquareRoot,
-    ElementOp::Tanh,
-    ElementOp::Sigmoid,
-    ElementOp::Erf,
-    ElementOp::Relu,
-    ElementOp::Floor,
-    ElementOp::Truncate,
-    ElementOp::Not,
-    ElementOp::Detach,
-];
-const BINARY: [ElementOp; 12] = [
-    ElementOp::Add,
-    ElementOp::Subtract,
-    ElementOp::Multiply,
-    ElementOp::Divide,
-    ElementOp::Power,
-    ElementOp::Minimum,
-    ElementOp::Maximum,
-    ElementOp::Equal,
-    ElementOp::Less,
-    ElementOp::LessOrEqual,
-    ElementOp::And,
-    ElementOp::Or,
-];
+/// The operations that take so many numbers.
+fn operations(arity: usize) -> impl Iterator<Item = ElementOp> {
+    ElementOp::ALL.into_iter().filter(move |op| op.arity() == arity)
+}
 
 /// Ordinary numbers, and those at which functions are undefined or turn.
 fn inputs(count: usize, seed: u32) -> Vec<f32> {
@@ -43,7 +17,7 @@ fn inputs(count: usize, seed: u32) -> Vec<f32> {
 #[test]
 fn functions_of_one_number() {
     let x = inputs(1000, 1);
-    for op in UNARY {
+    for op in operations(1) {
         println!("{op:?}");
         let mut graph = Graph::default();
         let input = graph.add_input(&[x.len()]);
@@ -61,7 +35,7 @@ fn functions_of_two_numbers() {
             b.push(y);
         }
     }
-    for op in BINARY {
+    for op in operations(2) {
         println!("{op:?}");
         let mut graph = Graph::default();
         let inputs = [graph.add_input(&[a.len()]), graph.add_input(&[b.len()])];

@@ -17,9 +17,11 @@ pub struct RoundView {
     pub task_id: TaskId,
     /// Its number in the task, from 1, abandoned rounds included.
     pub number: u64,
-    /// The model version from which its clients start.
+    /// `training` or `evaluation`.
+    pub purpose: String,
+    /// The model version from which its clients start, or which they evaluate.
     pub base_version: u64,
-    /// `selecting`, `reporting`, `aggregating`, `committed` or `abandoned`.
+    /// `selecting`, `reporting`, `collecting`, `aggregating`, `committed`, `evaluated` or `abandoned`.
     pub phase: String,
     /// Since when it is in this phase.
     pub phase_since: Timestamp,
@@ -39,21 +41,23 @@ pub struct RoundView {
 impl RoundView {
     /// Shows a round.
     pub fn of(record: &RoundRecord) -> Self {
-        let (phase_since, cohort, accepted, version, reason) = match record.round.phase {
-            Phase::Selecting { since } => (since, None, None, None, None),
-            Phase::Reporting { since, cohort } => (since, Some(cohort), None, None, None),
-            Phase::Aggregating { since, cohort, accepted } => {
-                (since, Some(cohort), Some(accepted), None, None)
+        let phase_since = record.round.phase.since();
+        let (cohort, accepted, version, reason) = match record.round.phase {
+            Phase::Selecting { .. } | Phase::Collecting { .. } => (None, None, None, None),
+            Phase::Reporting { cohort, .. } => (Some(cohort), None, None, None),
+            Phase::Aggregating { cohort, accepted, .. } | Phase::Evaluated { cohort, accepted, .. } => {
+                (Some(cohort), Some(accepted), None, None)
             }
-            Phase::Committed { at, cohort, accepted, version } => {
-                (at, Some(cohort), Some(accepted), Some(version), None)
+            Phase::Committed { cohort, accepted, version, .. } => {
+                (Some(cohort), Some(accepted), Some(version), None)
             }
-            Phase::Abandoned { at, reason } => (at, None, None, None, Some(reason)),
+            Phase::Abandoned { reason, .. } => (None, None, None, Some(reason)),
         };
         Self {
             id: record.round.id,
             task_id: record.round.task_id,
             number: record.round.number,
+            purpose: record.round.purpose.name().into(),
             base_version: record.round.base_version,
             phase: record.round.phase.name().into(),
             phase_since,
@@ -84,7 +88,7 @@ pub struct RoundFunnelView {
 /// Assignments that were dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DroppedView {
-    /// `expired`, `aborted` (the client gave up) or `refused` (the update was).
+    /// `expired`, `left_behind` (it fell too far behind), `aborted` (the client gave up) or `refused` (the update was).
     pub kind: String,
     /// The client's reason, or the code of the refusal.
     pub reason: Option<String>,
@@ -119,6 +123,7 @@ pub fn funnel(record: &RoundRecord, assignments: &[AssignmentRecord]) -> RoundFu
 fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
     match reason {
         DropReason::Expired => ("expired", None),
+        DropReason::LeftBehind => ("left_behind", None),
         DropReason::Aborted { reason, .. } => ("aborted", word(reason)),
         DropReason::Refused { code } => ("refused", Some(code.to_string())),
     }
@@ -131,7 +136,7 @@ fn word(value: &impl Serialize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_coordinator::round::Round;
+    use folkmoot_coordinator::round::{Purpose, Round};
     use folkmoot_protocol::{
         AssignmentId, ClientId, ErrorCode, OrganisationId, UpdateDigest, messages::AbortReason,
     };
@@ -145,10 +150,12 @@ mod tests {
             task_id: TaskId::from_random_bytes([3; 16]),
             round_id: RoundId::from_random_bytes([4; 16]),
             round_number: 1,
+            purpose: Purpose::Training,
             client_id: ClientId::from_random_bytes([5; 16]),
             base_version: 0,
             created_at: Timestamp(0),
             deadline: Timestamp(1),
+            slices: BTreeMap::new(),
             status,
         }
     }
@@ -161,9 +168,11 @@ mod tests {
                 id: RoundId::from_random_bytes([4; 16]),
                 task_id: TaskId::from_random_bytes([3; 16]),
                 number: 1,
+                purpose: Purpose::Training,
                 base_version: 0,
                 phase: Phase::Reporting { since: Timestamp(0), cohort: 5 },
             },
+            updates_max: None,
             created_at: Timestamp(0),
             revision: 0,
         };

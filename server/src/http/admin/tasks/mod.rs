@@ -4,14 +4,12 @@ pub(crate) mod activate;
 pub(crate) mod cancel;
 mod change;
 pub(crate) mod create;
-mod fit;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod pause;
 pub(crate) mod resume;
 pub(crate) mod view;
 
-pub use create::CreateTaskRequest;
 use folkmoot_protocol::{ErrorCode, TaskId};
 use folkmoot_storage::{TaskRecord, TaskRepository};
 pub use view::{OpenRoundView, TaskSummary, TaskView};

@@ -1,6 +1,7 @@
 //! How the API shows a task.
 
 use folkmoot_coordinator::{
+    round::Phase,
     scheduling::ReportCounts,
     task::{StopReason, TaskDescription, TaskState},
 };
@@ -26,8 +27,8 @@ pub struct TaskSummary {
     pub state: String,
     /// How many rounds were committed.
     pub rounds_committed: u64,
-    /// After how many it ends.
-    pub rounds_wanted: u64,
+    /// After how many it ends, if it is their number that ends it.
+    pub rounds_wanted: Option<u64>,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -95,8 +96,11 @@ pub async fn view(storage: &SqlStorage, task: TaskRecord) -> Result<TaskView, Re
     let open_round = match storage.unfinished_round(task.id).await? {
         None => None,
         Some(record) => {
-            let ReportCounts { accepted, outstanding, dropped } =
-                storage.report_counts(record.round.id).await?;
+            let counts = match record.round.phase {
+                Phase::Collecting { .. } => storage.flow_counts(task.id, record.round.id).await?,
+                _ => storage.report_counts(record.round.id).await?,
+            };
+            let ReportCounts { accepted, outstanding, dropped } = counts;
             Some(OpenRoundView { round: RoundView::of(&record), accepted, outstanding, dropped })
         }
     };

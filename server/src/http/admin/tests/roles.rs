@@ -18,6 +18,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
     let wanted = BTreeMap::from(
         [
             ("POST /models", "operator"),
+            ("POST /evaluation-data", "operator"),
             ("POST /tasks", "operator"),
             ("GET /tasks", "viewer"),
             ("GET /tasks/{id}", "viewer"),
@@ -26,6 +27,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /tasks/{id}/resume", "operator"),
             ("POST /tasks/{id}/cancel", "operator"),
             ("GET /tasks/{id}/rounds", "viewer"),
+            ("GET /tasks/{id}/evaluations", "viewer"),
             ("GET /rounds/{id}", "viewer"),
             ("GET /tasks/{id}/versions", "viewer"),
             ("GET /tasks/{id}/versions/{number}/model", "viewer"),

@@ -109,7 +109,7 @@ async fn every_fault_of_a_description_is_listed() {
     let admin = running.admin();
     let mut bad = description();
     bad.name = String::new();
-    bad.stop.rounds = 0;
+    bad.stop.rounds = Some(0);
     let (code, detail) = refused(admin.create_task(bad.clone(), BlobDigest::of(b"nothing"), false).await);
     assert_eq!(code, ErrorCode::TaskInvalid);
     let fields: Vec<&str> = detail.lines().filter_map(|line| line.split(':').next()).collect();

@@ -32,6 +32,14 @@ pub struct VersionView {
     pub mean_loss: Option<f64>,
     /// The share of them that was predicted right; none for version 0.
     pub accuracy: Option<f64>,
+    /// How far it lies from the version before, in L2.
+    pub change_norm: f64,
+    /// How many versions old its updates were, in the mean.
+    pub mean_staleness: f64,
+    /// How many versions old its oldest update was.
+    pub staleness_max: u64,
+    /// The version whose weights these are, where it is a return to that one.
+    pub rolled_back_to: Option<u64>,
     /// When it was released.
     pub created_at: Timestamp,
 }
@@ -48,6 +56,10 @@ impl VersionView {
             example_count: metrics.example_count,
             mean_loss: mean(metrics.loss_sum),
             accuracy: mean(metrics.correct_count as f64),
+            change_norm: record.making.change_norm,
+            mean_staleness: record.making.mean_staleness,
+            staleness_max: record.making.staleness_max,
+            rolled_back_to: record.making.rolled_back_to,
             created_at: record.created_at,
         }
     }

@@ -1,0 +1,130 @@
+//! One image.
+
+use std::{io::Cursor, path::Path};
+
+use image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
+
+use crate::{Fault, Limits, file};
+
+/// Bytes of a pixel, at most: four channels of two bytes.
+const PIXEL_BYTES_MAX: u64 = 8;
+/// What a decoder may take beside the pixels.
+const DECODER_BYTES_MAX: u64 = 1 << 26;
+
+/// An image, its channels apart.
+pub(super) struct Image {
+    width: u32,
+    height: u32,
+    /// One if it is grey, three if it is in colour; each row-major, 0 to 1.
+    channels: Vec<Vec<f32>>,
+}
+
+impl Image {
+    /// Decodes a PNG or JPEG image, whatever its name says it is.
+    ///
+    /// The size in the header is compared with the limit and with the first image before there is memory for pixels.
+    pub(super) fn decode(content: &[u8], first: Option<&Self>, limits: &Limits) -> Result<Self, Fault> {
+        let unreadable = |error: ImageError| {
+            Fault::new(
+                format!("is not a PNG or JPEG image that can be read: {error}"),
+                "save it again as one",
+            )
+        };
+        let mut reader = ImageReader::new(Cursor::new(content))
+            .with_guessed_format()
+            .map_err(|error| unreadable(ImageError::IoError(error)))?;
+        let pixels_max = limits.image_pixels_max;
+        let mut decoder_limits = image::Limits::default();
+        decoder_limits.max_alloc =
+            Some(pixels_max.saturating_mul(PIXEL_BYTES_MAX).saturating_add(DECODER_BYTES_MAX));
+        reader.limits(decoder_limits);
+        let decoder = reader.into_decoder().map_err(unreadable)?;
+        let (width, height) = decoder.dimensions();
+        if u64::from(width) * u64::from(height) > pixels_max {
+            let reason = format!("is {width} × {height} pixels, more than the limit of {pixels_max}");
+            return Err(Fault::new(reason, "make it smaller, or raise image_pixels_max"));
+        }
+        if first.is_some_and(|first| (first.width, first.height) != (width, height)) {
+            // `fit` says so; there is nothing to decode.
+            return Ok(Self { width, height, channels: Vec::new() });
+        }
+        let image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
+        Ok(Self { width, height, channels: channels(&image)? })
+    }
+
+    /// Compares the image with the first one, and makes a grey one coloured if that is.
+    pub(super) fn fit(&mut self, first: &Self, first_path: &Path) -> Result<(), Fault> {
+        let from = file::name(first_path);
+        if (self.width, self.height) != (first.width, first.height) {
+            let (width, height) = (first.width, first.height);
+            let reason =
+                format!("is {} × {} pixels, but {from} is {width} × {height}", self.width, self.height);
+            return Err(Fault::new(reason, "make all images of one size"));
+        }
+        match (first.channels.len(), self.channels.len()) {
+            (3, 1) => self.channels = vec![self.channels[0].clone(); 3],
+            (1, 3) => {
+                let reason = format!("is in colour, but {from}, the first image, is grey");
+                return Err(Fault::new(reason, "save all images in colour, or all grey"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The number of values.
+    pub(super) fn values(&self) -> u64 {
+        self.shape().iter().map(|size| *size as u64).product()
+    }
+
+    pub(super) fn shape(&self) -> Vec<usize> {
+        vec![self.channels.len(), self.height as usize, self.width as usize]
+    }
+
+    /// Appends the channels, one after the other.
+    pub(super) fn push(&self, features: &mut Vec<f32>) {
+        features.extend(self.channels.iter().flatten());
+    }
+
+    /// What others are compared with.
+    pub(super) fn without_samples(&self) -> Self {
+        let channels = vec![Vec::new(); self.channels.len()];
+        Self { width: self.width, height: self.height, channels }
+    }
+}
+
+/// Takes the channels apart and leaves an opaque alpha channel out.
+fn channels(image: &DynamicImage) -> Result<Vec<Vec<f32>>, Fault> {
+    let interleaved = usize::from(image.color().channel_count()).max(1);
+    let samples = samples(image)?;
+    let channel =
+        |index: usize| samples.iter().skip(index).step_by(interleaved).copied().collect::<Vec<f32>>();
+    let mut channels: Vec<Vec<f32>> = (0..interleaved).map(channel).collect();
+    if image.color().has_alpha() {
+        let alpha = channels.pop().unwrap_or_default();
+        if alpha.iter().any(|value| *value < 1.0) {
+            return Err(Fault::new("is transparent in places", "save it without an alpha channel"));
+        }
+    }
+    Ok(channels)
+}
+
+/// All samples from 0 to 1, interleaved.
+fn samples(image: &DynamicImage) -> Result<Vec<f32>, Fault> {
+    let bytes = |samples: &[u8]| samples.iter().map(|sample| f32::from(*sample) / 255.0).collect();
+    let words = |samples: &[u16]| samples.iter().map(|sample| f32::from(*sample) / 65535.0).collect();
+    Ok(match image {
+        DynamicImage::ImageLuma8(image) => bytes(image.as_raw()),
+        DynamicImage::ImageLumaA8(image) => bytes(image.as_raw()),
+        DynamicImage::ImageRgb8(image) => bytes(image.as_raw()),
+        DynamicImage::ImageRgba8(image) => bytes(image.as_raw()),
+        DynamicImage::ImageLuma16(image) => words(image.as_raw()),
+        DynamicImage::ImageLumaA16(image) => words(image.as_raw()),
+        DynamicImage::ImageRgb16(image) => words(image.as_raw()),
+        DynamicImage::ImageRgba16(image) => words(image.as_raw()),
+        other => {
+            let reason = format!("has pixels of the kind {:?}", other.color());
+            return Err(Fault::new(reason, "save it with 8 or 16 bits a channel"));
+        }
+    })
+}

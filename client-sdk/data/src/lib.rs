@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod cifar;
+mod csv;
+mod dataset;
+mod error;
+mod file;
+mod format;
+mod guess;
+mod idx;
+mod images;
+mod leaf;
+mod npy;
+mod npz;
+mod options;
+mod parquet;
+mod pixels;
+mod read;
+
+pub use dataset::{Dataset, Groups};
+pub use error::{DataError, Fault, Place};
+pub use folkmoot_engine::data::LabelKind;
+pub use format::Format;
+pub use options::{Limits, ReadOptions};
+pub use read::read;

@@ -1,0 +1,126 @@
+//! NumPy's `.npy` files: features in one, labels in another.
+
+use std::path::Path;
+
+use folkmoot_engine::data::{DataError as EngineError, read_npy};
+
+use crate::{DataError, Dataset, Fault, Limits, Place, ReadOptions, file};
+
+/// Bytes at the beginning in which the element type is looked for.
+const HEADER_BYTES: usize = 128;
+
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
+    // `ReadOptions::check` has refused a path without labels.
+    let labels_path = options.labels.as_deref().unwrap_or(path);
+    let features = file::bytes(path, &options.limits)?;
+    let labels = file::bytes(labels_path, &options.limits)?;
+    expect_room(path, &features, &options.limits)?;
+    expect_room(labels_path, &labels, &options.limits)?;
+    let examples = read_npy(&features, &labels).map_err(|error| {
+        let path = if is_of_labels(&error) { labels_path } else { path };
+        into_data_error(&error, path, Place::Whole)
+    })?;
+    Ok(Dataset { examples, groups: None })
+}
+
+/// Checks that an array may have so many values.
+pub(crate) fn expect_room(path: &Path, array: &[u8], limits: &Limits) -> Result<(), DataError> {
+    limits.expect_room(path, 0, values_at_most(array))
+}
+
+/// Says whether it is the array of labels that is wrong.
+pub(crate) fn is_of_labels(error: &EngineError) -> bool {
+    matches!(error, EngineError::InvalidNpy { file: "labels", .. })
+}
+
+/// Names the file and says what to do.
+pub(crate) fn into_data_error(error: &EngineError, path: &Path, place: Place) -> DataError {
+    let remedy = match error {
+        EngineError::Empty => "name an array that has some",
+        EngineError::Examples(_) => "give features and labels the same first dimension, and finite values",
+        _ => "write it again with numpy.save, as float32, float64, uint8 or int64 in C order",
+    };
+    DataError::invalid(path, Fault::new(error.to_string(), remedy).at(place))
+}
+
+/// How many values the bytes hold at most: the engine's reader checks the header against the length, so it is the
+/// length that bounds what it allocates.
+fn values_at_most(bytes: &[u8]) -> u64 {
+    let header = &bytes[..bytes.len().min(HEADER_BYTES)];
+    let has = |name: &[u8]| header.windows(name.len()).any(|window| window == name);
+    let element_bytes = if has(b"|u1") {
+        1
+    } else if has(b"<f4") {
+        4
+    } else {
+        // The other types that are read; all the rest are refused before anything is allocated.
+        8
+    };
+    (bytes.len() / element_bytes) as u64
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs;
+
+    use folkmoot_engine::Labels;
+
+    use super::*;
+
+    /// A file of version 1.
+    pub(crate) fn array(element_type: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{element_type}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+        [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+    }
+
+    pub(crate) fn floats(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn read_arrays(features: &[u8], labels: &[u8], options: &ReadOptions) -> Result<Dataset, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, labels_path) = (folder.path().join("x.npy"), folder.path().join("y.npy"));
+        fs::write(&path, features).unwrap();
+        fs::write(&labels_path, labels).unwrap();
+        let options = ReadOptions { labels: Some(labels_path), ..options.clone() };
+        crate::read(&path, &options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn features_and_labels_come_from_two_files() {
+        let features = array("<f4", "(2, 1, 2)", &floats(&[1.0, 2.0, 3.0, 4.0]));
+        let labels = array("|u1", "(2,)", &[7, 8]);
+        let dataset = read_arrays(&features, &labels, &ReadOptions::default()).unwrap();
+        assert_eq!(dataset.examples.feature_shape(), [1, 2]);
+        assert_eq!(dataset.examples.labels(), &Labels::Classes(vec![7, 8]));
+        let options =
+            ReadOptions { flat: true, label_kind: crate::LabelKind::Target, ..ReadOptions::default() };
+        let dataset = read_arrays(&features, &labels, &options).unwrap();
+        assert_eq!(dataset.examples.feature_shape(), [2]);
+        assert_eq!(dataset.examples.labels(), &Labels::Targets(vec![7.0, 8.0], 1));
+    }
+
+    #[test]
+    fn an_error_names_the_right_file() {
+        let features = array("<f4", "(2, 1)", &floats(&[1.0, 2.0]));
+        let message = read_arrays(&features, b"no", &ReadOptions::default()).unwrap_err();
+        assert!(message.contains("y.npy: the labels file: is not an NPY file; write it again"), "{message}");
+        let message = read_arrays(b"no", b"no", &ReadOptions::default()).unwrap_err();
+        assert!(message.contains("x.npy: the features file"), "{message}");
+    }
+
+    #[test]
+    fn the_limit_counts_values_not_bytes() {
+        let features = array("<f4", "(2, 50)", &floats(&[0.5; 100]));
+        let labels = array("|u1", "(2,)", &[7, 8]);
+        let limits = Limits { values_max: 130, ..Limits::default() };
+        assert!(
+            read_arrays(&features, &labels, &ReadOptions { limits, ..ReadOptions::default() }).is_ok(),
+            "480 bytes are no more than 120 values"
+        );
+        let limits = Limits { values_max: 99, ..Limits::default() };
+        let options = ReadOptions { limits, ..ReadOptions::default() };
+        assert!(read_arrays(&features, &labels, &options).unwrap_err().contains("values_max"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether this device takes part in an assignment: the app's private attributes decide, and the app itself.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use folkmoot_protocol::{Plan, messages::Assignment};
+
+/// An app's answer to an assignment.
+pub(crate) type Ask = Arc<dyn Fn(&Assignment, &Plan) -> bool + Send + Sync>;
+
+/// What decides whether an assignment is taken. Nothing of it is ever sent or logged, and of its answer no more than
+/// that the assignment is declined.
+#[derive(Clone, Default)]
+pub(crate) struct Consent {
+    private_attributes: Arc<BTreeMap<String, String>>,
+    ask: Option<Ask>,
+}
+
+impl Consent {
+    pub fn new(private_attributes: BTreeMap<String, String>, ask: Option<Ask>) -> Self {
+        Self { private_attributes: Arc::new(private_attributes), ask }
+    }
+
+    /// Says whether all device rules of the plan hold here.
+    pub fn rules_hold(&self, plan: &Plan) -> bool {
+        plan.device_rules.iter().all(|rule| rule.holds(&self.private_attributes))
+    }
+
+    /// Says whether the assignment is taken: the rules first, then the app, which is not asked if they do not hold.
+    pub fn is_given(&self, assignment: &Assignment, plan: &Plan) -> bool {
+        self.rules_hold(plan) && self.ask.as_ref().is_none_or(|ask| ask(assignment, plan))
+    }
+}
+
+/// Says neither names nor values.
+impl fmt::Debug for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consent").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::{DeviceCondition, DeviceRule};
+
+    use super::*;
+    use crate::training::samples;
+
+    fn plan(conditions: &[(&str, DeviceCondition)]) -> Plan {
+        let rule = |(attribute, condition): &(&str, DeviceCondition)| DeviceRule {
+            attribute: (*attribute).to_owned(),
+            condition: condition.clone(),
+        };
+        Plan { device_rules: conditions.iter().map(rule).collect(), ..samples::plan() }
+    }
+
+    #[test]
+    fn all_rules_have_to_hold() {
+        let attributes = [("age", "30"), ("city", "Ghent")].map(|(name, value)| (name.into(), value.into()));
+        let consent = Consent::new(attributes.into(), None);
+        let adult = ("age", DeviceCondition::AtLeast(18.0));
+        let [here, there] =
+            ["Ghent", "Bruges"].map(|city| ("city", DeviceCondition::Equals(city.to_owned())));
+        assert!(consent.rules_hold(&plan(&[])));
+        assert!(consent.rules_hold(&plan(&[adult.clone(), here])));
+        assert!(!consent.rules_hold(&plan(&[adult.clone(), there])));
+        assert!(!Consent::default().rules_hold(&plan(&[adult])));
+        assert!(!format!("{consent:?}").contains("Ghent"));
+    }
+
+    #[test]
+    fn the_app_is_asked_when_the_rules_hold() {
+        let attributes = BTreeMap::from([("age".to_owned(), "30".to_owned())]);
+        let consent =
+            |answer: bool| Consent::new(attributes.clone(), Some(Arc::new(move |_: &_, _: &_| answer)));
+        let assignment = samples::assignment();
+        let adult = plan(&[("age", DeviceCondition::AtLeast(18.0))]);
+        let child = plan(&[("age", DeviceCondition::AtMost(17.0))]);
+        assert!(consent(true).is_given(&assignment, &adult));
+        assert!(!consent(false).is_given(&assignment, &adult));
+        assert!(!consent(true).is_given(&assignment, &child));
+        let asks = |_: &Assignment, _: &Plan| -> bool { panic!("the rules do not hold") };
+        assert!(!Consent::new(attributes.clone(), Some(Arc::new(asks))).is_given(&assignment, &child));
+    }
+}

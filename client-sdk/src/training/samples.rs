@@ -1,0 +1,38 @@
+//! A plan and an assignment, for tests.
+
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, TensorSchema,
+    TensorSpec, Timestamp, TrainingPlan, ValueGrid, Work,
+    messages::{Artifact, Assignment},
+};
+
+/// A plan for two weights, with nothing out of the ordinary.
+pub(crate) fn plan() -> Plan {
+    Plan {
+        model: BlobDigest::of(b""),
+        schema: TensorSchema { tensors: vec![TensorSpec { name: "w".into(), shape: vec![2] }] },
+        work: Work::Training,
+        device_rules: Vec::new(),
+        training: TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1)),
+        codec: Codec::None,
+        protection: Protection::Plain,
+        grid: ValueGrid::default(),
+    }
+}
+
+/// An assignment whose blobs are empty.
+pub(crate) fn assignment() -> Assignment {
+    let artifact = Artifact { digest: BlobDigest::of(b""), bytes: 0 };
+    Assignment {
+        assignment_id: AssignmentId::from_random_bytes([7; 16]),
+        task_id: TaskId::from_random_bytes([1; 16]),
+        round_id: RoundId::from_random_bytes([2; 16]),
+        round_number: 3,
+        base_version: 2,
+        plan: artifact,
+        model: artifact,
+        weights: artifact,
+        deadline: Timestamp(0),
+        deadline_in_milliseconds: 0,
+    }
+}

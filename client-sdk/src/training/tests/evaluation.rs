@@ -1,0 +1,117 @@
+//! Evaluations: what they measure, what is sent of it, and that they end when they are to.
+
+use std::sync::{Mutex, atomic::Ordering};
+
+use folkmoot_engine::{Metrics, evaluate};
+use folkmoot_protocol::{
+    DeviceCondition, DeviceRule, Loss,
+    messages::AbortReason,
+    update::{HEADER_BYTES, UpdateHeader},
+};
+
+use super::scene::{Scene, examples};
+use crate::training::{WorkError, WorkNews, prepare, work};
+
+/// Evaluates, and returns what was told on the way.
+fn told(scene: &Scene) -> Vec<(Metrics, u64)> {
+    let heard = Mutex::new(Vec::new());
+    let done = work(&scene.local, |news| match news {
+        WorkNews::Evaluated { metrics, examples_total } => {
+            heard.lock().unwrap().push((metrics, examples_total));
+        }
+        _ => panic!("an evaluation neither trains nor needs a device"),
+    });
+    let done = done.unwrap().expect("nobody stopped it");
+    let heard = heard.into_inner().unwrap();
+    assert_eq!(heard.last(), Some(&(done.outcome.metrics, done.held_example_count)));
+    heard
+}
+
+fn refused(scene: &Scene) -> WorkError {
+    work(&scene.local, |_| {}).unwrap_err()
+}
+
+#[test]
+fn an_evaluation_sends_the_engines_sums_and_no_values() {
+    let scene = Scene::of_evaluation(1000);
+    let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
+    let start = scene.model.initial_weights();
+    let expected = evaluate(&scene.model, &start, &scene.local.examples, Loss::SoftmaxCrossEntropy).unwrap();
+    assert_eq!(done.outcome.metrics, expected, "the batches are the engine's, so every bit is the same");
+    assert_eq!((expected.example_count, expected.step_count), (1000, 0));
+
+    let prepared = prepare(&done, &scene.local.work).unwrap();
+    let bytes = std::fs::read(scene.local.work.update_path(done.assignment.assignment_id)).unwrap();
+    assert_eq!((bytes.len(), prepared.length), (HEADER_BYTES, HEADER_BYTES as u64));
+    let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
+    assert_eq!((header.element_count, header.weight, header.base_version), (0, 1000, 2));
+    assert_eq!(header.schema_digest, scene.plan.schema.digest());
+    assert_eq!(header.metrics.loss_sum.to_bits(), expected.loss_sum.to_bits());
+    assert_eq!(header.metrics.correct_count, expected.correct_count);
+}
+
+#[test]
+fn the_weight_of_an_evaluation_is_capped_by_the_plan() {
+    let mut scene = Scene::of_evaluation(10);
+    scene.local.examples = examples(20_000);
+    let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
+    prepare(&done, &scene.local.work).unwrap();
+    let bytes = std::fs::read(scene.local.work.update_path(done.assignment.assignment_id)).unwrap();
+    let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
+    assert_eq!((header.weight, header.metrics.example_count), (scene.plan.grid.weight_max, 20_000));
+}
+
+#[test]
+fn progress_is_told_from_the_first_example_to_the_last() {
+    let counts = |count| told(&Scene::of_evaluation(count)).into_iter().map(|(told, _)| told.example_count);
+    // The clock goes on by a second at every look.
+    assert!(counts(600).eq([0, 256, 512, 600]));
+    assert!(counts(1).eq([0, 1]));
+}
+
+#[test]
+fn a_stop_ends_an_evaluation_after_the_batch_under_way() {
+    let scene = Scene::of_evaluation(10_000);
+    let last = Mutex::new(0);
+    let done = work(&scene.local, |news| {
+        let WorkNews::Evaluated { metrics, .. } = news else { panic!("it does not train") };
+        *last.lock().unwrap() = metrics.example_count;
+        if metrics.example_count == 512 {
+            scene.local.stop.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(done.unwrap().is_none());
+    assert_eq!(last.into_inner().unwrap(), 512);
+}
+
+#[test]
+fn what_cannot_be_measured_is_given_up() {
+    let mut scene = Scene::of_evaluation(10);
+    scene.local.examples = examples(0);
+    let error = refused(&scene);
+    assert_eq!((error.reason, error.detail.as_str()), (AbortReason::TrainingFailed, "there are no examples"));
+
+    let scene = Scene::of(10, |plan| {
+        plan.work = folkmoot_protocol::Work::Evaluation;
+        plan.training.loss = Loss::Huber { delta: -1.0 };
+    });
+    assert_eq!(refused(&scene).reason, AbortReason::PlanUnsupported);
+
+    let scene = Scene::of(10, |plan| {
+        plan.work = folkmoot_protocol::Work::Evaluation;
+        plan.training.loss = Loss::MeanSquaredError;
+    });
+    let error = refused(&scene);
+    assert_eq!(error.reason, AbortReason::TrainingFailed);
+    assert!(error.detail.contains("do not fit"), "{}", error.detail);
+}
+
+#[test]
+fn work_whose_rules_no_longer_hold_is_declined() {
+    let scene = Scene::of(10, |plan| {
+        let condition = DeviceCondition::Equals("yes".into());
+        plan.device_rules = vec![DeviceRule { attribute: "charges".into(), condition }];
+    });
+    let error = refused(&scene);
+    assert_eq!((error.reason, error.detail.as_str()), (AbortReason::Declined, ""));
+}

@@ -1,0 +1,5 @@
+//! The work of an assignment, from blobs in the cache to what is sent.
+
+mod evaluation;
+mod scene;
+mod time_limit;

@@ -1,0 +1,123 @@
+//! A client in the middle of an assignment.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Progress, Trainer, onnx::build::mlp};
+use folkmoot_protocol::{
+    BlobDigest, LocalOptimizer, Loss, Plan, TensorSchema, TensorSpec, Timestamp, TrainingPlan, Work,
+    messages::{Artifact, Assignment},
+};
+
+use crate::{
+    Consent, Device, Devices, Host,
+    storage::{BlobCache, WorkStore},
+    training::{FinishedWork, LocalWork, WorkNews, checkpoint::StoredTraining, samples, work},
+};
+
+/// A model of two features and two classes, and a client that has everything that its assignment needs. Its clock goes
+/// on by a second whenever it is read.
+pub(super) struct Scene {
+    pub local: LocalWork,
+    pub model: Model,
+    pub plan: Plan,
+    _directory: tempfile::TempDir,
+}
+
+impl Scene {
+    /// A training on 10 examples with batches of 2, so 5 steps in an epoch, and this time limit.
+    pub fn new(epochs: u32, time_limit_seconds: Option<f32>) -> Self {
+        Self::of(10, |plan| {
+            plan.training.epochs = epochs;
+            plan.training.time_limit_seconds = time_limit_seconds;
+        })
+    }
+
+    /// An evaluation on so many examples.
+    pub fn of_evaluation(example_count: usize) -> Self {
+        Self::of(example_count, |plan| plan.work = Work::Evaluation)
+    }
+
+    /// A plan after this change, on so many examples.
+    pub fn of(example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
+        let onnx = mlp(&[2, 2], 1);
+        let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
+        let mut plan = whole_plan(&model, &onnx);
+        change(&mut plan);
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = BlobCache::open(&directory.path().join("blobs"), 1 << 20).unwrap();
+        let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
+        let document = serde_json::to_vec(&plan).unwrap();
+        let [document, onnx, weights] = [document, onnx, weights].map(|bytes| put(&blobs, &bytes));
+        let now = AtomicU64::new(1_000_000);
+        let host = Host::new(move || Timestamp(now.fetch_add(1000, Ordering::Relaxed)), [5; 32]);
+        let local = LocalWork {
+            assignment: Assignment { plan: document, model: onnx, weights, ..samples::assignment() },
+            examples: examples(example_count),
+            consent: Consent::default(),
+            blobs,
+            work: WorkStore::open(&directory.path().join("work")).unwrap(),
+            devices: Devices::new(Device::Cpu, host.clone()),
+            host,
+            stop: Arc::new(AtomicBool::new(false)),
+        };
+        Self { local, model, plan, _directory: directory }
+    }
+
+    /// Trains, and returns the work with the last progress that was told.
+    pub fn train(&self) -> (FinishedWork, Progress) {
+        let last = Mutex::new(None);
+        let work = work(&self.local, |news| {
+            if let WorkNews::Progress(progress) = news {
+                *last.lock().unwrap() = Some(progress);
+            }
+        });
+        let progress = last.lock().unwrap().expect("progress is told at least once");
+        (work.unwrap().expect("nobody stopped it"), progress)
+    }
+
+    /// Stores a checkpoint after so many steps and so much time.
+    pub fn leave_checkpoint(&self, steps: u64, trained: Duration) {
+        let (start, plan) = (self.model.initial_weights(), self.plan.training.clone());
+        let mut trainer = Trainer::new(&self.model, &start, plan, &self.local.examples, 3).unwrap();
+        trainer.advance(steps).unwrap();
+        let checkpoint = trainer.checkpoint();
+        let bytes = StoredTraining { trained, checkpoint: &checkpoint }.encode();
+        self.local.work.save_checkpoint(self.local.assignment.assignment_id, &bytes).unwrap();
+    }
+}
+
+fn whole_plan(model: &Model, onnx: &[u8]) -> Plan {
+    let tensors = model.parameters().iter().map(|spec| TensorSpec {
+        name: spec.name.clone(),
+        shape: spec.shape.iter().map(|size| *size as u64).collect(),
+    });
+    Plan {
+        model: BlobDigest::of(onnx),
+        schema: TensorSchema { tensors: tensors.collect() },
+        training: TrainingPlan {
+            batch_size: 2,
+            ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.01))
+        },
+        ..samples::plan()
+    }
+}
+
+pub(super) fn examples(count: usize) -> Examples {
+    let features = (0..2 * count).map(|number| (number % 7) as f32 / 7.0).collect();
+    let labels = Labels::Classes((0..count).map(|number| (number % 2) as u32).collect());
+    Examples::new(features, vec![2], labels).unwrap()
+}
+
+fn put(blobs: &BlobCache, bytes: &[u8]) -> Artifact {
+    let artifact = Artifact { digest: BlobDigest::of(bytes), bytes: bytes.len() as u64 };
+    let mut partial = blobs.begin(artifact).unwrap();
+    partial.append(bytes).unwrap();
+    assert!(partial.finish().unwrap());
+    artifact
+}

@@ -1,0 +1,61 @@
+//! Trainings that end because their time is over, on a clock that goes on by a second whenever it is read.
+
+use std::time::Duration;
+
+use folkmoot_protocol::update::UpdateHeader;
+
+use super::scene::Scene;
+use crate::training::prepare;
+
+#[test]
+fn work_that_runs_out_of_time_is_partial_and_sent() {
+    let scene = Scene::new(1_000_000, Some(60.0));
+    let (work, progress) = scene.train();
+    let metrics = work.outcome.metrics;
+    // Every step reads the clock more than once.
+    assert!((2..60).contains(&metrics.step_count), "{metrics:?}");
+    assert_eq!((progress.step, progress.finished), (metrics.step_count, false), "the end is told");
+    assert!(work.outcome.delta.iter().any(|change| *change != 0.0));
+}
+
+#[test]
+fn the_least_work_is_a_step_and_weighs_what_it_used() {
+    let scene = Scene::new(1_000_000, Some(0.001));
+    let (work, _) = scene.train();
+    assert_eq!((work.outcome.metrics.step_count, work.outcome.metrics.example_count), (1, 2));
+    prepare(&work, &scene.local.work).unwrap();
+    let path = scene.local.work.update_path(work.assignment.assignment_id);
+    let header = UpdateHeader::decode(std::fs::read(path).unwrap().first_chunk().unwrap()).unwrap();
+    assert_eq!(header.weight, 2, "the client holds 10 examples, and used 2");
+}
+
+#[test]
+fn without_a_limit_and_before_it_all_steps_are_taken() {
+    for limit in [None, Some(1e9)] {
+        let (work, progress) = Scene::new(3, limit).train();
+        assert_eq!((work.outcome.metrics.step_count, progress.finished), (15, true));
+    }
+}
+
+#[test]
+fn the_time_before_a_restart_counts() {
+    let scene = Scene::new(1_000_000, Some(60.0));
+    scene.leave_checkpoint(100, Duration::from_secs(60));
+    let (work, _) = scene.train();
+    assert_eq!(work.outcome.metrics.step_count, 101, "the time was over, which is seen after a step");
+
+    let scene = Scene::new(1_000_000, Some(60.0));
+    scene.leave_checkpoint(100, Duration::ZERO);
+    assert!(scene.train().0.outcome.metrics.step_count > 102);
+}
+
+#[test]
+fn a_checkpoint_without_its_time_is_begun_again() {
+    let scene = Scene::new(3, None);
+    scene.leave_checkpoint(2, Duration::ZERO);
+    let id = scene.local.assignment.assignment_id;
+    let bytes = scene.local.work.load_checkpoint(id).unwrap().unwrap();
+    // As an earlier version stored it: the engine's bytes alone.
+    scene.local.work.save_checkpoint(id, &bytes[8..]).unwrap();
+    assert_eq!(scene.train().0.outcome.metrics.step_count, 15);
+}

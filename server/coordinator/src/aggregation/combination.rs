@@ -1,0 +1,46 @@
+use super::CoordinateRule;
+
+/// How n updates become one aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Combination {
+    /// Σ factorᵢ·xᵢ / divisor.
+    Mean {
+        /// One factor for each update, 0 or above; an update of factor 0 need not be read.
+        factors: Vec<f64>,
+        /// Above 0.
+        divisor: f64,
+    },
+    /// A rule for each coordinate by itself.
+    PerCoordinate(CoordinateRule),
+}
+
+impl Combination {
+    /// Makes the mean of updates with `factors`. Where the divisor would be 0 it is 1: nothing moves nothing.
+    pub(super) fn mean(factors: Vec<f64>, divisor: f64) -> Self {
+        Combination::Mean { factors, divisor: if divisor > 0.0 { divisor } else { 1.0 } }
+    }
+
+    /// Makes the mean with factors weight·attenuation over the weights.
+    pub(super) fn attenuated_mean(weights: impl Iterator<Item = u64> + Clone, attenuations: &[f64]) -> Self {
+        let divisor = weights.clone().fold(0, u64::saturating_add) as f64;
+        let factors = weights.zip(attenuations).map(|(weight, attenuation)| weight as f64 * attenuation);
+        Self::mean(factors.collect(), divisor)
+    }
+
+    /// Combines one tile: `rows[i]` is update i's values in it, and `out` has the tile's length.
+    ///
+    /// A mean is summed in float64 in the order of the updates.
+    pub fn combine(&self, rows: &[&[f32]], out: &mut [f64]) {
+        let (factors, divisor) = match self {
+            Combination::Mean { factors, divisor } => (factors, divisor),
+            Combination::PerCoordinate(rule) => return rule.combine(rows, out),
+        };
+        out.fill(0.0);
+        for (row, &factor) in rows.iter().zip(factors).filter(|(_, factor)| **factor != 0.0) {
+            for (sum, &value) in out.iter_mut().zip(*row) {
+                *sum += factor * f64::from(value);
+            }
+        }
+        out.iter_mut().for_each(|sum| *sum /= divisor);
+    }
+}

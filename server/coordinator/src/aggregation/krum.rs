@@ -1,0 +1,152 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Combination, Distances, Measured, Measurement,
+    aggregator::Aggregator,
+    byzantine_share::{ROUNDING, count_of, expect_share},
+};
+use crate::task::Fault;
+
+/// Updates in a round of Krum or Multi-Krum, at most: work and memory grow with their square.
+pub const KRUM_UPDATES_MAX: u64 = 4096;
+
+/// The one update that lies closest to its neighbours.
+///
+/// Blanchard et al. 2017, "Machine learning with adversaries: Byzantine tolerant gradient descent", section 4: the
+/// score of an update is the sum of the n − f − 2 smallest squared distances to others, where f = ⌊byzantine_share·n⌋
+/// may be hostile; the lowest score wins, and the lowest index among equals. Weights and staleness do not count.
+/// Where so few updates came that no neighbour is left, one is counted; a single update is chosen as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Krum {
+    /// The share of the updates that may be hostile, in [0, 0.5).
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 0.5, "examples" = [0.2])))]
+    pub byzantine_share: f64,
+}
+
+impl Aggregator for Krum {
+    fn measurement(&self) -> Measurement {
+        Measurement::Distances
+    }
+
+    fn combination(&self, weights: &[u64], _attenuations: &[f64], measured: &Measured) -> Combination {
+        choose(measured.distances(), count_of(self.byzantine_share, weights.len()), 1)
+    }
+
+    fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
+        expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
+    }
+}
+
+/// Makes the uniform mean of the `chosen` updates with the lowest scores.
+pub(super) fn choose(distances: &Distances, byzantine: usize, chosen: usize) -> Combination {
+    let scores = scores(distances, byzantine);
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    // The sort is stable, so that of equal scores the lowest index comes first.
+    order.sort_by(|one, other| scores[*one].total_cmp(&scores[*other]));
+    order.truncate(chosen);
+    let mut factors = vec![0.0; scores.len()];
+    order.iter().for_each(|index| factors[*index] = 1.0);
+    Combination::mean(factors, order.len() as f64)
+}
+
+/// Computes the score of every update. Distances are summed from the smallest on.
+pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
+    let updates = distances.count();
+    let neighbours = updates.saturating_sub(byzantine + 2).max(1);
+    let mut others = Vec::with_capacity(updates);
+    let score = |one: usize| {
+        others.clear();
+        let rest = (0..updates).filter(|other| *other != one);
+        // Of a NaN only the sign is taken, which would order it before all numbers.
+        others.extend(rest.map(|other| distances.squared(one, other).abs()));
+        others.sort_unstable_by(f64::total_cmp);
+        others.iter().take(neighbours).sum::<f64>().abs()
+    };
+    (0..updates).map(score).collect()
+}
+
+/// Refuses a share out of range, cohorts of which some size is below 2f + 3, and cohorts that are too large.
+///
+/// Every size that a cohort may have is looked at: 9 updates bear 0.4, and 10 do not.
+pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
+    let field = "aggregator.byzantine_share";
+    if !expect_share(field, share, "it must be 0 or above, and below 0.5", faults) {
+        return;
+    }
+    if cohort_max > KRUM_UPDATES_MAX {
+        let message = format!("a cohort of {cohort_max} has too many pairs to be compared");
+        let remedy = format!("lower it to {KRUM_UPDATES_MAX}, or take the median or the trimmed mean");
+        faults.push(Fault::new("scheduling.report_goal", message, remedy));
+    }
+    let sizes = cohort_min..=cohort_max.min(KRUM_UPDATES_MAX).max(cohort_min);
+    let too_small = |size: &u64| *size < 2 * count_of(share, *size as usize) as u64 + 3;
+    if let Some(size) = sizes.into_iter().find(too_small) {
+        let byzantine = count_of(share, size as usize);
+        let message = format!(
+            "{byzantine} of {size} updates may be hostile, which takes {} updates",
+            2 * byzantine + 3
+        );
+        let cohort = (3.0 / (1.0 - 2.0 * share) - ROUNDING).ceil();
+        let remedy = format!("lower it, or let no fewer than {cohort} updates make a commit");
+        faults.push(Fault::new(field, message, remedy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factors(values: &[f32], byzantine: usize, chosen: usize) -> Vec<f64> {
+        let mut distances = Distances::new(values.len());
+        distances.add_tile(&values.chunks(1).collect::<Vec<_>>());
+        match choose(&distances, byzantine, chosen) {
+            Combination::Mean { factors, .. } => factors,
+            Combination::PerCoordinate(_) => unreachable!("Krum is a mean"),
+        }
+    }
+
+    #[test]
+    fn the_closest_to_its_neighbours_is_chosen() {
+        // With n = 5 and f = 1 there are 2 neighbours: 1 + 4, 1 + 1, 1 + 4, 81 + 100 …
+        assert_eq!(factors(&[1.0, 2.0, 3.0, 12.0, -50.0], 1, 1), [0.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(factors(&[1.0, 2.0, 3.0, 12.0, -50.0], 1, 2), [1.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn few_updates_are_defined() {
+        assert_eq!(factors(&[], 0, 1), [] as [f64; 0]);
+        assert_eq!(factors(&[7.0], 0, 1), [1.0]);
+        assert_eq!(factors(&[7.0, 8.0], 0, 1), [1.0, 0.0]);
+        assert_eq!(factors(&[0.0, 8.0, 9.0], 1, 1), [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_never_the_closest() {
+        assert_eq!(factors(&[f32::NAN, 1.0, 1.5, f32::INFINITY, 2.0], 1, 1), [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn cohorts_are_checked_at_every_size() {
+        let faults = |share, cohort_min, cohort_max| {
+            let mut faults = Vec::new();
+            expect_cohort(share, cohort_min, cohort_max, &mut faults);
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(faults(0.2, 5, 20).is_empty());
+        assert!(faults(0.4, 9, 9).is_empty());
+        assert!(faults(0.4, 15, 4096).is_empty());
+        assert_eq!(
+            faults(0.4, 9, 12),
+            [
+                "aggregator.byzantine_share: 4 of 10 updates may be hostile, which takes 11 updates; lower it, or let \
+              no fewer than 15 updates make a commit"
+            ]
+        );
+        assert!(faults(0.0, 2, 20)[0].contains("0 of 2 updates may be hostile, which takes 3 updates"));
+        assert!(faults(0.1, 10, 4097)[0].starts_with("scheduling.report_goal: a cohort of 4097"));
+        assert_eq!(faults(0.1, u64::MAX, u64::MAX).len(), 1);
+        assert!(faults(0.5, 100, 100)[0].contains("it is 0.5"));
+    }
+}

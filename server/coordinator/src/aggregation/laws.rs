@@ -1,0 +1,199 @@
+//! What holds for every aggregator, whatever the updates are.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const LENGTH: usize = 700;
+
+fn choice(json: serde_json::Value) -> AggregatorChoice {
+    serde_json::from_value(json).unwrap()
+}
+
+fn choices() -> Vec<AggregatorChoice> {
+    [
+        json!({ "kind": "weighted_mean" }),
+        json!({ "kind": "uniform_mean" }),
+        json!({ "kind": "median" }),
+        json!({ "kind": "trimmed_mean", "trim_share": 0.2 }),
+        json!({ "kind": "krum", "byzantine_share": 0.2 }),
+        json!({ "kind": "multi_krum", "byzantine_share": 0.2 }),
+        json!({ "kind": "multi_krum", "byzantine_share": 0.2, "chosen": 2 }),
+        json!({ "kind": "norm_bound", "norm_max": 4.0 }),
+    ]
+    .map(choice)
+    .to_vec()
+}
+
+fn tile(updates: &[Vec<f32>], from: usize, to: usize) -> Vec<&[f32]> {
+    updates.iter().map(|update| &update[from..to]).collect()
+}
+
+/// Ends of tiles, at the cuts and at the end.
+fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
+    let ends = cuts.iter().copied().chain([length]);
+    ends.scan(0, |start, end| Some((std::mem::replace(start, end), end))).collect()
+}
+
+/// Aggregates as a driver does, over tiles that end at the cuts.
+fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
+    let length = updates.first().map_or(0, Vec::len);
+    let mut measured = Measured::new(choice.measurement(), updates.len());
+    let tiles = tiles(cuts, length);
+    tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
+    let weights: Vec<u64> = (1..=updates.len() as u64).collect();
+    let attenuations: Vec<f64> = weights.iter().map(|weight| 1.0 / (*weight as f64).sqrt()).collect();
+    let combination = choice.combination(&weights, &attenuations, &measured);
+    let mut out = vec![f64::NAN; length];
+    tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
+    out
+}
+
+fn updates(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<Vec<f32>>> {
+    prop::collection::vec(prop::collection::vec(-1.0f32..1.0, LENGTH), count)
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn tiles_of_whole_blocks_never_show(updates in updates(1..12), cut in 0usize..=2, other in 0usize..=2) {
+        let cuts = [cut.min(other) * BLOCK, cut.max(other) * BLOCK];
+        for choice in choices() {
+            prop_assert_eq!(bits(&aggregate(choice, &updates, &cuts)), bits(&aggregate(choice, &updates, &[])));
+        }
+    }
+
+    #[test]
+    fn other_tiles_show_in_the_last_bits_of_what_is_measured_alone(updates in updates(6), cut in 0usize..=LENGTH) {
+        for choice in choices() {
+            let (whole, cut) = (aggregate(choice, &updates, &[]), aggregate(choice, &updates, &[cut]));
+            if choice.measurement() == Measurement::None {
+                prop_assert_eq!(bits(&whole), bits(&cut));
+            }
+            prop_assert!(whole.iter().zip(&cut).all(|(one, other)| (one - other).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn measurements_are_the_definitions(updates in updates(0..71)) {
+        let mut norms = Norms::new(updates.len());
+        let mut distances = Distances::new(updates.len());
+        norms.add_tile(&tile(&updates, 0, LENGTH));
+        distances.add_tile(&tile(&updates, 0, LENGTH));
+        let squares = |one: &[f32], other: &[f32]| -> f64 {
+            one.iter().zip(other).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum()
+        };
+        for (index, one) in updates.iter().enumerate() {
+            prop_assert!((norms.squared(index) / squares(one, &[0.0; LENGTH]) - 1.0).abs() < 1e-12);
+            for (other_index, other) in updates.iter().enumerate().filter(|(other, _)| *other != index) {
+                prop_assert!((distances.squared(index, other_index) / squares(one, other) - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_updates_never_shows_in_coordinate_rules(updates in updates(1..12), rotation in 0usize..12) {
+        let mut others = updates.clone();
+        others.rotate_left(rotation % updates.len());
+        others.reverse();
+        for choice in choices() {
+            let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::new(choice.measurement(), 12));
+            if let Combination::PerCoordinate(_) = combination {
+                prop_assert_eq!(bits(&aggregate(choice, &updates, &[])), bits(&aggregate(choice, &others, &[])));
+            }
+        }
+    }
+
+    #[test]
+    fn one_hostile_update_leaves_the_median_within_the_honest_range(
+        honest in updates(2..8),
+        hostile in prop::collection::vec(-1e30f32..1e30, LENGTH),
+    ) {
+        let mut all = honest.clone();
+        all.push(hostile);
+        for (index, median) in aggregate(AggregatorChoice::Median, &all, &[]).into_iter().enumerate() {
+            let values = || honest.iter().map(|update| f64::from(update[index]));
+            prop_assert!(median >= values().fold(f64::INFINITY, f64::min));
+            prop_assert!(median <= values().fold(f64::NEG_INFINITY, f64::max));
+        }
+    }
+
+    #[test]
+    fn krum_leaves_out_one_update_far_away(honest in updates(4..10), at in 0usize..10, distance in 1e2f32..1e6) {
+        let mut all = honest.clone();
+        let at = at % all.len();
+        all.insert(at, vec![distance; LENGTH]);
+        let share = 1.5 / all.len() as f64;
+        for kind in ["krum", "multi_krum"] {
+            let out = aggregate(choice(json!({ "kind": kind, "byzantine_share": share })), &all, &[]);
+            prop_assert!(out.iter().all(|value| value.abs() <= 1.0));
+        }
+    }
+}
+
+#[test]
+fn few_updates_and_strange_values_do_not_panic() {
+    let strange = [f32::NAN, f32::INFINITY, -f32::INFINITY, 0.0, f32::MAX];
+    for choice in choices() {
+        assert_eq!(aggregate(choice, &[], &[]), [] as [f64; 0]);
+        for count in 1..=4 {
+            let alike = vec![vec![1.0f32; 3]; count];
+            let out = aggregate(choice, &alike, &[1]);
+            assert!(out.iter().all(|value| *value > 0.5 && *value <= 1.0), "{choice:?} {count}: {out:?}");
+            let _ = aggregate(choice, &vec![strange.to_vec(); count], &[]);
+        }
+    }
+}
+
+#[test]
+fn the_factor_of_a_streaming_choice_is_known_from_the_update_alone() {
+    for choice in choices().into_iter().filter(AggregatorChoice::is_streaming) {
+        let factors = |weights: &[u64], attenuations: &[f64]| match choice.combination(
+            weights,
+            attenuations,
+            &Measured::None,
+        ) {
+            Combination::Mean { factors, .. } => factors,
+            Combination::PerCoordinate(_) => unreachable!("{choice:?} is streaming"),
+        };
+        let together = factors(&[3, 8], &[0.5, 1.0]);
+        assert_eq!(together, [factors(&[3], &[0.5])[0], factors(&[8], &[1.0])[0]]);
+    }
+    let streaming: Vec<bool> = choices().iter().map(AggregatorChoice::is_streaming).collect();
+    assert_eq!(streaming, [true, true, false, false, false, false, false, false]);
+}
+
+#[test]
+fn what_is_written_is_read_again_and_a_strange_field_is_refused() {
+    assert_eq!(AggregatorChoice::default(), AggregatorChoice::WeightedMean);
+    for choice in choices() {
+        let json = serde_json::to_value(choice).unwrap();
+        assert_eq!(serde_json::from_value::<AggregatorChoice>(json.clone()).unwrap(), choice);
+        let mut strange = json;
+        strange["shares"] = 0.1.into();
+        assert!(serde_json::from_value::<AggregatorChoice>(strange).is_err(), "{choice:?}");
+    }
+    assert!(serde_json::from_value::<AggregatorChoice>(json!({ "kind": "trimmed_mean" })).is_err());
+}
+
+#[test]
+fn good_choices_have_no_faults_and_bad_shares_have_one() {
+    let faults = |choice: AggregatorChoice| {
+        let mut faults = Vec::new();
+        choice.validate(5, 20, &mut faults);
+        faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+    };
+    choices().into_iter().for_each(|choice| assert!(faults(choice).is_empty(), "{choice:?}"));
+    for share in [-0.1, 0.5, 1.0] {
+        let bad = |kind: &str, field: &str| faults(choice(json!({ "kind": kind, field: share })));
+        assert_eq!(bad("trimmed_mean", "trim_share"), ["aggregator.trim_share"]);
+        assert_eq!(bad("krum", "byzantine_share"), ["aggregator.byzantine_share"]);
+        assert_eq!(bad("multi_krum", "byzantine_share"), ["aggregator.byzantine_share"]);
+    }
+}

@@ -1,0 +1,81 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Combination, Measured, Measurement,
+    aggregator::Aggregator,
+    byzantine_share::count_of,
+    krum::{choose, expect_cohort},
+};
+use crate::task::Fault;
+
+/// The uniform mean of the m updates with the lowest scores of [`super::Krum`], all scored once.
+///
+/// Blanchard et al. 2017, section 4 (Multi-Krum). Weights and staleness do not count. With fewer updates than m there
+/// are, n − f are chosen, and at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MultiKrum {
+    /// The share of the updates that may be hostile, in [0, 0.5).
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 0.5, "examples" = [0.2])))]
+    pub byzantine_share: f64,
+    /// How many updates are chosen (m), at least 1 and at most n − f; n − f where nothing is said.
+    ///
+    /// The theorem of the paper holds up to n − f − 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [10])))]
+    pub chosen: Option<u64>,
+}
+
+impl MultiKrum {
+    fn chosen_of(&self, updates: usize) -> usize {
+        let honest = updates - count_of(self.byzantine_share, updates);
+        self.chosen.map_or(honest, |chosen| honest.min(chosen as usize).max(1))
+    }
+}
+
+impl Aggregator for MultiKrum {
+    fn measurement(&self) -> Measurement {
+        Measurement::Distances
+    }
+
+    fn combination(&self, weights: &[u64], _attenuations: &[f64], measured: &Measured) -> Combination {
+        let updates = weights.len();
+        choose(measured.distances(), count_of(self.byzantine_share, updates), self.chosen_of(updates))
+    }
+
+    fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
+        expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
+        let updates = cohort_min as usize;
+        let honest = (updates - count_of(self.byzantine_share, updates)) as u64;
+        if let Some(chosen) = self.chosen.filter(|chosen| *chosen == 0 || *chosen > honest) {
+            let hostile = cohort_min - honest;
+            let message = format!("it is {chosen}, and {hostile} of {cohort_min} updates may be hostile");
+            let remedy = format!("let it lie between 1 and {honest}, or leave it out");
+            faults.push(Fault::new("aggregator.chosen", message, remedy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_chosen_as_can_be_honest() {
+        let chosen_of = |chosen, updates| MultiKrum { byzantine_share: 0.2, chosen }.chosen_of(updates);
+        assert_eq!([0, 1, 2, 5, 10].map(|updates| chosen_of(None, updates)), [0, 1, 2, 4, 8]);
+        assert_eq!([1, 2, 5, 10].map(|updates| chosen_of(Some(5), updates)), [1, 2, 4, 5]);
+        assert_eq!(chosen_of(Some(0), 5), 1);
+    }
+
+    #[test]
+    fn none_and_too_many_are_refused() {
+        let faults = |chosen| {
+            let mut faults = Vec::new();
+            MultiKrum { byzantine_share: 0.2, chosen }.validate(10, 20, &mut faults);
+            faults.len()
+        };
+        assert_eq!([None, Some(1), Some(8), Some(0), Some(9)].map(faults), [0, 0, 0, 1, 1]);
+    }
+}

@@ -1,0 +1,29 @@
+//! What several finalizers ask of their numbers.
+
+use crate::task::Fault;
+
+/// Refuses a number that is not finite or not above 0. `field` is a path below `finalizer.`.
+pub(super) fn expect_positive(field: &str, value: f64, faults: &mut Vec<Fault>) {
+    if !value.is_finite() || value <= 0.0 {
+        refuse(field, value, "it must be above 0", faults);
+    }
+}
+
+/// Refuses a number outside [0, 1), where the decay of a moving average must lie.
+pub(super) fn expect_decay(field: &str, value: f64, faults: &mut Vec<Fault>) {
+    if !(0.0..1.0).contains(&value) {
+        refuse(field, value, "it must be 0 or above, and below 1", faults);
+    }
+}
+
+/// Refuses an adaptivity τ whose square could not be kept as float32.
+pub(super) fn expect_tau(tau: f64, faults: &mut Vec<Fault>) {
+    if !(1e-12..=1e6).contains(&tau) {
+        refuse("tau", tau, "it must lie between 1e-12 and 1e6; 1e-3 suits most tasks", faults);
+    }
+}
+
+/// Records that the field's value is not allowed.
+pub(super) fn refuse(field: &str, value: f64, remedy: &str, faults: &mut Vec<Fault>) {
+    faults.push(Fault::new(&format!("finalizer.{field}"), format!("it is {value}"), remedy));
+}

@@ -1,0 +1,140 @@
+use std::collections::VecDeque;
+
+use folkmoot_protocol::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::RetryWindow;
+
+/// Seconds of a slot. Slots begin with the hours.
+pub(super) const SLOT_SECONDS: f64 = 10.0;
+const SLOT_MILLISECONDS: u64 = 10_000;
+/// Slots ahead, at most: a little more than the day that the longest window has.
+const SLOTS_MAX: u64 = 24 * 360 + 2;
+
+/// How many check-ins are expected, slot by slot from the present one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Calendar {
+    /// The number of the first slot, counted from 1970.
+    first: u64,
+    slots: VecDeque<CheckIns>,
+}
+
+/// Check-ins of one slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckIns {
+    /// Those that were told to fall into it.
+    pub told: f64,
+    /// Those of them that the time of day lets expect.
+    pub expected: f64,
+}
+
+/// A slot, or what is left of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slot {
+    pub start: Timestamp,
+    pub seconds: f64,
+    pub check_ins: CheckIns,
+}
+
+impl Calendar {
+    /// Drops the slots that have passed, and shows each, with how many were expected in it. After a gap of more than the
+    /// longest window the rest of it is passed over: nothing can be expected there.
+    pub(super) fn advance(&mut self, now: Timestamp, mut passed: impl FnMut(Timestamp, f64)) {
+        let current = now.0 / SLOT_MILLISECONDS;
+        if self.first == 0 {
+            self.first = current;
+        }
+        // A clock that went backwards passes nothing.
+        for slot in (self.first..current).take(SLOTS_MAX as usize) {
+            let check_ins = self.slots.pop_front().unwrap_or_default();
+            passed(Timestamp(slot * SLOT_MILLISECONDS), check_ins.expected);
+        }
+        self.first = self.first.max(current);
+    }
+
+    /// Expects one check-in, evenly spread over a window from `now` on, with the presence of each moment.
+    pub(super) fn expect(
+        &mut self,
+        window: RetryWindow,
+        now: Timestamp,
+        presence: impl Fn(Timestamp) -> f64,
+    ) {
+        let origin = self.first * SLOT_MILLISECONDS;
+        let place = |milliseconds| {
+            let since = now.plus_milliseconds(milliseconds).0.saturating_sub(origin) as f64;
+            (since / SLOT_MILLISECONDS as f64).min((SLOTS_MAX - 1) as f64)
+        };
+        let (begin, end) = (place(window.milliseconds_min), place(window.milliseconds_max));
+        let last = end as usize;
+        if self.slots.len() <= last {
+            self.slots.resize(last + 1, CheckIns::default());
+        }
+        for slot in begin as usize..=last {
+            let overlap = (end.min((slot + 1) as f64) - begin.max(slot as f64)).max(0.0);
+            let part = if end > begin { overlap / (end - begin) } else { 1.0 };
+            self.slots[slot].told += part;
+            self.slots[slot].expected += part * presence(Timestamp(origin + slot as u64 * SLOT_MILLISECONDS));
+        }
+    }
+
+    /// Shows the slots from `now` on; of the present one the part that is left.
+    pub(super) fn from(&self, now: Timestamp) -> impl Iterator<Item = Slot> {
+        self.slots.iter().zip(self.first..).filter_map(move |(check_ins, slot)| {
+            let start = slot * SLOT_MILLISECONDS;
+            let end = start + SLOT_MILLISECONDS;
+            let left = end.saturating_sub(now.0.max(start)) as f64 / SLOT_MILLISECONDS as f64;
+            (left > 0.0).then_some(Slot {
+                start: Timestamp(start),
+                seconds: left * SLOT_SECONDS,
+                check_ins: CheckIns { told: check_ins.told * left, expected: check_ins.expected * left },
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(calendar: &Calendar, now: u64) -> Vec<f64> {
+        calendar.from(Timestamp(now)).map(|slot| slot.check_ins.told).collect()
+    }
+
+    #[test]
+    fn a_client_is_spread_over_its_window() {
+        let mut calendar = Calendar::default();
+        calendar.advance(Timestamp(100_000), |_, _| {});
+        // From second 105 to 125, in slots of ten from 100 on.
+        let window = RetryWindow { milliseconds_min: 5_000, milliseconds_max: 25_000 };
+        calendar.expect(window, Timestamp(100_000), |at| if at.0 < 120_000 { 1.0 } else { 0.5 });
+        assert_eq!(slots(&calendar, 100_000), [0.25, 0.5, 0.25]);
+        let expected: f64 = calendar.from(Timestamp(100_000)).map(|slot| slot.check_ins.expected).sum();
+        assert_eq!(expected, 0.875);
+        // Three quarters of the present slot are over.
+        assert_eq!(slots(&calendar, 117_500), [0.125, 0.25]);
+        let mut passed = Vec::new();
+        calendar.advance(Timestamp(121_000), |start, told| passed.push((start.0, told)));
+        assert_eq!(passed, [(100_000, 0.25), (110_000, 0.5)]);
+        calendar
+            .expect(RetryWindow { milliseconds_min: 0, milliseconds_max: 0 }, Timestamp(121_000), |_| 1.0);
+        assert_eq!(slots(&calendar, 120_000), [1.25]);
+    }
+
+    #[test]
+    fn clocks_may_jump() {
+        let mut calendar = Calendar::default();
+        calendar.advance(Timestamp(100_000), |_, _| {});
+        let window = RetryWindow { milliseconds_min: 0, milliseconds_max: u64::MAX };
+        calendar.expect(window, Timestamp(100_000), |_| 1.0);
+        assert_eq!(calendar.slots.len(), SLOTS_MAX as usize);
+        calendar.advance(Timestamp(0), |_, _| panic!("nothing passes"));
+        calendar.expect(window, Timestamp(0), |_| 1.0);
+        let mut passed = 0;
+        calendar.advance(Timestamp(i64::MAX as u64), |_, _| passed += 1);
+        assert_eq!((passed, calendar.slots.len()), (SLOTS_MAX, 0));
+        calendar.expect(window, Timestamp(u64::MAX), |_| 1.0);
+        assert!(slots(&calendar, u64::MAX - 20_000).iter().sum::<f64>() <= 1.0);
+    }
+}

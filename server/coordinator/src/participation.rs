@@ -1,0 +1,122 @@
+//! What a client has done for a task so far: the facts on which selection, spacing and clocks rest.
+
+use std::collections::VecDeque;
+
+use folkmoot_protocol::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::task::Candidate;
+
+/// Starts that are remembered; a limit of participations looks no further back.
+pub const RECENT_STARTS_MAX: usize = 64;
+
+/// A client's history in one task. It grows by facts only, in the transaction that records the fact.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct History {
+    /// Assignments that the client was given.
+    pub starts: u64,
+    /// Updates of the client that were accepted: its clock.
+    pub clock: u64,
+    /// The last starts, oldest first, at most [`RECENT_STARTS_MAX`].
+    pub recent: VecDeque<Start>,
+    /// Assignments in a row that brought no update.
+    pub failures: u32,
+    /// When the last of these failed.
+    pub failed_at: Option<Timestamp>,
+    /// When the last two updates were accepted: the older one first.
+    pub pushed_at: [Option<Timestamp>; 2],
+    /// Milliseconds from the last accepted assignment to its update.
+    pub milliseconds: Option<u64>,
+    /// The mean loss over the examples of the last accepted update.
+    pub mean_loss: Option<f64>,
+    /// The examples of the last accepted update.
+    pub example_count: u64,
+}
+
+/// One start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The number of the round in which it was.
+    pub round_number: u64,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What an accepted update says of its client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Push {
+    /// When the assignment was given.
+    pub started_at: Timestamp,
+    /// When the update was accepted.
+    pub at: Timestamp,
+    /// The sum of the losses over the examples.
+    pub loss_sum: f64,
+    /// The examples, counted once for every time they were used.
+    pub example_count: u64,
+}
+
+/// An eligible client that waits, with what it has done for the task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// The client, with what it says of itself.
+    pub candidate: Candidate,
+    /// What it has done.
+    pub history: History,
+}
+
+impl History {
+    /// Records that the client was given an assignment.
+    pub fn start(&mut self, round_number: u64, at: Timestamp) {
+        self.starts = self.starts.saturating_add(1);
+        self.recent.push_back(Start { round_number, at });
+        while self.recent.len() > RECENT_STARTS_MAX {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Records that an update of the client was accepted.
+    pub fn push(&mut self, push: Push) {
+        self.clock = self.clock.saturating_add(1);
+        self.failures = 0;
+        self.failed_at = None;
+        self.pushed_at = [self.pushed_at[1], Some(push.at)];
+        self.milliseconds = Some(push.at.milliseconds_since(push.started_at));
+        self.example_count = push.example_count;
+        let mean = push.loss_sum / push.example_count as f64;
+        self.mean_loss = mean.is_finite().then_some(mean);
+    }
+
+    /// Records that an assignment of the client brought no update.
+    pub fn fail(&mut self, at: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed_at = Some(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_remembers_the_last_facts() {
+        let mut history = History::default();
+        for round in 1..=100 {
+            history.start(round, Timestamp(round * 10));
+        }
+        assert_eq!((history.starts, history.recent.len(), history.recent[0].round_number), (100, 64, 37));
+        history.fail(Timestamp(5));
+        history.fail(Timestamp(6));
+        assert_eq!((history.failures, history.failed_at), (2, Some(Timestamp(6))));
+        for at in [20, 50, 90] {
+            let push =
+                Push { started_at: Timestamp(at - 15), at: Timestamp(at), loss_sum: 3.0, example_count: 2 };
+            history.push(push);
+        }
+        assert_eq!(history.clock, 3);
+        assert_eq!(history.pushed_at, [Some(Timestamp(50)), Some(Timestamp(90))]);
+        assert_eq!((history.milliseconds, history.mean_loss, history.failures), (Some(15), Some(1.5), 0));
+        history.push(Push { started_at: Timestamp(0), at: Timestamp(1), loss_sum: 0.0, example_count: 0 });
+        assert_eq!(history.mean_loss, None);
+    }
+}

@@ -1,0 +1,66 @@
+//! Rounds in which clients start and report all the time.
+
+use folkmoot_protocol::{AssignmentId, Timestamp};
+use rand::Rng;
+
+use super::{Collected, Effect, Phase, Round, Rules};
+use crate::{
+    scheduling::{CommitDecision, Facts, Outstanding, StartDecision},
+    selection::Draw,
+};
+
+impl Round {
+    /// One thing at a time: first what is too late is dropped, then a commit is made, then clients start.
+    pub(super) fn collect(
+        self,
+        since: Timestamp,
+        collected: Collected,
+        rules: Rules<'_>,
+        now: Timestamp,
+        rng: &mut impl Rng,
+    ) -> (Round, Vec<Effect>) {
+        let Collected { mut waiting, counts, outstanding, members, changes } = collected;
+        let facts = Facts {
+            now,
+            since,
+            version: self.base_version,
+            counts,
+            outstanding: &outstanding,
+            members: &members,
+            changes: &changes,
+        };
+        let dropped = dropped(&facts, rules, now);
+        if !dropped.is_empty() {
+            return (self, vec![Effect::Drop(dropped)]);
+        }
+        match rules.policy.commit(&facts) {
+            CommitDecision::Wait => {}
+            CommitDecision::Abandon(reason) => return self.abandon(reason, now),
+            CommitDecision::Commit => {
+                let accepted = counts.accepted;
+                let phase = Phase::Aggregating { since: now, cohort: accepted, accepted };
+                return (Round { phase, ..self }, vec![Effect::Aggregate]);
+            }
+        }
+        waiting.retain(|client| rules.policy.may_start(&facts, client));
+        let count = match rules.policy.start(&facts, waiting.len() as u64) {
+            StartDecision::Wait => return (self, vec![]),
+            StartDecision::Abandon(reason) => return self.abandon(reason, now),
+            StartDecision::Draw { cohort } => cohort as usize,
+        };
+        let draw = Draw { waiting: &waiting, count, round_number: self.number, now };
+        let clients = rules.selection.draw(&draw, rng);
+        if clients.is_empty() {
+            return (self, vec![]);
+        }
+        let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
+        let first_clock = rules.policy.first_clock(&facts);
+        (self, vec![Effect::Assign { clients, deadline, first_clock }])
+    }
+}
+
+/// Lists the assignments under way whose time is up, or that the policy gives up.
+fn dropped(facts: &Facts<'_>, rules: Rules<'_>, now: Timestamp) -> Vec<AssignmentId> {
+    let is_dropped = |one: &&Outstanding| one.deadline <= now || rules.policy.drops(facts, one);
+    facts.outstanding.iter().filter(is_dropped).map(|one| one.assignment_id).collect()
+}

@@ -1,0 +1,91 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness, StartDecision,
+    buffered::{fill, flow, is_too_old, most, unless_someone_would_be_too_old, validate_maximum},
+    check::Check,
+    synchronous::default_reporting_deadline_seconds,
+};
+use crate::task::Fault;
+
+/// Fully asynchronous training: every update makes a commit. Where the staleness has a bound and the fast wait for
+/// the slow, those that waited are committed together.
+///
+/// With deltas as they are it is Downpour SGD (Dean et al. 2012, "Large scale distributed deep networks"); with the
+/// correction `model_mixing` and a server learning rate below 1 it is FedAsync (Xie et al. 2019, algorithm 1).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Asynchronous {
+    /// How many clients train at the same time.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
+    pub concurrency: u64,
+    /// What is made of updates that are based on an old version.
+    #[serde(default)]
+    pub staleness: Staleness,
+    /// Seconds from an assignment to the moment at which it is dropped.
+    #[serde(default = "default_reporting_deadline_seconds")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub reporting_deadline_seconds: u64,
+}
+
+impl SchedulingPolicy for Asynchronous {
+    fn validate(&self, faults: &mut Vec<Fault>) {
+        let mut check = Check(faults);
+        check.clients("concurrency", self.concurrency);
+        check.seconds("reporting_deadline_seconds", self.reporting_deadline_seconds);
+        self.staleness.check(&mut check);
+        validate_maximum(&self.staleness, &mut check);
+    }
+
+    fn updates(&self) -> (u64, u64) {
+        (1, most(1, &self.staleness))
+    }
+
+    fn concurrency(&self) -> u64 {
+        self.concurrency
+    }
+
+    fn staleness(&self) -> Staleness {
+        self.staleness
+    }
+
+    fn flow(&self) -> Option<Flow> {
+        Some(flow(1, &self.staleness))
+    }
+
+    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
+        fill(self.concurrency, facts, waiting)
+    }
+
+    fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
+        match facts.counts.accepted {
+            0 => CommitDecision::Wait,
+            _ => unless_someone_would_be_too_old(&self.staleness, facts),
+        }
+    }
+
+    fn drops(&self, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
+        is_too_old(&self.staleness, facts, outstanding)
+    }
+
+    fn assignment_milliseconds(&self) -> u64 {
+        self.reporting_deadline_seconds * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::samples::some_facts, *};
+
+    #[test]
+    fn every_update_commits() {
+        let policy =
+            Asynchronous { concurrency: 4, staleness: Staleness::default(), reporting_deadline_seconds: 600 };
+        let mut facts = some_facts(9, &[9, 2]);
+        assert_eq!(policy.commit(&facts), CommitDecision::Wait);
+        facts.counts.accepted = 1;
+        assert_eq!(policy.commit(&facts), CommitDecision::Commit);
+        assert_eq!(policy.start(&facts, 9), StartDecision::Draw { cohort: 2 });
+    }
+}

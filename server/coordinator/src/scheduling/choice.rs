@@ -1,0 +1,47 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Asynchronous, Buffered, DynamicStaleSynchronous, EagerStaleSynchronous, SchedulingPolicy,
+    SemiSynchronous, StaleSynchronous, Synchronous, ValueBounded,
+};
+
+/// The scheduling policy of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum SchedulingChoice {
+    /// One cohort, one quorum, one deadline, one commit.
+    Synchronous(Synchronous),
+    /// A commit at the end of every time slot.
+    SemiSynchronous(SemiSynchronous),
+    /// A commit for every so many updates.
+    Buffered(Buffered),
+    /// A commit for every update.
+    Asynchronous(Asynchronous),
+    /// A commit for every update, and nobody far ahead of the slowest.
+    StaleSynchronous(StaleSynchronous),
+    /// The same, and who waits is offered the newest version.
+    EagerStaleSynchronous(
+        #[cfg_attr(feature = "schema", schemars(with = "StaleSynchronous"))] EagerStaleSynchronous,
+    ),
+    /// The same, with a bound that the controller adapts.
+    DynamicStaleSynchronous(DynamicStaleSynchronous),
+    /// A commit for every update, and nobody starts while others have missed too much.
+    ValueBounded(ValueBounded),
+}
+
+impl SchedulingChoice {
+    /// Returns the policy.
+    pub fn policy(&self) -> &dyn SchedulingPolicy {
+        match self {
+            SchedulingChoice::Synchronous(policy) => policy,
+            SchedulingChoice::SemiSynchronous(policy) => policy,
+            SchedulingChoice::Buffered(policy) => policy,
+            SchedulingChoice::Asynchronous(policy) => policy,
+            SchedulingChoice::StaleSynchronous(policy) => policy,
+            SchedulingChoice::EagerStaleSynchronous(policy) => policy,
+            SchedulingChoice::DynamicStaleSynchronous(policy) => policy,
+            SchedulingChoice::ValueBounded(policy) => policy,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::collections::BTreeSet;
+
+use folkmoot_protocol::{ClientId, Timestamp};
+
+use super::Outstanding;
+use crate::participation::{History, Waiting};
+
+/// A client that takes part: it trains, waits and may be drawn, or was seen a short while ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The client.
+    pub client_id: ClientId,
+    /// How many of its updates were accepted, counted on from where it joined.
+    pub clock: u64,
+    /// When its last two updates were accepted: the older one first.
+    pub pushed_at: [Option<Timestamp>; 2],
+}
+
+impl Member {
+    /// Lists those who take part: who trains, who waits and may be drawn, and who was seen within
+    /// `absence_milliseconds`. Whoever waits and may not be drawn holds nobody.
+    ///
+    /// `histories` are those of everyone who ever had an assignment; `pool` are all clients that wait, `eligible` those
+    /// of them that may be drawn.
+    pub fn list(
+        histories: &[(ClientId, History)],
+        outstanding: &[Outstanding],
+        pool: &BTreeSet<ClientId>,
+        eligible: &[Waiting],
+        absence_milliseconds: u64,
+        now: Timestamp,
+    ) -> Vec<Member> {
+        let training: BTreeSet<ClientId> = outstanding.iter().map(|one| one.client_id).collect();
+        let eligible: BTreeSet<ClientId> = eligible.iter().map(|one| one.candidate.client_id).collect();
+        let takes_part = |(client, history): &&(ClientId, History)| {
+            let seen_at = history.pushed_at[1].max(history.recent.back().map(|start| start.at));
+            let was_seen = seen_at.is_some_and(|at| now.milliseconds_since(at) < absence_milliseconds);
+            training.contains(client) || eligible.contains(client) || !pool.contains(client) && was_seen
+        };
+        let member = |(client, history): &(ClientId, History)| Member {
+            client_id: *client,
+            clock: history.clock,
+            pushed_at: history.pushed_at,
+        };
+        histories.iter().filter(takes_part).map(member).collect()
+    }
+}
+
+/// The clocks of those that take part (Ho et al. 2013, "More effective distributed ML via a stale synchronous
+/// parallel parameter server", section 2).
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks<'a>(pub &'a [Member]);
+
+impl Clocks<'_> {
+    /// Returns the smallest clock; 0 if nobody takes part.
+    pub fn slowest(&self) -> u64 {
+        self.0.iter().map(|member| member.clock).min().unwrap_or(0)
+    }
+
+    /// Returns the largest clock; 0 if nobody takes part.
+    pub fn fastest(&self) -> u64 {
+        self.0.iter().map(|member| member.clock).max().unwrap_or(0)
+    }
+
+    /// Returns the member that this client is.
+    pub fn of(&self, client: ClientId) -> Option<&Member> {
+        self.0.iter().find(|member| member.client_id == client)
+    }
+
+    /// Returns how far a client is ahead of the slowest; one that is no member would begin with the slowest.
+    pub fn lead(&self, client: ClientId) -> u64 {
+        self.of(client).map_or(0, |member| member.clock - self.slowest())
+    }
+
+    /// Returns how far a client is behind the fastest; one that is no member would begin with the slowest.
+    pub fn lag(&self, client: ClientId) -> u64 {
+        self.of(client).map_or(0, |member| self.fastest() - member.clock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::samples::{client, some_facts, waiting},
+        *,
+    };
+
+    #[test]
+    fn who_takes_part_is_told_by_what_is_seen_of_it() {
+        let seen = |number: u8, seconds: u64| {
+            let mut history = History { clock: u64::from(number), ..History::default() };
+            history.start(1, Timestamp(1_000_000 - seconds * 1000));
+            (client(number), history)
+        };
+        // 0 trains; 1 waits and may be drawn; 2 waits and may not; 3 was seen just now; 4 long ago.
+        let histories = [seen(0, 900), seen(1, 900), seen(2, 1), seen(3, 59), seen(4, 60)];
+        let pool = [client(1), client(2)].into();
+        let facts = some_facts(1, &[1]);
+        let members = Member::list(&histories, facts.outstanding, &pool, &[waiting(1)], 60_000, facts.now);
+        assert_eq!(members.iter().map(|member| member.clock).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!((Clocks(&members).slowest(), Clocks(&members).fastest()), (0, 3));
+        assert_eq!((Clocks(&members).lead(client(3)), Clocks(&members).lag(client(1))), (3, 2));
+        assert_eq!(Clocks(&members).lead(client(9)), 0, "a stranger would begin with the slowest");
+    }
+}

@@ -1,0 +1,198 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AtBound, Clocks, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
+    StalenessWeight, StartDecision,
+    buffered::fill,
+    check::Check,
+    clocks::Member,
+    stale_synchronous::{constant, default_absence_seconds, first_clock},
+    synchronous::default_reporting_deadline_seconds,
+};
+use crate::{participation::Waiting, task::Fault};
+
+/// The dynamic stale synchronous parallel: as [`super::StaleSynchronous`], with a bound between `bound_min` and
+/// `bound_max` that a controller chooses for the fastest client, so that it waits least (Zhao et al. 2019, "Dynamic
+/// stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
+///
+/// The paper grants the fastest client its extra steps at once and counts them down; here the controller is asked
+/// anew at each start, with the newest push times, so that nothing has to be remembered. The bound that holds is the
+/// same: never more than `bound_max`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DynamicStaleSynchronous {
+    /// How far any client may be ahead of the slowest: the paper's s_L.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [2])))]
+    pub bound_min: u64,
+    /// How far the fastest may be ahead where that saves waiting: the paper's s_U.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [8])))]
+    pub bound_max: u64,
+    /// What happens at the bound.
+    #[serde(default)]
+    pub at_bound: AtBound,
+    /// How many clients train at the same time.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
+    pub concurrency: u64,
+    /// What an update is worth that is based on an old version.
+    #[serde(default = "constant")]
+    pub staleness_weight: StalenessWeight,
+    /// How it is brought up to date.
+    #[serde(default)]
+    pub correction: Correction,
+    /// Seconds after which a client that is not heard of does not hold the others any more.
+    #[serde(default = "default_absence_seconds")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub absence_seconds: u64,
+    /// Seconds from an assignment to the moment at which it is dropped.
+    #[serde(default = "default_reporting_deadline_seconds")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub reporting_deadline_seconds: u64,
+}
+
+/// The most extra steps that the controller looks ahead.
+const STEPS_AHEAD_MAX: u64 = 1000;
+
+/// Predicts how many steps more than allowed the fastest client should run, 0 to `steps_max`, so that it then waits
+/// least for the slowest (Zhao et al. 2019, algorithm 2).
+///
+/// Both are expected to go on at the pace of their last two pushes. The fastest would end its `r`-th further step at
+/// `p + r·i`, the slowest its `k`-th at `q + k·j`; the pair nearest in time wins, the smallest `r` of equals. Without
+/// two pushes of both nothing is predicted, and the answer is 0.
+pub fn extra_steps(fastest: &Member, slowest: &Member, steps_max: u64) -> u64 {
+    let pace = |member: &Member| match member.pushed_at {
+        [Some(before), Some(last)] => Some((last.0, last.milliseconds_since(before))),
+        _ => None,
+    };
+    let (Some((fast_at, fast_interval)), Some((slow_at, slow_interval))) = (pace(fastest), pace(slowest))
+    else {
+        return 0;
+    };
+    let steps_max = steps_max.min(STEPS_AHEAD_MAX);
+    let distance = |steps: u64| {
+        let fast = fast_at.saturating_add(steps.saturating_mul(fast_interval));
+        let slow = |k: u64| slow_at.saturating_add(k.saturating_mul(slow_interval));
+        (1..=steps_max + 1).map(|k| slow(k).abs_diff(fast)).min().unwrap_or(u64::MAX)
+    };
+    (0..=steps_max).min_by_key(|steps| distance(*steps)).unwrap_or(0)
+}
+
+impl DynamicStaleSynchronous {
+    /// Returns how far this client may be ahead of the slowest, at this moment.
+    fn bound(&self, clocks: Clocks<'_>, member: &Member) -> u64 {
+        let slowest = clocks.0.iter().min_by_key(|other| other.clock);
+        match slowest {
+            Some(slowest) if member.clock == clocks.fastest() => {
+                self.bound_min + extra_steps(member, slowest, self.bound_max - self.bound_min)
+            }
+            _ => self.bound_min,
+        }
+    }
+}
+
+impl SchedulingPolicy for DynamicStaleSynchronous {
+    fn validate(&self, faults: &mut Vec<Fault>) {
+        let mut check = Check(faults);
+        check.that(
+            self.bound_min <= self.bound_max,
+            "bound_max",
+            format!("it is {}, below bound_min, which is {}", self.bound_max, self.bound_min),
+            "it must be bound_min or more",
+        );
+        check.clients("concurrency", self.concurrency);
+        check.seconds("absence_seconds", self.absence_seconds);
+        check.seconds("reporting_deadline_seconds", self.reporting_deadline_seconds);
+        self.staleness().check(&mut check);
+    }
+
+    fn updates(&self) -> (u64, u64) {
+        (1, 1)
+    }
+
+    fn concurrency(&self) -> u64 {
+        self.concurrency
+    }
+
+    fn staleness(&self) -> Staleness {
+        Staleness { weight: self.staleness_weight, correction: self.correction, ..Staleness::ignored() }
+    }
+
+    fn flow(&self) -> Option<Flow> {
+        let absence_milliseconds = Some(self.absence_seconds * 1000);
+        Some(Flow { absence_milliseconds, ..Flow::of(Some(1)) })
+    }
+
+    fn may_start(&self, facts: &Facts<'_>, client: &Waiting) -> bool {
+        let clocks = Clocks(facts.members);
+        let Some(member) = clocks.of(client.candidate.client_id) else { return true };
+        self.at_bound == AtBound::Reject || clocks.lead(member.client_id) <= self.bound(clocks, member)
+    }
+
+    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
+        fill(self.concurrency, facts, waiting)
+    }
+
+    fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
+        if facts.counts.accepted > 0 { CommitDecision::Commit } else { CommitDecision::Wait }
+    }
+
+    fn drops(&self, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
+        self.at_bound == AtBound::Reject && Clocks(facts.members).lag(outstanding.client_id) > self.bound_max
+    }
+
+    fn first_clock(&self, facts: &Facts<'_>) -> u64 {
+        first_clock(self.at_bound, self.bound_max, facts)
+    }
+
+    fn assignment_milliseconds(&self) -> u64 {
+        self.reporting_deadline_seconds * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::Timestamp;
+
+    use super::{
+        super::samples::{member, some_facts, waiting},
+        *,
+    };
+
+    fn paced(client: u8, clock: u64, before: u64, last: u64) -> Member {
+        Member { pushed_at: [Some(Timestamp(before)), Some(Timestamp(last))], ..member(client, clock) }
+    }
+
+    /// The fastest pushed at 90 and 100, the slowest at 35 and 70: it will push at 105, 140, 175 …
+    #[test]
+    fn the_controller_finds_the_shortest_wait() {
+        let (fast, slow) = (paced(0, 9, 90, 100), paced(1, 5, 35, 70));
+        // Ends of the fastest's steps: 100, 110, 120, 130, 140: the wait is 5, 5, 15, 10, 0.
+        assert_eq!(extra_steps(&fast, &slow, 3), 0);
+        assert_eq!(extra_steps(&fast, &slow, 4), 4);
+        assert_eq!(extra_steps(&fast, &member(1, 5), 4), 0);
+        assert_eq!(extra_steps(&paced(0, 9, 100, 100), &paced(1, 5, 0, u64::MAX / 2), u64::MAX), 0);
+    }
+
+    #[test]
+    fn only_the_fastest_gets_more_than_the_least() {
+        let policy = DynamicStaleSynchronous {
+            bound_min: 2,
+            bound_max: 6,
+            at_bound: AtBound::Delay,
+            concurrency: 8,
+            staleness_weight: constant(),
+            correction: Correction::None,
+            absence_seconds: 60,
+            reporting_deadline_seconds: 600,
+        };
+        // The fastest is 6 ahead, and 4 extra steps are predicted to pay; the second is 3 ahead.
+        let members = [paced(0, 11, 90, 100), paced(1, 5, 35, 70), member(2, 8)];
+        let facts = Facts { members: &members, ..some_facts(20, &[]) };
+        assert_eq!(
+            [0, 1, 2, 3].map(|client| policy.may_start(&facts, &waiting(client))),
+            [true, true, false, true]
+        );
+        let tight = DynamicStaleSynchronous { bound_max: 5, ..policy };
+        assert!(!tight.may_start(&facts, &waiting(0)));
+    }
+}

@@ -1,0 +1,122 @@
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AtBound, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
+    StalenessWeight, StartDecision, buffered::fill, check::Check, stale_synchronous::constant,
+    synchronous::default_reporting_deadline_seconds,
+};
+use crate::{participation::Waiting, task::Fault};
+
+/// Asynchronous training in which not the number of versions but the change that a client has not seen is bounded
+/// (value-bounded asynchronous parallel: Wei et al. 2013 and Dai et al. 2015, "High-performance distributed ML at
+/// scale through parameter server consistency models", section 2.2).
+///
+/// What a client has not seen is the way that the model went since the version from which it trains, in L2: the sum
+/// of the commits' norms, which is never less than the distance. While it exceeds `norm_max` for anybody who trains,
+/// nobody starts, since each start would move the model further away from it; or that one's work is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ValueBounded {
+    /// The largest change that a client which trains may have missed.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
+    pub norm_max: f64,
+    /// What happens there: nobody starts, or the work that is too far behind is dropped.
+    #[serde(default)]
+    pub at_bound: AtBound,
+    /// How many clients train at the same time.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
+    pub concurrency: u64,
+    /// What an update is worth that is based on an old version.
+    #[serde(default = "constant")]
+    pub staleness_weight: StalenessWeight,
+    /// How it is brought up to date.
+    #[serde(default)]
+    pub correction: Correction,
+    /// Seconds from an assignment to the moment at which it is dropped.
+    #[serde(default = "default_reporting_deadline_seconds")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub reporting_deadline_seconds: u64,
+}
+
+impl ValueBounded {
+    fn exceeds(&self, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
+        facts.change_since(outstanding.base_version) > self.norm_max
+    }
+}
+
+impl SchedulingPolicy for ValueBounded {
+    fn validate(&self, faults: &mut Vec<Fault>) {
+        let mut check = Check(faults);
+        check.positive("norm_max", self.norm_max);
+        check.clients("concurrency", self.concurrency);
+        check.seconds("reporting_deadline_seconds", self.reporting_deadline_seconds);
+        self.staleness().check(&mut check);
+    }
+
+    fn updates(&self) -> (u64, u64) {
+        (1, 1)
+    }
+
+    fn concurrency(&self) -> u64 {
+        self.concurrency
+    }
+
+    fn staleness(&self) -> Staleness {
+        Staleness { weight: self.staleness_weight, correction: self.correction, ..Staleness::ignored() }
+    }
+
+    fn flow(&self) -> Option<Flow> {
+        Some(Flow { needs_changes: true, ..Flow::of(Some(1)) })
+    }
+
+    fn may_start(&self, facts: &Facts<'_>, _client: &Waiting) -> bool {
+        self.at_bound == AtBound::Reject || !facts.outstanding.iter().any(|one| self.exceeds(facts, one))
+    }
+
+    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
+        fill(self.concurrency, facts, waiting)
+    }
+
+    fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
+        if facts.counts.accepted > 0 { CommitDecision::Commit } else { CommitDecision::Wait }
+    }
+
+    fn drops(&self, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
+        self.at_bound == AtBound::Reject && self.exceeds(facts, outstanding)
+    }
+
+    fn assignment_milliseconds(&self) -> u64 {
+        self.reporting_deadline_seconds * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::samples::{some_facts, waiting},
+        *,
+    };
+
+    #[test]
+    fn what_was_missed_is_bounded() {
+        let policy = |norm_max, at_bound| ValueBounded {
+            norm_max,
+            at_bound,
+            concurrency: 4,
+            staleness_weight: constant(),
+            correction: Correction::None,
+            reporting_deadline_seconds: 600,
+        };
+        // Two versions behind: the last two steps were 0.5 and 0.25 long.
+        let facts = Facts { changes: &[0.5, 0.25, 1.0], ..some_facts(7, &[7, 5]) };
+        assert_eq!(facts.change_since(5), 0.75);
+        assert!(facts.change_since(1).is_infinite());
+        assert!(policy(0.75, AtBound::Delay).may_start(&facts, &waiting(9)));
+        assert!(!policy(0.7, AtBound::Delay).may_start(&facts, &waiting(9)));
+        let rejecting = policy(0.7, AtBound::Reject);
+        assert!(rejecting.may_start(&facts, &waiting(9)));
+        let dropped = facts.outstanding.iter().map(|one| rejecting.drops(&facts, one));
+        assert_eq!(dropped.collect::<Vec<_>>(), [false, true]);
+    }
+}

@@ -1,0 +1,13 @@
+use rand::{Rng, RngExt};
+
+/// Draws `count` of the items without replacement, or all when there are fewer.
+pub(super) fn draw<T>(mut items: Vec<T>, count: usize, rng: &mut impl Rng) -> Vec<T> {
+    let count = count.min(items.len());
+    // The first steps of a Fisher-Yates shuffle: every subset of `count` is as likely as any other.
+    for index in 0..count {
+        let other = rng.random_range(index..items.len());
+        items.swap(index, other);
+    }
+    items.truncate(count);
+    items
+}

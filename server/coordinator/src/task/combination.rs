@@ -1,0 +1,174 @@
+//! Which choices do not go together, and why.
+
+use super::{Fault, TaskDescription};
+use crate::{
+    aggregation::AggregatorChoice,
+    finalizer::FinalizerChoice,
+    scheduling::{Correction, StalenessWeight},
+    selection::SelectionChoice,
+};
+
+/// Lists every pair of choices that contradict each other. Each rule is a line of its own.
+pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    cohorts_need_rounds(description, faults);
+    robust_needs_several(description, faults);
+    robust_has_no_weights(description, faults);
+    mixing_is_averaging(description, faults);
+    stopping_needs_measuring(description, faults);
+    spacing_and_clocks(description, faults);
+}
+
+/// In a flow clients start one by one: there is no cohort to draw.
+fn cohorts_need_rounds(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let needs_cohort = match description.selection {
+        SelectionChoice::Poisson { .. } => "poisson",
+        SelectionChoice::FixedSize => "fixed_size",
+        _ => return,
+    };
+    if description.scheduling.policy().flow().is_some() {
+        faults.push(Fault::new(
+            "selection.kind",
+            format!("{needs_cohort} draws a cohort, and under this scheduling.kind clients start one by one"),
+            "choose selection.kind = \"uniform\", or scheduling.kind = \"synchronous\"",
+        ));
+    }
+}
+
+/// The median of one update is that update.
+fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let fewest = description.scheduling.policy().updates().0;
+    if !is_robust(&description.aggregator) || fewest >= ROBUST_UPDATES_MIN {
+        return;
+    }
+    faults.push(Fault::new(
+        "aggregator.kind",
+        format!("a commit may combine {fewest} under this scheduling, and a robust rule needs {ROBUST_UPDATES_MIN} updates"),
+        "raise the minimum cohort or buffer_goal of scheduling, or choose aggregator.kind = \"weighted_mean\"",
+    ));
+}
+
+/// Fewer updates have no majority.
+const ROBUST_UPDATES_MIN: u64 = 3;
+
+fn is_robust(aggregator: &AggregatorChoice) -> bool {
+    matches!(
+        aggregator,
+        AggregatorChoice::Median
+            | AggregatorChoice::TrimmedMean { .. }
+            | AggregatorChoice::Krum { .. }
+            | AggregatorChoice::MultiKrum { .. }
+    )
+}
+
+/// Order statistics have no place for a weight.
+fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let staleness = description.scheduling.policy().staleness();
+    let is_weighted = staleness.weight != StalenessWeight::Constant;
+    if is_robust(&description.aggregator) && is_weighted && description.scheduling.policy().flow().is_some() {
+        faults.push(Fault::new(
+            "scheduling.staleness.weight",
+            "aggregator.kind is a robust rule, which cannot weigh one update less than another",
+            "choose weight = { kind = \"constant\" } and bound the staleness by maximum",
+        ));
+    }
+}
+
+/// Models are mixed by averaging; another server optimizer would take the distance between versions for a gradient.
+fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let mixes = description.scheduling.policy().staleness().correction == Correction::ModelMixing;
+    if mixes && !matches!(description.finalizer, FinalizerChoice::FedAvg(_)) {
+        faults.push(Fault::new(
+            "scheduling.staleness.correction",
+            "model_mixing averages models, and finalizer.kind is another server optimizer",
+            "choose finalizer.kind = \"fed_avg\", or correction = { kind = \"none\" }",
+        ));
+    }
+}
+
+/// A target needs somebody who measures.
+fn stopping_needs_measuring(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.stop.needs_evaluation() && description.evaluation.is_none() {
+        let field = if description.stop.target.is_some() { "stop.target" } else { "stop.plateau" };
+        faults.push(Fault::new(
+            field,
+            "nothing is measured by which it could be met",
+            "add [evaluation] with central = true or [evaluation.federated]",
+        ));
+    }
+}
+
+/// A client that may not come back holds all others at the bound.
+fn spacing_and_clocks(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let policy = description.scheduling.policy();
+    let is_clocked = policy.flow().is_some_and(|flow| flow.absence_milliseconds.is_some());
+    if is_clocked && description.eligibility.participation_limit.is_some() {
+        faults.push(Fault::new(
+            "eligibility.participation_limit",
+            "scheduling.kind counts the clocks of its clients, and one that may not come back would hold the others",
+            "leave it out, or choose scheduling.kind = \"buffered\"",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(changes: serde_json::Value) -> Vec<String> {
+        let mut description = json!({
+            "name": "digits",
+            "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1,
+                "batch_size": 16,
+            },
+            "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 },
+            "stop": { "rounds": 30 },
+        });
+        for (key, value) in changes.as_object().expect("changes are an object") {
+            description[key] = value.clone();
+        }
+        let description: TaskDescription = serde_json::from_value(description).unwrap();
+        description.validate().into_iter().map(|fault| fault.field).collect()
+    }
+
+    #[test]
+    fn what_goes_together_is_let_through() {
+        assert_eq!(fields(json!({})), [""; 0]);
+        assert_eq!(fields(json!({ "finalizer": { "kind": "fed_adam" } })), [""; 0]);
+    }
+
+    #[test]
+    fn every_contradiction_is_named_at_once() {
+        let found = fields(json!({
+            "selection": { "kind": "poisson", "sampling_rate": 0.1 },
+            "scheduling": {
+                "kind": "asynchronous",
+                "concurrency": 20,
+                "staleness": { "correction": { "kind": "model_mixing" } },
+            },
+            "aggregator": { "kind": "median" },
+            "finalizer": { "kind": "fed_yogi" },
+            "stop": { "target": 0.9 },
+        }));
+        assert_eq!(
+            found,
+            [
+                "selection.kind",
+                "aggregator.kind",
+                "scheduling.staleness.weight",
+                "scheduling.staleness.correction",
+                "stop.target",
+            ]
+        );
+        let found = fields(json!({
+            "scheduling": { "kind": "stale_synchronous", "bound": 3, "concurrency": 5 },
+            "eligibility": { "participation_limit": { "count": 1, "rounds": 10 } },
+        }));
+        assert_eq!(found, ["eligibility.participation_limit"]);
+    }
+}

@@ -1,0 +1,50 @@
+use folkmoot_protocol::limits::ATTRIBUTE_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+
+/// Values that an attribute may be allowed, at most.
+pub const ALLOWED_VALUES_MAX: usize = 256;
+
+/// What an attribute may be: one value, or one of several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a text or a list of texts is expected")]
+pub enum AllowedValues {
+    /// Just this value.
+    One(String),
+    /// One of these.
+    Several(Vec<String>),
+}
+
+impl AllowedValues {
+    /// Says whether a value is allowed.
+    pub fn contains(&self, value: &str) -> bool {
+        match self {
+            Self::One(allowed) => allowed == value,
+            Self::Several(allowed) => allowed.iter().any(|allowed| allowed == value),
+        }
+    }
+
+    /// Finds what is wrong, and the remedy.
+    pub(super) fn check(&self) -> Result<(), (String, String)> {
+        let values = match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        };
+        if values.is_empty() || values.len() > ALLOWED_VALUES_MAX {
+            let remedy = format!("allow 1 to {ALLOWED_VALUES_MAX}");
+            return Err((format!("{} values are allowed", values.len()), remedy));
+        }
+        match values.iter().map(String::len).find(|bytes| *bytes > ATTRIBUTE_BYTES_MAX) {
+            Some(bytes) => {
+                Err((format!("a value has {bytes} bytes"), format!("give at most {ATTRIBUTE_BYTES_MAX}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<&str> for AllowedValues {
+    fn from(value: &str) -> Self {
+        Self::One(value.to_owned())
+    }
+}

@@ -1,0 +1,141 @@
+//! Which of the clients that offer themselves may take part.
+
+mod allowed_values;
+mod cool_down;
+mod ineligible;
+mod participation_limit;
+#[cfg(test)]
+mod tests;
+mod version_range;
+
+use std::collections::BTreeMap;
+
+use folkmoot_protocol::{
+    ClientId, DEVICE_RULES_MAX, DeviceRule, Timestamp,
+    limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX},
+};
+use serde::{Deserialize, Serialize};
+
+pub use allowed_values::{ALLOWED_VALUES_MAX, AllowedValues};
+pub use ineligible::Ineligible;
+pub use participation_limit::ParticipationLimit;
+pub use version_range::VersionRange;
+
+use super::Fault;
+use crate::participation::Waiting;
+
+/// Which of the clients that offer themselves may take part. Everything that is left out asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Eligibility {
+    /// The fewest examples that a client must hold.
+    pub minimum_examples: u64,
+    /// Attributes that a client must have stated, each with an allowed value.
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "region": "eu", "platform": ["android", "ios"] }])))]
+    pub attributes: BTreeMap<String, AllowedValues>,
+    /// The versions of the SDK that may take part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sdk_version: Option<VersionRange>,
+    /// How often a client may take part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub participation_limit: Option<ParticipationLimit>,
+    /// Seconds for which a client is left out after an assignment that brought no update; every further one in a
+    /// row doubles them, up to 64 times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [3600])))]
+    pub cool_down_seconds: Option<u64>,
+    /// Rules that the device evaluates itself: they travel with the plan, and are not looked at here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [[{ "attribute": "age", "condition": { "at_least": 18.0 } }]])))]
+    pub device_rules: Vec<DeviceRule>,
+}
+
+/// A client that waits for an assignment, with what it said of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The client.
+    pub client_id: ClientId,
+    /// How many examples it holds.
+    pub example_count: u64,
+    /// What it stated.
+    pub attributes: BTreeMap<String, String>,
+    /// The version of its SDK, as it states it.
+    pub sdk_version: String,
+}
+
+impl Eligibility {
+    /// Checks that a client may take part in a round, whose number counts from 1.
+    ///
+    /// # Errors
+    /// The first reason for which it may not.
+    pub fn admits(&self, waiting: &Waiting, round_number: u64, now: Timestamp) -> Result<(), Ineligible> {
+        let Waiting { candidate, history } = waiting;
+        let has_allowed = |(name, allowed): (&String, &AllowedValues)| {
+            candidate.attributes.get(name).is_some_and(|value| allowed.contains(value))
+        };
+        let refuse_unless = |is_right: bool, reason| if is_right { Ok(()) } else { Err(reason) };
+        let has_examples = candidate.example_count >= self.minimum_examples.max(1);
+        refuse_unless(has_examples, Ineligible::TooFewExamples)?;
+        refuse_unless(self.attributes.iter().all(has_allowed), Ineligible::Attribute)?;
+        let version = self.sdk_version.as_ref();
+        let has_version = version.is_none_or(|range| range.contains(&candidate.sdk_version));
+        refuse_unless(has_version, Ineligible::SdkVersion)?;
+        let limit = self.participation_limit.as_ref();
+        let is_spaced = limit.is_none_or(|limit| limit.allows(history, round_number, now));
+        refuse_unless(is_spaced, Ineligible::ParticipationLimit)?;
+        let is_cool = self.cool_down_seconds.is_none_or(|seconds| cool_down::is_over(seconds, history, now));
+        refuse_unless(is_cool, Ineligible::CoolDown)
+    }
+
+    /// Says whether it needs the histories of the waiting clients.
+    pub fn needs_history(&self) -> bool {
+        self.participation_limit.is_some() || self.cool_down_seconds.is_some()
+    }
+
+    pub(crate) fn validate(&self, faults: &mut Vec<Fault>) {
+        let mut refuse = |field: &str, message: String, remedy: String| {
+            faults.push(Fault::new(&format!("eligibility.{field}"), message, remedy));
+        };
+        if self.attributes.len() > ATTRIBUTES_MAX {
+            let message = format!("they are {}", self.attributes.len());
+            refuse("attributes", message, format!("a client states at most {ATTRIBUTES_MAX}"));
+        }
+        for (name, allowed) in &self.attributes {
+            let field = format!("attributes.{}", shortened(name));
+            if name.is_empty() || name.len() > ATTRIBUTE_BYTES_MAX {
+                let message = format!("the name has {} bytes", name.len());
+                refuse(&field, message, format!("it must have 1 to {ATTRIBUTE_BYTES_MAX}"));
+            }
+            if let Err((message, remedy)) = allowed.check() {
+                refuse(&field, message, remedy);
+            }
+        }
+        if let Some(Err((message, remedy))) = self.sdk_version.as_ref().map(VersionRange::check) {
+            refuse("sdk_version", message, remedy);
+        }
+        if let Some(Err((field, message, remedy))) =
+            self.participation_limit.as_ref().map(ParticipationLimit::check)
+        {
+            refuse(&format!("participation_limit.{field}"), message, remedy);
+        }
+        if let Some(seconds) = self.cool_down_seconds.filter(|seconds| !cool_down::is_allowed(*seconds)) {
+            refuse("cool_down_seconds", format!("it is {seconds}"), "it must be 1 second to 30 days".into());
+        }
+        if self.device_rules.len() > DEVICE_RULES_MAX {
+            let message = format!("they are {}", self.device_rules.len());
+            refuse("device_rules", message, format!("give at most {DEVICE_RULES_MAX}"));
+        }
+        for (place, rule) in self.device_rules.iter().enumerate() {
+            if let Err(fault) = rule.validate() {
+                let field = format!("device_rules[{place}].{}", fault.field);
+                refuse(&field, format!("it is {}", fault.value), format!("it must be {}", fault.allowed));
+            }
+        }
+    }
+}
+
+/// Cuts a text that is too long to stand in a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}

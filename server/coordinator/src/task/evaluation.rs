@@ -1,0 +1,224 @@
+use folkmoot_protocol::{limits::ATTRIBUTES_MAX, update::UpdateMetrics};
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use crate::scheduling::{SchedulingPolicy, Synchronous};
+
+/// How the model versions are measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Evaluation {
+    /// Measure every so many versions; version 0 is measured, too.
+    #[serde(default = "one")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub every_versions: u64,
+    /// The metric for which a version is the best, a target is reached and a rollback is made.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Measure on clients, in rounds of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub federated: Option<FederatedEvaluation>,
+    /// Measure on the operator's own examples, which are brought with the task. They count before the clients'.
+    #[serde(default)]
+    pub central: bool,
+    /// Go back to the best version when the metric is worse than its by more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.05])))]
+    pub rollback_margin: Option<f64>,
+}
+
+/// Evaluation rounds: clients measure a version on their own examples and report sums.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FederatedEvaluation {
+    /// How many reports are wanted.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [50])))]
+    pub report_goal: u64,
+    /// How few reports still make an evaluation at the deadline; by default half of the goal, rounded up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [25])))]
+    pub minimum_cohort: Option<u64>,
+    /// Seconds to wait for enough clients.
+    #[serde(default = "a_minute")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub selection_deadline_seconds: u64,
+    /// Seconds from the draw to the last report.
+    #[serde(default = "five_minutes")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
+    pub reporting_deadline_seconds: u64,
+    /// Attributes by whose values the metrics are told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [["region"]])))]
+    pub slice_by: Vec<String>,
+    /// How many clients a slice must have to be shown; smaller ones are left out.
+    #[serde(default = "ten")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub minimum_group: u64,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The share of right predictions: more is better.
+    #[default]
+    Accuracy,
+    /// The mean loss: less is better.
+    Loss,
+}
+
+/// A version's value of the metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The version.
+    pub version: u64,
+    /// What was measured.
+    pub metric: Metric,
+    /// Its value.
+    pub value: f64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn ten() -> u64 {
+    10
+}
+
+fn a_minute() -> u64 {
+    60
+}
+
+fn five_minutes() -> u64 {
+    300
+}
+
+impl Metric {
+    /// Says whether `value` is better than `other` by more than `margin`.
+    pub fn is_better(self, value: f64, other: f64, margin: f64) -> bool {
+        match self {
+            Metric::Accuracy => value > other + margin,
+            Metric::Loss => value < other - margin,
+        }
+    }
+
+    /// Says whether `value` is as good as `target`, or better.
+    pub fn is_as_good(self, value: f64, target: f64) -> bool {
+        match self {
+            Metric::Accuracy => value >= target,
+            Metric::Loss => value <= target,
+        }
+    }
+
+    /// Returns the metric from sums over examples; `None` where there is no example, or no finite value.
+    pub fn of(self, metrics: &UpdateMetrics) -> Option<f64> {
+        let sum = match self {
+            Metric::Accuracy => metrics.correct_count as f64,
+            Metric::Loss => metrics.loss_sum,
+        };
+        let value = sum / metrics.example_count as f64;
+        value.is_finite().then_some(value)
+    }
+}
+
+impl Measured {
+    /// Returns the best of them, the earliest of equals.
+    pub fn best(measured: &[Measured]) -> Option<&Measured> {
+        measured.iter().reduce(
+            |best, one| {
+                if one.metric.is_better(one.value, best.value, 0.0) { one } else { best }
+            },
+        )
+    }
+}
+
+impl FederatedEvaluation {
+    /// Returns the policy of an evaluation round.
+    pub fn policy(&self) -> Synchronous {
+        Synchronous {
+            report_goal: self.report_goal,
+            over_selection_factor: 1.0,
+            minimum_cohort: self.minimum_cohort,
+            selection_deadline_seconds: self.selection_deadline_seconds,
+            reporting_deadline_seconds: self.reporting_deadline_seconds,
+        }
+    }
+}
+
+impl Evaluation {
+    /// Says whether a version is to be measured.
+    pub fn is_due(&self, version: u64) -> bool {
+        version.is_multiple_of(self.every_versions.max(1))
+    }
+
+    /// Returns the version to go back to, if the last value is so much worse than the best that it is to be done.
+    pub fn rollback(&self, measured: &[Measured]) -> Option<u64> {
+        let (margin, last) = (self.rollback_margin?, measured.last()?);
+        let best = Measured::best(measured)?;
+        last.metric.is_better(best.value, last.value, margin).then_some(best.version)
+    }
+
+    pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
+        if self.every_versions == 0 {
+            faults.push(Fault::new("evaluation.every_versions", "it is 0", "ask for at least 1"));
+        }
+        if self.federated.is_none() && !self.central {
+            let remedy = "add [evaluation.federated], or central = true with the operator's own examples";
+            faults.push(Fault::new("evaluation", "nothing is measured", remedy));
+        }
+        if self.rollback_margin.is_some_and(|margin| !(margin.is_finite() && margin >= 0.0)) {
+            faults.push(Fault::new(
+                "evaluation.rollback_margin",
+                "it is negative or not finite",
+                "0.05 is one",
+            ));
+        }
+        let Some(federated) = &self.federated else { return };
+        let begin = faults.len();
+        federated.policy().validate(faults);
+        for fault in &mut faults[begin..] {
+            fault.field = fault.field.replacen("scheduling", "evaluation.federated", 1);
+        }
+        if federated.slice_by.len() > ATTRIBUTES_MAX {
+            let message = format!("{} attributes are named", federated.slice_by.len());
+            faults.push(Fault::new("evaluation.federated.slice_by", message, "name fewer"));
+        }
+        if federated.minimum_group == 0 {
+            let remedy = "ask for at least 1; a group of few clients says much about each of them";
+            faults.push(Fault::new("evaluation.federated.minimum_group", "it is 0", remedy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluation(margin: f64, metric: Metric) -> Evaluation {
+        Evaluation {
+            every_versions: 2,
+            metric,
+            federated: None,
+            central: true,
+            rollback_margin: Some(margin),
+        }
+    }
+
+    #[test]
+    fn a_fall_by_more_than_the_margin_goes_back_to_the_best() {
+        let measured = |metric, values: &[f64]| -> Vec<Measured> {
+            (0..).zip(values).map(|(version, value)| Measured { version, metric, value: *value }).collect()
+        };
+        let accuracy = evaluation(0.1, Metric::Accuracy);
+        assert_eq!(accuracy.rollback(&measured(Metric::Accuracy, &[0.5, 0.8, 0.75])), None);
+        assert_eq!(accuracy.rollback(&measured(Metric::Accuracy, &[0.5, 0.8, 0.75, 0.6])), Some(1));
+        let loss = evaluation(0.5, Metric::Loss);
+        assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.4])), None);
+        assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.6])), Some(1));
+        assert_eq!([0, 1, 2, 3].map(|version| loss.is_due(version)), [true, false, true, false]);
+    }
+}

@@ -1,0 +1,77 @@
+use folkmoot_engine::{Examples, Labels};
+use serde::{Deserialize, Serialize};
+
+use super::{AttackError, rebuilt};
+use crate::chance::{Stream, uniform};
+use crate::setting::Check;
+
+/// Features of a trigger, at most.
+const TRIGGER_FEATURES_MAX: usize = 65_536;
+
+/// Sets a patch of features to a value and calls what carries it the target class (Gu et al. 2017, "BadNets:
+/// identifying vulnerabilities in the machine learning model supply chain"; in federated learning Bagdasaryan et
+/// al. 2020, "How to backdoor federated learning").
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backdoor {
+    /// The features of the patch, counted from 0 through the example row by row.
+    pub trigger_features: Vec<usize>,
+    /// What they are set to.
+    pub trigger_value: f32,
+    /// The class that the trigger is to mean.
+    pub target: u32,
+    /// The probability that an example is given the trigger.
+    #[serde(default = "half")]
+    pub poisoned_share: f64,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+impl Backdoor {
+    pub(super) fn check(&self, check: &mut Check) {
+        let count = self.trigger_features.len();
+        let fine = (1..=TRIGGER_FEATURES_MAX).contains(&count);
+        check.count("attack.trigger_features", count, fine, "1 to 65536 features");
+        check.require("attack.trigger_value", self.trigger_value, self.trigger_value.is_finite(), "a number");
+        check.share("attack.poisoned_share", self.poisoned_share);
+    }
+
+    pub(super) fn poison(&self, examples: &Examples, seed: u64) -> Result<Examples, AttackError> {
+        let mut rng = Stream::new(seed, &[]);
+        self.apply(examples, |_| uniform(&mut rng) <= self.poisoned_share)
+    }
+
+    /// Puts the trigger into every example and labels it with the target. The accuracy on the result, of examples
+    /// that were not of the target class, is the attack's success rate.
+    ///
+    /// # Errors
+    /// [`AttackError`] if the examples lack classes or the trigger's features.
+    pub fn triggered(&self, examples: &Examples) -> Result<Examples, AttackError> {
+        let Labels::Classes(classes) = examples.labels() else { return Err(AttackError::NoClasses) };
+        let others: Vec<usize> = (0..classes.len()).filter(|index| classes[*index] != self.target).collect();
+        self.apply(&examples.subset(&others)?, |_| true)
+    }
+
+    /// Poisons the examples that `is_chosen` chooses, asked once for each in order.
+    fn apply(
+        &self,
+        examples: &Examples,
+        mut is_chosen: impl FnMut(usize) -> bool,
+    ) -> Result<Examples, AttackError> {
+        let Labels::Classes(classes) = examples.labels() else { return Err(AttackError::NoClasses) };
+        let width: usize = examples.feature_shape().iter().product();
+        if let Some(feature) = self.trigger_features.iter().find(|feature| **feature >= width) {
+            return Err(AttackError::NoSuchFeature { feature: *feature, features: width });
+        }
+        let (mut features, mut classes) = (examples.features().to_vec(), classes.clone());
+        for (index, (row, class)) in features.chunks_mut(width).zip(&mut classes).enumerate() {
+            if is_chosen(index) {
+                self.trigger_features.iter().for_each(|feature| row[*feature] = self.trigger_value);
+                *class = self.target;
+            }
+        }
+        rebuilt(examples, features, Labels::Classes(classes))
+    }
+}

@@ -1,0 +1,36 @@
+use serde::{Deserialize, Serialize};
+
+use crate::setting::Check;
+
+/// Calls class y (y + by) mod classes: every label is wrong, as in the untargeted label flipping of Fang et al.
+/// 2020, "Local model poisoning attacks to Byzantine-robust federated learning", with another
+/// permutation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelRotate {
+    /// How far labels move.
+    #[serde(default = "one")]
+    pub by: u32,
+    /// The number of classes of the task; a client need not hold all of them.
+    pub classes: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl LabelRotate {
+    pub(super) fn check(&self, check: &mut Check) {
+        check.count("attack.classes", self.classes as usize, self.classes >= 2, "at least 2");
+        let still = self.classes > 0 && self.by.is_multiple_of(self.classes);
+        check.count("attack.by", self.by as usize, !still, "no multiple of the number of classes");
+    }
+
+    /// A label that is no class of the task stays.
+    pub(super) fn class(&self, class: u32) -> u32 {
+        if class >= self.classes {
+            return class;
+        }
+        ((u64::from(class) + u64::from(self.by)) % u64::from(self.classes)) as u32
+    }
+}

@@ -1,0 +1,12 @@
+//! Draws that mean the same for ever: own algorithms, so that no library update changes a run.
+//!
+//! A [`Stream`] is the randomness of one purpose. It is a function of a seed and of what it is for, so a client's
+//! tenth assignment draws the same numbers whether or not its ninth ever happened.
+
+mod draws;
+mod gamma;
+mod stream;
+
+pub use draws::{below, dirichlet, shuffle, standard_normal, uniform};
+pub use gamma::log_gamma_draw;
+pub use stream::Stream;

@@ -1,0 +1,109 @@
+use serde::{Deserialize, Serialize};
+
+use super::purpose;
+use crate::chance::{Stream, standard_normal};
+use crate::setting::Check;
+
+/// How long training takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Compute {
+    /// A speed of its own for each device.
+    LogNormal(LogNormal),
+    /// A time that has nothing to do with the data.
+    HalfNormal(HalfNormal),
+}
+
+impl Default for Compute {
+    fn default() -> Self {
+        Compute::LogNormal(LogNormal::default())
+    }
+}
+
+/// Devices' seconds for an example are spread log-normally, and vary log-normally from round to round.
+///
+/// That phones' speeds are spread over more than a decade is what Lai et al. 2022, "FedScale: benchmarking model
+/// and system performance of federated learning at scale", show; the numbers of the default are ours
+/// and round. Measure your own model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogNormal {
+    /// The seconds that half of the devices need less than, for one example in one epoch.
+    pub median_seconds_per_example: f64,
+    /// The deviation of the logarithm among devices: at 0.7, one in six is twice as slow as the median, or slower.
+    pub spread: f64,
+    /// The deviation of the logarithm from one assignment to another at one device.
+    pub round_spread: f64,
+    /// Seconds for each assignment, whatever the data.
+    pub overhead_seconds: f64,
+}
+
+impl Default for LogNormal {
+    fn default() -> Self {
+        Self { median_seconds_per_example: 0.01, spread: 0.7, round_spread: 0.1, overhead_seconds: 1.0 }
+    }
+}
+
+/// Training takes |N(0, 1)| times a scale, as in the experiments of Nguyen et al. 2022, "Federated learning with
+/// buffered asynchronous aggregation" (FedBuff).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HalfNormal {
+    /// The scale; the mean is 0.798 of it.
+    pub scale_seconds: f64,
+}
+
+impl Default for HalfNormal {
+    fn default() -> Self {
+        Self { scale_seconds: 60.0 }
+    }
+}
+
+/// How long training takes at one device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Speed {
+    Steady { seconds_per_example: f64, round_spread: f64, overhead_seconds: f64 },
+    HalfNormal { scale_seconds: f64 },
+}
+
+impl Compute {
+    pub(super) fn check(&self, check: &mut Check) {
+        match self {
+            Compute::LogNormal(law) => {
+                check.positive("compute.median_seconds_per_example", law.median_seconds_per_example);
+                check.spread("compute.spread", law.spread);
+                check.spread("compute.round_spread", law.round_spread);
+                check.not_negative("compute.overhead_seconds", law.overhead_seconds);
+            }
+            Compute::HalfNormal(law) => check.not_negative("compute.scale_seconds", law.scale_seconds),
+        }
+    }
+
+    /// Draws the speed of one device.
+    pub(super) fn speed(&self, client: u64, seed: u64) -> Speed {
+        match *self {
+            Compute::LogNormal(law) => {
+                let normal = standard_normal(&mut Stream::new(seed, &[purpose::SPEED, client]));
+                Speed::Steady {
+                    seconds_per_example: law.median_seconds_per_example * (law.spread * normal).exp(),
+                    round_spread: law.round_spread,
+                    overhead_seconds: law.overhead_seconds,
+                }
+            }
+            Compute::HalfNormal(law) => Speed::HalfNormal { scale_seconds: law.scale_seconds },
+        }
+    }
+}
+
+impl Speed {
+    /// The seconds of one assignment.
+    pub(super) fn seconds(&self, example_count: u64, client: u64, seed: u64, assignment_seed: u64) -> f64 {
+        let normal = standard_normal(&mut Stream::new(seed, &[purpose::ROUND, client, assignment_seed]));
+        match *self {
+            Speed::Steady { seconds_per_example, round_spread, overhead_seconds } => {
+                overhead_seconds + example_count as f64 * seconds_per_example * (round_spread * normal).exp()
+            }
+            Speed::HalfNormal { scale_seconds } => scale_seconds * normal.abs(),
+        }
+    }
+}

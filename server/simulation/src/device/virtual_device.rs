@@ -1,0 +1,145 @@
+use std::sync::Arc;
+
+use folkmoot_protocol::Timestamp;
+
+use super::availability::{Presence, Schedule};
+use super::compute::Speed;
+use super::network::Link;
+use super::trace::{Session, TracedDevice};
+use super::{DeviceModel, Direction, Dropout, Fate, SECONDS_MAX, Trace};
+
+/// Changes of presence that a search looks at before it says that there is no answer.
+const SEARCH_STEPS_MAX: usize = 100_000;
+
+/// One virtual client's device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    client: u64,
+    seed: u64,
+    slow_factor: f64,
+    dropout: Dropout,
+    behaviour: Behaviour,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Behaviour {
+    Drawn { speed: Speed, link: Link, schedule: Schedule },
+    Traced(Arc<TracedDevice>),
+}
+
+impl Device {
+    /// Makes the device of client number `client`. The model has been validated.
+    pub fn of(model: &DeviceModel, client: usize, seed: u64) -> Self {
+        let number = client as u64;
+        let behaviour = Behaviour::Drawn {
+            speed: model.compute.speed(number, seed),
+            link: model.network.link(number, seed),
+            schedule: model.availability.schedule(number, seed),
+        };
+        Self::with(behaviour, model, number, seed)
+    }
+
+    /// Makes the device of client number `client` from a trace: client i is the trace's device i, and the first
+    /// again after the last. The trace begins anew when it has ended. The model's dropout and slow clients hold.
+    pub fn traced(model: &DeviceModel, trace: &Trace, client: usize, seed: u64) -> Self {
+        Self::with(Behaviour::Traced(trace.device(client)), model, client as u64, seed)
+    }
+
+    fn with(behaviour: Behaviour, model: &DeviceModel, client: u64, seed: u64) -> Self {
+        let slow_factor = model.slow.factor_of(client, seed);
+        Self { client, seed, slow_factor, dropout: model.dropout, behaviour }
+    }
+
+    /// Returns the seconds that training takes.
+    ///
+    /// `example_count` counts an example once for every epoch. `assignment_seed` tells assignments apart; `at` is
+    /// when it begins, which matters to a trace only.
+    pub fn training_seconds(&self, at: Timestamp, example_count: u64, assignment_seed: u64) -> f64 {
+        let seconds = match &self.behaviour {
+            Behaviour::Drawn { speed, .. } => {
+                speed.seconds(example_count, self.client, self.seed, assignment_seed)
+            }
+            Behaviour::Traced(traced) => example_count as f64 * traced.session(at).seconds_per_example,
+        };
+        (seconds * self.slow_factor).min(SECONDS_MAX)
+    }
+
+    /// Returns the seconds that a transfer takes which begins at `at`.
+    pub fn transfer_seconds(&self, at: Timestamp, bytes: u64, direction: Direction) -> f64 {
+        let seconds = match &self.behaviour {
+            Behaviour::Drawn { link, .. } => link.seconds(bytes, direction),
+            Behaviour::Traced(traced) => {
+                let Session { download_mbps, upload_mbps, latency_milliseconds, .. } = *traced.session(at);
+                Link { class: 0, download_mbps, upload_mbps, latency_milliseconds }.seconds(bytes, direction)
+            }
+        };
+        seconds.min(SECONDS_MAX)
+    }
+
+    /// Says whether the device offers itself, or goes on with its assignment, at `at`.
+    pub fn is_available(&self, at: Timestamp) -> bool {
+        self.presence(signed(at)).is_there
+    }
+
+    /// Returns the first moment, `at` or later, at which the device is there; `None` if it does not come back
+    /// within the next hundred thousand changes, which is for ever where its share is 0.
+    pub fn next_available(&self, at: Timestamp) -> Option<Timestamp> {
+        self.search(at, true)
+    }
+
+    /// Returns the first moment, `at` or later, at which the device is not there; `None` if it stays.
+    pub fn available_until(&self, at: Timestamp) -> Option<Timestamp> {
+        self.search(at, false)
+    }
+
+    /// Says what becomes of an assignment, presence and deadlines aside.
+    pub fn fate(&self, assignment_seed: u64) -> Fate {
+        self.dropout.fate(self.client, self.seed, assignment_seed)
+    }
+
+    /// Returns which share of an assignment's work, above 0 and up to 1, is done when the device vanishes or
+    /// aborts.
+    pub fn done_share(&self, assignment_seed: u64) -> f64 {
+        Dropout::done_share(self.client, self.seed, assignment_seed)
+    }
+
+    /// Returns the place of the device's class in the model's network; `None` for a trace.
+    pub fn network_class(&self) -> Option<usize> {
+        match &self.behaviour {
+            Behaviour::Drawn { link, .. } => Some(link.class),
+            Behaviour::Traced(_) => None,
+        }
+    }
+
+    /// Says whether the device is one of the slow ones.
+    pub fn is_slow(&self) -> bool {
+        self.slow_factor > 1.0
+    }
+
+    fn presence(&self, at: i64) -> Presence {
+        match &self.behaviour {
+            Behaviour::Drawn { schedule, .. } => schedule.presence(at),
+            Behaviour::Traced(traced) => traced.presence(at),
+        }
+    }
+
+    fn search(&self, at: Timestamp, is_there: bool) -> Option<Timestamp> {
+        let mut moment = signed(at);
+        for _ in 0..SEARCH_STEPS_MAX {
+            let presence = self.presence(moment);
+            if presence.is_there == is_there {
+                return Some(Timestamp(moment.unsigned_abs()));
+            }
+            if presence.until == i64::MAX {
+                return None;
+            }
+            moment = presence.until;
+        }
+        None
+    }
+}
+
+/// Moments are below 2⁶³ ([`Timestamp::plus_milliseconds`]).
+fn signed(at: Timestamp) -> i64 {
+    i64::try_from(at.0).unwrap_or(i64::MAX)
+}

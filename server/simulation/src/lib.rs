@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+pub mod attack;
+pub mod chance;
+pub mod device;
+pub mod partition;
+pub mod record;
+pub mod report;
+mod setting;
+pub mod synthetic;
+
+pub use setting::{InvalidSetting, InvalidSettingsError};
+
+/// Virtual clients of one simulation, at most.
+pub const CLIENTS_MAX: usize = 100_000;

@@ -1,0 +1,50 @@
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Part, PartitionError, Population,
+    deal::{even_pieces, plain},
+};
+use crate::chance::shuffle;
+use crate::setting::Check;
+
+/// Sorts the examples by class, cuts them into shards of one size and deals each client some shards (McMahan et
+/// al. 2017, "Communication-efficient learning of deep networks from decentralized data", section 3, with 2
+/// shards for each client: most clients then hold two classes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shards {
+    /// Shards of each client, at least 1.
+    pub shards_per_client: usize,
+}
+
+impl Default for Shards {
+    fn default() -> Self {
+        Self { shards_per_client: 2 }
+    }
+}
+
+impl Shards {
+    pub(super) fn deal(
+        &self,
+        data: &Population<'_>,
+        clients: usize,
+        rng: &mut impl Rng,
+    ) -> Result<Vec<Part>, PartitionError> {
+        let (each, examples) = (self.shards_per_client, data.examples.len());
+        let mut check = Check::new("partition");
+        check.count("shards_per_client", each, each > 0, "at least 1");
+        check.end()?;
+        let classes = data.classes("shards")?;
+        let Some(shards) = clients.checked_mul(each).filter(|shards| *shards <= examples) else {
+            return Err(PartitionError::TooFewForShards { clients, shards_per_client: each, examples });
+        };
+        let mut indices: Vec<usize> = (0..examples).collect();
+        // Within a class in random order: the file's order may mean something.
+        shuffle(&mut indices, rng);
+        indices.sort_by_key(|index| classes[*index]);
+        let mut pieces: Vec<&[usize]> = even_pieces(&indices, shards).collect();
+        shuffle(&mut pieces, rng);
+        Ok(plain(pieces.chunks(each).map(<[&[usize]]>::concat).collect()))
+    }
+}

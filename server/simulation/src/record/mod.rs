@@ -1,0 +1,24 @@
+//! What a simulation records, and how it is written: the same columns as CSV, JSON lines or Parquet.
+//!
+//! A number that is infinite or not a number, such as the loss of a model that diverged, is `null` in JSON lines,
+//! which has no word for it, and itself in the other formats.
+
+mod client_row;
+mod csv;
+mod error;
+mod format;
+mod json_lines;
+mod parquet;
+mod round_row;
+mod row;
+mod rows;
+
+pub use client_row::{AssignmentEnd, ClientRow};
+pub use error::RecordError;
+pub use format::Format;
+pub use round_row::{RoundOutcome, RoundRow};
+pub use row::{Cell, Column, ColumnKind, Row};
+pub use rows::Rows;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Lines over two axes, as an SVG.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::axis::Scale;
+use super::{ReportError, colours, quantity};
+
+/// Units of a pixel. The library places points on whole units only, and steps of a pixel would be seen.
+const PIXEL: i32 = 4;
+const WIDTH: i32 = 620 * PIXEL;
+const HEIGHT: i32 = 372 * PIXEL;
+/// From the edges to the plot: left, right, top, bottom.
+const MARGINS: (i32, i32, i32, i32) = (72 * PIXEL, 22 * PIXEL, 16 * PIXEL, 56 * PIXEL);
+/// Sizes of the fonts. The library divides them by 1.24.
+const NUMBERS: f64 = 16.5 * PIXEL as f64;
+const NAMES: f64 = 17.5 * PIXEL as f64;
+/// Widths of strokes.
+const THIN: u32 = PIXEL as u32;
+const STRONG: u32 = 2 * PIXEL as u32;
+/// Lines have marks if none has more points than this.
+const MARKS_MAX: usize = 40;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// What is drawn.
+pub(super) struct Plot {
+    /// What the plot shows, for readers who do not see it.
+    pub(super) title: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) lines: Vec<Line>,
+}
+
+/// An axis: its words, and its stretch.
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) scale: Scale,
+}
+
+/// A line.
+pub(super) struct Line {
+    pub(super) points: Vec<(f64, f64)>,
+    /// Its colour's number.
+    pub(super) colour: usize,
+    /// Whether it stands behind: thin and faint, for an extreme beside its mean.
+    pub(super) is_faint: bool,
+}
+
+impl Plot {
+    /// Draws it.
+    pub(super) fn svg(&self) -> Result<String, ReportError> {
+        let mut svg = String::new();
+        self.draw(&mut svg).map_err(|error| ReportError::Plot(error.to_string()))?;
+        let label = format!("<svg role=\"img\" aria-label=\"{}\" ", super::html::Escaped(&self.title));
+        Ok(svg.replacen("<svg ", &label, 1))
+    }
+
+    fn draw(&self, svg: &mut String) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+        let area = SVGBackend::with_string(svg, (WIDTH as u32, HEIGHT as u32)).into_drawing_area();
+        self.draw_axes(&area)?;
+        let has_marks = self.lines.iter().all(|line| line.points.len() <= MARKS_MAX);
+        for line in &self.lines {
+            let colour = colours::line(line.colour);
+            let points: Vec<(i32, i32)> = line.points.iter().map(|point| self.place(*point)).collect();
+            if line.is_faint {
+                area.draw(&PathElement::new(points, colour.mix(0.55).stroke_width(THIN)))?;
+                continue;
+            }
+            if has_marks {
+                for point in &points {
+                    area.draw(&Circle::new(*point, 3 * PIXEL, colour.filled()))?;
+                }
+            }
+            area.draw(&PathElement::new(points, colour.stroke_width(STRONG)))?;
+        }
+        area.present()
+    }
+
+    fn draw_axes(&self, area: &Area<'_>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+        let (left, right, top, bottom) = MARGINS;
+        let (right, bottom) = (WIDTH - right, HEIGHT - bottom);
+        let words = colours::text();
+        let style = |size: f64, h, v| {
+            TextStyle::from(("sans-serif", size).into_font()).color(&words).pos(Pos::new(h, v))
+        };
+        for tick in self.y.scale.ticks() {
+            let y = self.place((self.x.scale.low, tick)).1;
+            area.draw(&PathElement::new(vec![(left, y), (right, y)], colours::grid().stroke_width(THIN)))?;
+            let text = quantity::tick(tick, self.y.scale.step);
+            area.draw(&Text::new(text, (left - 9 * PIXEL, y), style(NUMBERS, HPos::Right, VPos::Center)))?;
+        }
+        for tick in self.x.scale.ticks() {
+            let x = self.place((tick, self.y.scale.low)).0;
+            area.draw(&PathElement::new(
+                vec![(x, bottom), (x, bottom + 5 * PIXEL)],
+                colours::axis().stroke_width(THIN),
+            ))?;
+            let text = quantity::tick(tick, self.x.scale.step);
+            area.draw(&Text::new(text, (x, bottom + 9 * PIXEL), style(NUMBERS, HPos::Center, VPos::Top)))?;
+        }
+        area.draw(&PathElement::new(
+            vec![(left, bottom), (right, bottom)],
+            colours::axis().stroke_width(THIN),
+        ))?;
+        let middle = ((left + right) / 2, HEIGHT - 5 * PIXEL);
+        area.draw(&Text::new(self.x.name.clone(), middle, style(NAMES, HPos::Center, VPos::Bottom)))?;
+        let turned = ("sans-serif", NAMES).into_font().transform(FontTransform::Rotate270);
+        let turned = TextStyle::from(turned).color(&words).pos(Pos::new(HPos::Center, VPos::Top));
+        area.draw(&Text::new(self.y.name.clone(), (3 * PIXEL, (top + bottom) / 2), turned))
+    }
+
+    /// The pixel of a point; of one beyond the scale, the nearest at its edge.
+    fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
+        let (left, right, top, bottom) = MARGINS;
+        let share =
+            |scale: &Scale, value: f64| ((value - scale.low) / (scale.high - scale.low)).clamp(0.0, 1.0);
+        let across = share(&self.x.scale, x) * f64::from(WIDTH - left - right);
+        let up = share(&self.y.scale, y) * f64::from(HEIGHT - top - bottom);
+        (left + across.round() as i32, HEIGHT - bottom - up.round() as i32)
+    }
+}

@@ -1,0 +1,140 @@
+//! Numbers as people read them.
+
+/// What an axis or a table counts, with the unit that suits how much there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unit {
+    /// How many of the base are one of these.
+    pub(super) size: f64,
+    pub(super) name: &'static str,
+}
+
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 3600.0;
+const DAY: f64 = 86_400.0;
+const TIME: [Unit; 4] = [
+    Unit { size: 1.0, name: "s" },
+    Unit { size: MINUTE, name: "min" },
+    Unit { size: HOUR, name: "h" },
+    Unit { size: DAY, name: "d" },
+];
+const BYTES: [Unit; 6] = [
+    Unit { size: 1.0, name: "B" },
+    Unit { size: 1e3, name: "kB" },
+    Unit { size: 1e6, name: "MB" },
+    Unit { size: 1e9, name: "GB" },
+    Unit { size: 1e12, name: "TB" },
+    Unit { size: 1e15, name: "PB" },
+];
+
+impl Unit {
+    /// The largest unit of which `most` seconds are at least two.
+    pub(super) fn of_time(most: f64) -> Unit {
+        largest(&TIME, most, 2.0)
+    }
+
+    /// The largest unit of which `most` bytes are at least one.
+    pub(super) fn of_bytes(most: f64) -> Unit {
+        largest(&BYTES, most, 1.0)
+    }
+
+    /// Writes an amount of the base with the unit.
+    pub(super) fn show(self, amount: f64) -> String {
+        format!("{} {}", number(amount / self.size), self.name)
+    }
+}
+
+fn largest(units: &[Unit], most: f64, fewest: f64) -> Unit {
+    let fitting = units.iter().rev().find(|unit| most / unit.size >= fewest);
+    *fitting.unwrap_or(&units[0])
+}
+
+/// Writes seconds in the unit that suits them.
+pub(super) fn seconds(seconds: f64) -> String {
+    Unit::of_time(seconds).show(seconds)
+}
+
+/// Writes bytes in the unit that suits them.
+pub(super) fn bytes(bytes: f64) -> String {
+    Unit::of_bytes(bytes).show(bytes)
+}
+
+/// Writes a number with about four digits that count, and thousands apart.
+pub(super) fn number(number: f64) -> String {
+    if !number.is_finite() {
+        return if number.is_nan() { "not a number".into() } else { "infinite".into() };
+    }
+    let size = number.abs();
+    if size >= 1e15 || (size > 0.0 && size < 1e-4) {
+        return format!("{number:.3e}");
+    }
+    let decimals = match size {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        size if size >= 1.0 => 3,
+        _ => 4,
+    };
+    trimmed(format!("{number:.decimals$}"))
+}
+
+/// Writes the number at a tick of an axis whose ticks are `step` apart.
+pub(super) fn tick(number: f64, step: f64) -> String {
+    let size = number.abs().max(step);
+    if size >= 1e7 || step < 1e-4 {
+        return if number == 0.0 { "0".into() } else { format!("{number:.1e}") };
+    }
+    let decimals = (-step.log10().floor()).max(0.0) as usize;
+    let text = format!("{number:.decimals$}");
+    let negative_zero = text.trim_start_matches(['-', '0', '.']).is_empty() && text.starts_with('-');
+    if negative_zero { text[1..].to_owned() } else { grouped(&text) }
+}
+
+/// Takes the zeros off the end of the decimals.
+fn trimmed(text: String) -> String {
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    grouped(if text == "-0" { "0" } else { text })
+}
+
+/// Puts a thin space between the thousands of five digits or more.
+fn grouped(text: &str) -> String {
+    let (whole, decimals) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let digits = whole.trim_start_matches('-');
+    if digits.len() < 5 {
+        return text.to_owned();
+    }
+    let mut grouped = String::from(&whole[..whole.len() - digits.len()]);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped + decimals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_the_unit_that_suits_them() {
+        assert_eq!([90.0, 150.0, 7200.0, 200_000.0].map(seconds), ["90 s", "2.5 min", "2 h", "2.315 d"]);
+        assert_eq!([0.0, 999.0, 1500.0, 3.2e9].map(bytes), ["0 B", "999 B", "1.5 kB", "3.2 GB"]);
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_count() {
+        let shown = [0.0, -0.0, 0.123_456, 12.0, 1234.5, 1_234_567.0, 1e-7, f64::NAN].map(number);
+        let thin = "1\u{202f}234\u{202f}567";
+        assert_eq!(shown, ["0", "0", "0.1235", "12", "1234", thin, "1.000e-7", "not a number"]);
+    }
+
+    #[test]
+    fn ticks_have_the_decimals_of_their_step() {
+        assert_eq!(tick(0.5, 0.25), "0.5");
+        assert_eq!(tick(0.25, 0.05), "0.25");
+        assert_eq!(tick(-1e-17, 0.1), "0.0");
+        assert_eq!(tick(20_000.0, 5000.0), "20\u{202f}000");
+        assert_eq!(tick(3e8, 1e8), "3.0e8");
+    }
+}

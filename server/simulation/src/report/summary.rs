@@ -1,0 +1,147 @@
+use super::{Metric, Run};
+use crate::record::RoundOutcome;
+
+/// What a run came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Rounds that released a version.
+    pub committed: u64,
+    /// Rounds that came to nothing.
+    pub abandoned: u64,
+    /// Virtual seconds until the last round's end.
+    pub virtual_seconds: f64,
+    /// The metric when it was last measured.
+    pub last_metric: Option<f64>,
+    /// The best that was measured.
+    pub best_metric: Option<f64>,
+    /// When the target was first reached; `None` without a target, or if it never was.
+    pub reached: Option<Reached>,
+    /// Bytes to the clients.
+    pub bytes_down: f64,
+    /// Bytes from the clients.
+    pub bytes_up: f64,
+    /// Trainings that clients did.
+    pub client_rounds: f64,
+    /// Of the clients that were drawn, the share that dropped out.
+    pub dropped_share: Option<f64>,
+    /// How many versions an accepted update was behind, in the mean over updates.
+    pub staleness_mean: Option<f64>,
+    /// The most that one was behind.
+    pub staleness_max: Option<u64>,
+}
+
+/// The moment at which a target was reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// The round's number.
+    pub round_number: u64,
+    /// Virtual seconds until its end.
+    pub virtual_seconds: f64,
+    /// Bytes to and from the clients until then.
+    pub bytes: f64,
+}
+
+impl Summary {
+    /// Sums up a run. A target is reached when the metric is at least as good.
+    pub fn of(run: &Run, metric: &Metric, target: Option<f64>) -> Self {
+        let mut summary = Summary::default();
+        let (mut drawn, mut dropped, mut reported, mut staleness) = (0.0, 0.0, 0.0, 0.0);
+        for row in &run.rounds {
+            match row.outcome {
+                RoundOutcome::Committed => summary.committed += 1,
+                RoundOutcome::Abandoned => summary.abandoned += 1,
+            }
+            summary.virtual_seconds = row.virtual_seconds;
+            summary.bytes_down += row.bytes_down as f64;
+            summary.bytes_up += row.bytes_up as f64;
+            summary.client_rounds += row.client_rounds as f64;
+            drawn += row.drawn as f64;
+            dropped += row.dropped as f64;
+            if let Some(mean) = row.staleness_mean {
+                staleness += mean * row.reported as f64;
+                reported += row.reported as f64;
+            }
+            summary.staleness_max = summary.staleness_max.max(row.staleness_max);
+            let Some(value) = row.held_out_metric.filter(|value| !value.is_nan()) else { continue };
+            summary.last_metric = Some(value);
+            if summary.best_metric.is_none_or(|best| metric.is_better(value, best)) {
+                summary.best_metric = Some(value);
+            }
+            let is_reached = target.is_some_and(|target| value == target || metric.is_better(value, target));
+            if is_reached && summary.reached.is_none() {
+                summary.reached = Some(Reached {
+                    round_number: row.round_number,
+                    virtual_seconds: row.virtual_seconds,
+                    bytes: summary.bytes_down + summary.bytes_up,
+                });
+            }
+        }
+        summary.dropped_share = (drawn > 0.0).then(|| dropped / drawn);
+        summary.staleness_mean = (reported > 0.0).then(|| staleness / reported);
+        summary
+    }
+}
+
+impl Metric {
+    /// Says whether `a` is better than `b`.
+    fn is_better(&self, a: f64, b: f64) -> bool {
+        if self.is_larger_better { a > b } else { a < b }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RoundRow;
+
+    fn run(metrics: &[Option<f64>]) -> Run {
+        let row = |(index, metric): (usize, &Option<f64>)| RoundRow {
+            round_number: index as u64 + 1,
+            outcome: if metric.is_some() { RoundOutcome::Committed } else { RoundOutcome::Abandoned },
+            virtual_seconds: 10.0 * (index + 1) as f64,
+            drawn: 10,
+            dropped: index as u64,
+            reported: 2 * index as u64,
+            staleness_mean: Some(index as f64),
+            staleness_max: Some(2 * index as u64),
+            bytes_down: 100,
+            bytes_up: 50,
+            client_rounds: 9,
+            held_out_metric: *metric,
+            ..RoundRow::default()
+        };
+        Run { rounds: metrics.iter().enumerate().map(row).collect(), ..Run::default() }
+    }
+
+    #[test]
+    fn a_run_is_summed_up() {
+        let summary =
+            Summary::of(&run(&[Some(0.2), None, Some(0.9), Some(0.8)]), &Metric::default(), Some(0.8));
+        let expected = Summary {
+            committed: 3,
+            abandoned: 1,
+            virtual_seconds: 40.0,
+            last_metric: Some(0.8),
+            best_metric: Some(0.9),
+            reached: Some(Reached { round_number: 3, virtual_seconds: 30.0, bytes: 450.0 }),
+            bytes_down: 400.0,
+            bytes_up: 200.0,
+            client_rounds: 36.0,
+            dropped_share: Some(0.15),
+            // (0·0 + 2·1 + 4·2 + 6·3) / 12.
+            staleness_mean: Some(28.0 / 12.0),
+            staleness_max: Some(6),
+        };
+        assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn a_metric_of_which_less_is_better_is_best_when_least() {
+        let metric = Metric { name: "error".into(), is_share: false, is_larger_better: false };
+        let summary =
+            Summary::of(&run(&[Some(3.0), Some(f64::NAN), Some(1.0), Some(2.0)]), &metric, Some(2.5));
+        assert_eq!((summary.best_metric, summary.last_metric), (Some(1.0), Some(2.0)));
+        assert_eq!(summary.reached.map(|reached| reached.round_number), Some(3));
+        assert_eq!(Summary::of(&Run::default(), &metric, None), Summary::default());
+    }
+}

@@ -1,0 +1,97 @@
+//! The summary and the settings, a column for each run.
+
+use std::fmt::Write as _;
+
+use super::html::Escaped;
+use super::quantity::{bytes, number, seconds};
+use super::{Metric, Reached, Report, Summary};
+
+/// A row's name and what each run has there.
+type Row = (String, Vec<String>);
+
+/// Stands where there is nothing.
+const NOTHING: &str = "–";
+
+/// Writes what the runs came to.
+pub(super) fn summary(report: &Report) -> String {
+    let summaries: Vec<Summary> =
+        report.runs.iter().map(|run| Summary::of(run, &report.metric, report.target)).collect();
+    let row = |name: &str, value: &dyn Fn(&Summary) -> Option<String>| -> Row {
+        let cells = summaries.iter().map(|summary| value(summary).unwrap_or_else(|| NOTHING.to_owned()));
+        (name.to_owned(), cells.collect())
+    };
+    let metric = &report.metric;
+    let mut rows = vec![
+        row(&format!("Last held-out {}", metric.name), &|summary| Some(show(metric, summary.last_metric?))),
+        row(&format!("Best held-out {}", metric.name), &|summary| Some(show(metric, summary.best_metric?))),
+    ];
+    if let Some(target) = report.target {
+        let reached = |name: &str, value: &dyn Fn(Reached) -> String| {
+            let name = format!("{name} until {}", show(metric, target));
+            row(&name, &|summary| Some(value(summary.reached?)))
+        };
+        rows.push(reached("Rounds", &|reached| number(reached.round_number as f64)));
+        rows.push(reached("Virtual time", &|reached| seconds(reached.virtual_seconds)));
+        rows.push(reached("Traffic", &|reached| bytes(reached.bytes)));
+    }
+    let sums = [
+        row("Committed rounds", &|summary| Some(number(summary.committed as f64))),
+        row("Abandoned rounds", &|summary| Some(number(summary.abandoned as f64))),
+        row("Virtual time", &|summary| Some(seconds(summary.virtual_seconds))),
+        row("Sent to the clients", &|summary| Some(bytes(summary.bytes_down))),
+        row("Sent from the clients", &|summary| Some(bytes(summary.bytes_up))),
+        row("Trainings by clients", &|summary| Some(number(summary.client_rounds))),
+        row("Dropped out of those drawn", &|summary| {
+            Some(format!("{} %", number((1e4 * summary.dropped_share?).round() / 100.0)))
+        }),
+        row("Mean staleness", &|summary| Some(number(summary.staleness_mean?))),
+        row("Most staleness", &|summary| Some(number(summary.staleness_max? as f64))),
+    ];
+    // What no run has is left out; that no run reached its target is worth a row.
+    rows.extend(sums.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != NOTHING)));
+    table(report, "Result", &rows, false)
+}
+
+/// Writes the runs' settings; nothing if there are none.
+pub(super) fn settings(report: &Report) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in report.runs.iter().flat_map(|run| &run.settings) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let rows: Vec<Row> = names
+        .into_iter()
+        .map(|name| {
+            let cells = report.runs.iter().map(|run| {
+                let setting = run.settings.iter().find(|(found, _)| found == name);
+                setting.map_or_else(|| NOTHING.to_owned(), |(_, value)| value.clone())
+            });
+            (name.to_owned(), cells.collect())
+        })
+        .collect();
+    if rows.is_empty() { String::new() } else { table(report, "Setting", &rows, true) }
+}
+
+fn show(metric: &Metric, value: f64) -> String {
+    if metric.is_share { format!("{} %", number((1e4 * value).round() / 100.0)) } else { number(value) }
+}
+
+/// Writes a table. In that of the settings, rows in which the runs differ stand out.
+fn table(report: &Report, kind: &str, rows: &[Row], marks_differences: bool) -> String {
+    let mut html = format!("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">{kind}</th>");
+    for run in &report.runs {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", Escaped(&run.name));
+    }
+    html += "</tr></thead>\n<tbody>\n";
+    for (name, cells) in rows {
+        let differs = marks_differences && cells.windows(2).any(|pair| pair[0] != pair[1]);
+        let class = if differs { " class=\"differs\"" } else { "" };
+        let _ = write!(html, "<tr{class}><th scope=\"row\">{}</th>", Escaped(name));
+        for cell in cells {
+            let _ = write!(html, "<td>{}</td>", Escaped(cell));
+        }
+        html += "</tr>\n";
+    }
+    html + "</tbody>\n</table></div>\n"
+}

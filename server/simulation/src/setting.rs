@@ -1,0 +1,102 @@
+use std::fmt;
+
+/// One setting that is out of its range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSetting {
+    /// The setting, as a path: `device.dropout.abort_probability`.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+    /// What would be allowed.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}; it must be {}", self.field, self.value, self.allowed)
+    }
+}
+
+/// Everything that is out of its range, at once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.settings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct InvalidSettingsError {
+    /// At least one.
+    pub settings: Vec<InvalidSetting>,
+}
+
+/// Collects what is out of range under one path.
+pub(crate) struct Check {
+    path: String,
+    settings: Vec<InvalidSetting>,
+}
+
+impl Check {
+    /// Begins with nothing wrong; `path` stands before the names of the fields.
+    pub(crate) fn new(path: &str) -> Self {
+        Self { path: path.to_owned(), settings: Vec::new() }
+    }
+
+    /// Refuses `value` unless `fine`.
+    pub(crate) fn require(
+        &mut self,
+        field: &str,
+        value: impl fmt::Display,
+        fine: bool,
+        allowed: &'static str,
+    ) {
+        if !fine {
+            let field = format!("{}.{field}", self.path);
+            self.settings.push(InvalidSetting { field, value: value.to_string(), allowed });
+        }
+    }
+
+    /// Wants a number from 0 to 1.
+    pub(crate) fn share(&mut self, field: &str, value: f64) {
+        self.require(field, value, (0.0..=1.0).contains(&value), "from 0 to 1");
+    }
+
+    /// Wants a finite number above 0.
+    pub(crate) fn positive(&mut self, field: &str, value: f64) {
+        self.require(field, value, value.is_finite() && value > 0.0, "a number above 0");
+    }
+
+    /// Wants a finite number of 0 or more.
+    pub(crate) fn not_negative(&mut self, field: &str, value: f64) {
+        self.require(field, value, value.is_finite() && value >= 0.0, "a number of 0 or more");
+    }
+
+    /// Wants the deviation of a logarithm. Above 10, nine draws in ten would be absurd.
+    pub(crate) fn spread(&mut self, field: &str, value: f64) {
+        self.require(field, value, (0.0..=10.0).contains(&value), "from 0 to 10");
+    }
+
+    /// Wants a count in this range.
+    pub(crate) fn count(&mut self, field: &str, value: usize, fine: bool, allowed: &'static str) {
+        self.require(field, value, fine, allowed);
+    }
+
+    /// Ends: everything that was refused, or nothing.
+    pub(crate) fn end(self) -> Result<(), InvalidSettingsError> {
+        if self.settings.is_empty() { Ok(()) } else { Err(InvalidSettingsError { settings: self.settings }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_out_of_range_is_named_with_its_path() {
+        let mut check = Check::new("device.dropout");
+        check.share("abort_probability", 1.5);
+        check.positive("factor", f64::NAN);
+        check.not_negative("seconds", 0.0);
+        check.spread("spread", 10.0);
+        assert_eq!(
+            check.end().unwrap_err().to_string(),
+            "device.dropout.abort_probability is 1.5; it must be from 0 to 1\n\
+             device.dropout.factor is NaN; it must be a number above 0"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+use folkmoot_engine::{Examples, ExamplesError};
+
+use crate::chance::{Stream, shuffle};
+use crate::partition::Population;
+
+/// Examples and the group, such as the device, that each comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// All examples.
+    pub examples: Examples,
+    /// The group of each example, from 0.
+    pub groups: Vec<u32>,
+}
+
+/// A data set in two parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOut {
+    /// What clients train on.
+    pub training: Dataset,
+    /// What the model is measured on.
+    pub held_out: Dataset,
+}
+
+impl Dataset {
+    /// Returns what a partition deals out.
+    pub fn population(&self) -> Population<'_> {
+        Population { examples: &self.examples, groups: Some(&self.groups) }
+    }
+
+    /// Holds back `share`, from 0 to 1, of every group's examples. Every group keeps at least one for training.
+    ///
+    /// Where a group has too few examples for a whole one to be held back, the next groups make up for it.
+    ///
+    /// # Errors
+    /// [`ExamplesError::NoSuchExample`] if there are more groups' numbers than examples.
+    pub fn hold_out(&self, share: f64, seed: u64) -> Result<HeldOut, ExamplesError> {
+        let group_count = self.groups.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); group_count];
+        for (index, group) in self.groups.iter().enumerate() {
+            members[*group as usize].push(index);
+        }
+        let (mut training, mut held_out, mut seen) = (Vec::new(), Vec::new(), 0);
+        for (group, indices) in members.iter_mut().enumerate() {
+            shuffle(indices, &mut Stream::new(seed, &[group as u64]));
+            seen += indices.len();
+            let owed =
+                ((share.clamp(0.0, 1.0) * seen as f64).round() as usize).saturating_sub(held_out.len());
+            let (kept_back, kept) = indices.split_at(owed.min(indices.len().saturating_sub(1)));
+            held_out.extend_from_slice(kept_back);
+            training.extend_from_slice(kept);
+        }
+        Ok(HeldOut { training: self.subset(training)?, held_out: self.subset(held_out)? })
+    }
+
+    /// The examples with these indices, in the set's own order.
+    fn subset(&self, mut indices: Vec<usize>) -> Result<Dataset, ExamplesError> {
+        indices.sort_unstable();
+        let examples = self.examples.subset(&indices)?;
+        Ok(Dataset { examples, groups: indices.iter().map(|index| self.groups[*index]).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::Labels;
+
+    use super::*;
+
+    #[test]
+    fn every_group_keeps_some_and_the_shares_add_up() {
+        let groups: Vec<u32> = [vec![0; 1], vec![1; 2], vec![2; 3], vec![3; 94]].concat();
+        let features = (0..100).map(|index| index as f32).collect();
+        let examples = Examples::new(features, vec![1], Labels::Classes(vec![0; 100])).unwrap();
+        let set = Dataset { examples, groups };
+        let parts = set.hold_out(0.2, 1).unwrap();
+        assert_eq!((parts.training.examples.len(), parts.held_out.examples.len()), (80, 20));
+        assert!((0..4).all(|group| parts.training.groups.contains(&group)));
+        let mut all = [parts.training.examples.features(), parts.held_out.examples.features()].concat();
+        all.sort_by(f32::total_cmp);
+        assert!(all.iter().enumerate().all(|(index, value)| *value == index as f32));
+        // All but one of each of the four groups.
+        let rest = set.hold_out(1.0, 1).unwrap();
+        assert_eq!((rest.training.groups, rest.held_out.examples.len()), (vec![0, 1, 2, 3], 96));
+    }
+}

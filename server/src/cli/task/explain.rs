@@ -1,0 +1,31 @@
+use std::path::PathBuf;
+
+use super::check;
+use crate::{
+    cli::{CliError, output::OutputArgs},
+    task_file::explain,
+};
+
+/// Which file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task's description.
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Say also what travels with this model.
+    #[arg(long, value_name = "FILE.onnx")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Says in words what a task will do.
+///
+/// # Errors
+/// If the description has a fault, or a file cannot be read.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let model = args.model.as_deref().map(check::read_model).transpose()?;
+    let description = check::read_for(&args.file, model.as_ref().map(|(model, _)| model))??;
+    let paragraphs = explain::explain(&description, model.map(|(_, size)| size));
+    args.output.print(paragraphs.as_slice(), explain::text)
+}

@@ -1,0 +1,28 @@
+use folkmoot_coordinator::aggregation::{AggregatorChoice, Measured, Measurement};
+use folkmoot_storage::RoundLogError;
+
+use super::Rows;
+
+/// The aggregate of updates that are read back from the round log: once to measure them, where that is needed, and
+/// once to combine them.
+pub(super) fn means(
+    mut rows: Rows<'_>,
+    aggregator: &AggregatorChoice,
+    weights: &[u64],
+    attenuations: &[f64],
+    mut visit: impl FnMut(&[f64]),
+) -> Result<(), RoundLogError> {
+    let measurement = aggregator.measurement();
+    let mut measured = Measured::new(measurement, weights.len());
+    if measurement != Measurement::None {
+        rows.for_each_tile(|_, tile| measured.add_tile(tile))?;
+    }
+    let combination = aggregator.combination(weights, attenuations, &measured);
+    let mut means = Vec::new();
+    rows.for_each_tile(|_, tile| {
+        means.clear();
+        means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
+        combination.combine(tile, &mut means);
+        visit(&means);
+    })
+}

@@ -1,0 +1,100 @@
+use std::{collections::BTreeMap, ops::Range};
+
+use bytes::Bytes;
+use folkmoot_coordinator::{aggregation::BLOCK, scheduling::Correction};
+use folkmoot_protocol::update::HEADER_BYTES;
+use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+
+/// Bytes that the rows of a tile take, at most.
+const TILE_BYTES_MAX: usize = 16 << 20;
+/// Parameters of a tile, at most.
+const TILE_PARAMETERS_MAX: usize = 128 * BLOCK;
+
+/// The weights of the versions from which updates started, for corrections that look at them.
+#[derive(Clone, Debug, Default)]
+pub struct Bases {
+    /// How stale updates are brought up to date.
+    pub correction: Correction,
+    /// By version: float32, little-endian.
+    pub weights: BTreeMap<u64, Bytes>,
+    /// The newest version.
+    pub newest: u64,
+}
+
+/// The values of several updates, range by range, brought up to date.
+pub struct Rows<'a> {
+    log: &'a RoundLog,
+    updates: &'a [AcceptedUpdate],
+    bases: &'a Bases,
+    parameter_count: usize,
+    values: Vec<f32>,
+}
+
+impl<'a> Rows<'a> {
+    /// Makes the rows of `updates`, in their order.
+    pub fn new(
+        log: &'a RoundLog,
+        updates: &'a [AcceptedUpdate],
+        bases: &'a Bases,
+        parameter_count: usize,
+    ) -> Self {
+        Self { log, updates, bases, parameter_count, values: Vec::new() }
+    }
+
+    /// Shows every tile to `visit`, in order: the first of its parameters, and one row for each update.
+    ///
+    /// How the model is cut depends on the number of updates only, so that sums over tiles are the same everywhere.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is shorter than the model.
+    pub fn for_each_tile(&mut self, mut visit: impl FnMut(usize, &[&[f32]])) -> Result<(), RoundLogError> {
+        let most = TILE_BYTES_MAX / size_of::<f32>() / self.updates.len().max(1);
+        let size = (most / BLOCK * BLOCK).clamp(BLOCK, TILE_PARAMETERS_MAX);
+        for start in (0..self.parameter_count).step_by(size) {
+            let tile = start..(start + size).min(self.parameter_count);
+            self.read(tile.clone())?;
+            let rows: Vec<&[f32]> = self.values.chunks(tile.len()).collect();
+            visit(start, &rows);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, tile: Range<usize>) -> Result<(), RoundLogError> {
+        self.values.clear();
+        let mut bytes = vec![0; tile.len() * size_of::<f32>()];
+        for update in self.updates {
+            let mut reader = self.log.read(update.round_id, update.assignment_id)?;
+            let wanted = (HEADER_BYTES + tile.end * size_of::<f32>()) as u64;
+            if reader.len() < wanted {
+                return Err(RoundLogError::TooShort { len: reader.len(), wanted });
+            }
+            reader.seek((HEADER_BYTES + tile.start * size_of::<f32>()) as u64)?;
+            let count = reader.read_tile(&mut bytes)?;
+            if count < bytes.len() {
+                return Err(RoundLogError::TooShort { len: count as u64, wanted });
+            }
+            let begin = self.values.len();
+            self.values.extend(floats(&bytes));
+            self.correct(update.base_version, tile.clone(), begin);
+        }
+        Ok(())
+    }
+
+    fn correct(&mut self, base_version: u64, tile: Range<usize>, begin: usize) {
+        let Bases { correction, weights, newest } = self.bases;
+        if *correction == Correction::None || base_version == *newest {
+            return;
+        }
+        let of =
+            |version: u64| &weights[&version][tile.start * size_of::<f32>()..tile.end * size_of::<f32>()];
+        let versions = floats(of(base_version)).zip(floats(of(*newest)));
+        for (value, (start, newest)) in self.values[begin..].iter_mut().zip(versions) {
+            *value = correction.of(f64::from(*value), f64::from(start), f64::from(newest)) as f32;
+        }
+    }
+}
+
+/// Reads float32 values, little-endian.
+pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
+}

@@ -1,0 +1,115 @@
+//! One step of an open round: its facts to the pure code, and what that decides into the storage.
+
+use std::sync::Arc;
+
+use folkmoot_coordinator::{
+    invariants,
+    round::{AbandonReason, Phase, Purpose, RoundInput, Rules},
+    scheduling::{SchedulingChoice, Synchronous},
+    selection::SelectionChoice,
+    task::TaskState,
+};
+use folkmoot_protocol::Timestamp;
+use folkmoot_storage::{AssignmentRepository, RoundRecord, TaskRecord};
+
+use super::{
+    DriveError,
+    aggregate::aggregate,
+    facts::{collected, waiting},
+    perform::perform,
+};
+use crate::coordinator::Coordinator;
+
+/// By what a task's rounds of one purpose decide.
+pub enum TaskRules<'a> {
+    /// As the task says.
+    Training(&'a TaskRecord),
+    /// As its evaluation says.
+    Evaluation(Synchronous),
+}
+
+/// The draw of an evaluation round.
+const UNIFORM: SelectionChoice = SelectionChoice::Uniform;
+
+impl TaskRules<'_> {
+    /// Returns the rules.
+    pub fn borrow(&self) -> Rules<'_> {
+        match self {
+            TaskRules::Training(task) => {
+                Rules { policy: task.description.scheduling.policy(), selection: &task.description.selection }
+            }
+            TaskRules::Evaluation(policy) => Rules { policy, selection: &UNIFORM },
+        }
+    }
+}
+
+/// Returns by what a task's rounds of this purpose decide.
+pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
+    let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
+    match (purpose, federated) {
+        (Purpose::Evaluation, Some(federated)) => TaskRules::Evaluation(federated.policy()),
+        _ => TaskRules::Training(task),
+    }
+}
+
+/// Advances a round by one step, and says whether another could follow at once.
+pub async fn advance_round(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    record: RoundRecord,
+    falls_back: bool,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let purpose = record.round.purpose;
+    let input = match (&record.round.phase, stop_reason(task.state, purpose, falls_back)) {
+        (Phase::Aggregating { .. }, _) => return aggregate(coordinator, task, record, now).await,
+        (_, Some(reason)) => RoundInput::Stop(reason),
+        (Phase::Selecting { .. }, None) => {
+            RoundInput::Waiting(waiting(coordinator, task, &record.round, now).await?)
+        }
+        (Phase::Collecting { .. }, None) => {
+            RoundInput::Collected(collected(coordinator, task, &record.round, now).await?)
+        }
+        (_, None) => {
+            let counts = coordinator.storage.report_counts(record.round.id).await?;
+            invariants::every_assignment_is_counted_once(&record.round, counts)?;
+            RoundInput::Reports(counts)
+        }
+    };
+    let before = record.round.phase.clone();
+    let rules = rules(task, purpose);
+    let (round, effects) =
+        coordinator.with_chance(|rng| record.round.clone().step(input, rules.borrow(), now, rng))?;
+    if effects.is_empty() && round.phase == before {
+        return Ok(false);
+    }
+    invariants::check_round(&round)?;
+    let next = RoundRecord { round, ..record };
+    perform(coordinator, task, &next, effects, now).await?;
+    if next.round.phase != before {
+        tracing::info!(
+            task = %task.id, round = next.round.number, purpose = purpose.name(), from = before.name(),
+            to = next.round.phase.name(), phase = ?next.round.phase, "round advanced"
+        );
+        let phase = next.round.phase.name();
+        metrics::counter!("folkmoot_round_transitions_total", "phase" => phase).increment(1);
+    }
+    Ok(true)
+}
+
+/// Says whether clients of this policy start and report all the time.
+pub fn is_flow(scheduling: &SchedulingChoice) -> bool {
+    scheduling.policy().flow().is_some()
+}
+
+fn stop_reason(state: TaskState, purpose: Purpose, falls_back: bool) -> Option<AbandonReason> {
+    match state {
+        TaskState::Active if falls_back && purpose == Purpose::Training => Some(AbandonReason::RolledBack),
+        TaskState::Active => None,
+        TaskState::Draft | TaskState::Paused => Some(AbandonReason::TaskPaused),
+        // What was measured of the last version is worth its wait.
+        TaskState::Completed { .. } if purpose == Purpose::Evaluation => None,
+        TaskState::Completed { .. } => Some(AbandonReason::TaskCompleted),
+        TaskState::Cancelled => Some(AbandonReason::TaskCancelled),
+    }
+}

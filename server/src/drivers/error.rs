@@ -1,0 +1,43 @@
+use folkmoot_coordinator::{
+    invariants::BrokenInvariantError, round::InvalidTransitionError, task::InvalidTaskTransitionError,
+};
+use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
+
+use crate::coordinator::ForgetError;
+
+/// Why a step could not be made. The next one tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The storage failed, or another process was faster.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The round log failed.
+    #[error(transparent)]
+    RoundLog(#[from] RoundLogError),
+    /// What is not needed any more could not be removed.
+    #[error(transparent)]
+    Forget(#[from] ForgetError),
+    /// The blob store failed.
+    #[error(transparent)]
+    Blob(#[from] BlobStoreError),
+    /// A bug of ours: nothing was written.
+    #[error(transparent)]
+    Invariant(#[from] BrokenInvariantError),
+    /// A bug of ours: nothing was written.
+    #[error(transparent)]
+    Transition(#[from] InvalidTransitionError),
+    /// The task cannot go where the step wanted it to.
+    #[error(transparent)]
+    Task(#[from] InvalidTaskTransitionError),
+    /// The operator's own examples cannot be evaluated.
+    #[error("version {version} cannot be evaluated on the operator's examples: {detail}")]
+    Evaluation {
+        /// The version.
+        version: u64,
+        /// Why.
+        detail: String,
+    },
+    /// The computation was interrupted.
+    #[error("the computation was interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+}

@@ -1,0 +1,167 @@
+//! What is measured of model versions: by the coordinator on the operator's examples, and by clients on theirs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use folkmoot_coordinator::{
+    aggregation::sum_metrics,
+    round::{Purpose, RoundInput},
+    task::{Evaluation, Measured},
+};
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
+use folkmoot_storage::{
+    AcceptedUpdate, AssignmentRecord, AssignmentRepository, EvaluationRecord, EvaluationRepository,
+    EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
+};
+
+use super::{DriveError, advance::rules, open::latest};
+use crate::{coordinator::Coordinator, registry::evaluation_data};
+
+/// Evaluation rounds in which a version is tried, at most.
+const ROUNDS_LOOKED_AT: u32 = 100;
+
+/// Lists what was measured of a task's versions, the oldest first: the operator's examples count before the clients'.
+pub async fn measured(coordinator: &Coordinator, task: &TaskRecord) -> Result<Vec<Measured>, DriveError> {
+    let Some(evaluation) = &task.description.evaluation else { return Ok(Vec::new()) };
+    let mut by_version = BTreeMap::new();
+    for record in coordinator.storage.evaluations(task.id).await? {
+        if let Some(value) = evaluation.metric.of(&record.metrics) {
+            let measured = Measured { version: record.version, metric: evaluation.metric, value };
+            // Central comes first in the list, and stays.
+            by_version.entry(record.version).or_insert(measured);
+        }
+    }
+    Ok(by_version.into_values().collect())
+}
+
+/// Returns the newest version that was evaluated by this source, or for which it was tried.
+pub async fn last_attempt(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    source: EvaluationSource,
+) -> Result<Option<u64>, DriveError> {
+    let measured = coordinator.storage.last_evaluated(task.id, source).await?;
+    if source == EvaluationSource::Central {
+        return Ok(measured);
+    }
+    let rounds = coordinator.storage.rounds(task.id, ROUNDS_LOOKED_AT, None).await?;
+    let of_evaluations = rounds.iter().filter(|record| record.round.purpose == Purpose::Evaluation);
+    Ok(measured.max(of_evaluations.map(|record| record.round.base_version).max()))
+}
+
+/// Says whether a version is to be measured on the operator's examples.
+pub fn is_measured_centrally(task: &TaskRecord, version: u64) -> bool {
+    let evaluation = task.description.evaluation.as_ref().filter(|one| one.central);
+    task.evaluation_data.is_some() && evaluation.is_some_and(|one| one.is_due(version))
+}
+
+/// Measures the newest version on the operator's examples, if that is due and not done.
+pub async fn measure_centrally(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let Some(evaluation) = task.description.evaluation.as_ref().filter(|one| one.central) else {
+        return Ok(false);
+    };
+    let Some(data) = task.evaluation_data else { return Ok(false) };
+    let version = latest(coordinator, task).await?;
+    if !evaluation.is_due(version.number)
+        || last_attempt(coordinator, task, EvaluationSource::Central).await? >= Some(version.number)
+    {
+        return Ok(false);
+    }
+    let failed = |detail: &dyn std::fmt::Display| DriveError::Evaluation {
+        version: version.number,
+        detail: detail.to_string(),
+    };
+    let (onnx, weights) =
+        (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(version.weights).await?);
+    let examples = coordinator.blobs.get(data).await?;
+    let loss = task.description.plan.loss;
+    let measured = tokio::task::spawn_blocking(move || -> Result<UpdateMetrics, String> {
+        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+        let model = Model::from_onnx(&onnx, &limits).map_err(|error| error.to_string())?;
+        let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
+        let weights: Vec<f32> =
+            weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let metrics = folkmoot_engine::evaluate(&model, &weights, &examples, loss);
+        let metrics = metrics.map_err(|error| error.to_string())?;
+        Ok(UpdateMetrics {
+            example_count: metrics.example_count,
+            loss_sum: metrics.loss_sum,
+            correct_count: metrics.correct_count,
+            step_count: 0,
+        })
+    });
+    let metrics = measured.await?.map_err(|detail| failed(&detail))?;
+    let record = EvaluationRecord {
+        organisation_id: task.organisation_id,
+        task_id: task.id,
+        version: version.number,
+        source: EvaluationSource::Central,
+        slice: String::new(),
+        client_count: 0,
+        metrics,
+        created_at: now,
+    };
+    coordinator.storage.record_evaluation(&record).await?;
+    let value = evaluation.metric.of(&metrics);
+    tracing::info!(task = %task.id, version = version.number, ?value, metric = ?evaluation.metric, "version evaluated");
+    Ok(true)
+}
+
+/// Combines the reports of an evaluation round: over all clients, and over each slice that is large enough.
+pub async fn combine_reports(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    record: RoundRecord,
+    accepted: &[AcceptedUpdate],
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let storage = &coordinator.storage;
+    let assignments = storage.assignments(record.round.id).await?;
+    let evaluation = task.description.evaluation.as_ref();
+    let mut evaluations = Vec::new();
+    for (slice, metrics) in slices(evaluation, accepted, &assignments) {
+        evaluations.push(EvaluationRecord {
+            organisation_id: task.organisation_id,
+            task_id: task.id,
+            version: record.round.base_version,
+            source: EvaluationSource::Federated,
+            slice,
+            client_count: metrics.len() as u64,
+            metrics: sum_metrics(metrics),
+            created_at: now,
+        });
+    }
+    let rules = rules(task, record.round.purpose);
+    let (round, _) = coordinator
+        .with_chance(|rng| record.round.clone().step(RoundInput::Evaluated, rules.borrow(), now, rng))?;
+    let next = RoundRecord { round, ..record };
+    storage.end_evaluation(&next, &evaluations).await?;
+    coordinator.ingest.forget_round(next.round.id)?;
+    tracing::info!(task = %task.id, version = next.round.base_version, clients = accepted.len(), "version evaluated");
+    Ok(true)
+}
+
+/// Groups the reports: all of them under the empty name, and each slice that has enough clients.
+fn slices<'a>(
+    evaluation: Option<&Evaluation>,
+    accepted: &'a [AcceptedUpdate],
+    assignments: &[AssignmentRecord],
+) -> BTreeMap<String, Vec<&'a UpdateMetrics>> {
+    let of_client: BTreeMap<_, _> = assignments.iter().map(|one| (one.id, &one.slices)).collect();
+    let mut groups: BTreeMap<String, Vec<&UpdateMetrics>> = BTreeMap::new();
+    for update in accepted {
+        groups.entry(String::new()).or_default().push(&update.metrics);
+        for (attribute, value) in
+            of_client.get(&update.assignment_id).into_iter().flat_map(|slices| slices.iter())
+        {
+            groups.entry(format!("{attribute}={value}")).or_default().push(&update.metrics);
+        }
+    }
+    let minimum = evaluation.and_then(|one| one.federated.as_ref()).map_or(1, |one| one.minimum_group);
+    groups.retain(|slice, metrics| slice.is_empty() || metrics.len() as u64 >= minimum);
+    groups
+}

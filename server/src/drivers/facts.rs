@@ -1,0 +1,88 @@
+//! The facts by which open rounds decide.
+
+use std::collections::BTreeSet;
+
+use folkmoot_coordinator::{
+    participation::Waiting,
+    round::{Collected, Purpose, Round},
+    scheduling::Member,
+};
+use folkmoot_protocol::Timestamp;
+use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, ParticipationRepository, TaskRecord};
+
+use super::DriveError;
+use crate::coordinator::Coordinator;
+
+/// Versions whose changes are looked at; what is older counts as infinitely far away.
+const CHANGES_MAX: u32 = 256;
+
+/// Lists the eligible clients that wait, and may be drawn for this round beside the other tasks of the population.
+pub async fn waiting(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    round: &Round,
+    now: Timestamp,
+) -> Result<Vec<Waiting>, DriveError> {
+    let pool = pool(coordinator, task, now).await?;
+    let wants = match round.purpose {
+        Purpose::Training => task.description.scheduling.policy().concurrency(),
+        Purpose::Evaluation => {
+            let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
+            federated.map_or(0, |one| one.report_goal)
+        }
+    };
+    let eligible = eligible(task, round, pool, now);
+    Ok(coordinator.crowds.share(task, wants, eligible, now))
+}
+
+/// Brings together what a round decides by in which clients start and report all the time.
+pub async fn collected(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    round: &Round,
+    now: Timestamp,
+) -> Result<Collected, DriveError> {
+    let storage = &coordinator.storage;
+    let policy = task.description.scheduling.policy();
+    let Some(flow) = policy.flow() else { return Ok(Collected::default()) };
+    let counts = storage.flow_counts(task.id, round.id).await?;
+    let outstanding = storage.outstanding(task.id).await?;
+    let places = policy.concurrency().saturating_sub(counts.outstanding);
+    // Where no place is free, nobody can start: who waits is not asked for.
+    let pool = if places > 0 || flow.absence_milliseconds.is_some() {
+        pool(coordinator, task, now).await?
+    } else {
+        Vec::new()
+    };
+    let in_pool: BTreeSet<_> = pool.iter().map(|client| client.candidate.client_id).collect();
+    let eligible = eligible(task, round, pool, now);
+    let members = match flow.absence_milliseconds {
+        Some(absence) => {
+            let histories = storage.participations(task.id).await?;
+            Member::list(&histories, &outstanding, &in_pool, &eligible, absence, now)
+        }
+        None => Vec::new(),
+    };
+    let changes = if flow.needs_changes {
+        let versions = storage.model_versions(task.id, CHANGES_MAX, None).await?;
+        versions.iter().map(|version| version.making.change_norm).collect()
+    } else {
+        Vec::new()
+    };
+    let waiting = coordinator.crowds.share(task, places, eligible, now);
+    Ok(Collected { waiting, counts, outstanding, members, changes })
+}
+
+async fn pool(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<Vec<Waiting>, DriveError> {
+    let population = &task.description.population;
+    Ok(coordinator.storage.waiting_for(task.organisation_id, population, task.id, now).await?)
+}
+
+fn eligible(task: &TaskRecord, round: &Round, mut pool: Vec<Waiting>, now: Timestamp) -> Vec<Waiting> {
+    pool.retain(|client| task.description.eligibility.admits(client, round.number, now).is_ok());
+    pool
+}

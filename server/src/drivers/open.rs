@@ -1,0 +1,140 @@
+//! What a task does between its rounds: it opens the next, returns to a better version, or finds that it is over.
+
+use std::sync::Arc;
+
+use folkmoot_coordinator::{
+    round::{Phase, Purpose, Round},
+    task::{Measured, Progress, StopReason},
+};
+use folkmoot_protocol::{RoundId, Timestamp};
+use folkmoot_storage::{
+    EvaluationSource, ModelVersionRecord, ModelVersionRepository, RoundRecord, RoundRepository, StorageError,
+    TaskRecord, VersionMaking,
+};
+
+use super::{DriveError, evaluate::measured};
+use crate::coordinator::Coordinator;
+
+/// Says whether a task is over by its stop conditions, `more` committed rounds counted that are not stored yet.
+pub async fn stop_reason(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    more: u64,
+    now: Timestamp,
+) -> Result<Option<StopReason>, DriveError> {
+    let stop = &task.description.stop;
+    let (_, committed) = coordinator.storage.round_counts(task.id).await?;
+    let began_at = match stop.hours {
+        Some(_) => coordinator.storage.first_round_at(task.id).await?,
+        None => None,
+    };
+    let measured = if stop.needs_evaluation() { measured(coordinator, task).await? } else { Vec::new() };
+    Ok(stop.met(&Progress { committed: committed + more, began_at, now, measured: &measured }))
+}
+
+/// Opens the next round that trains.
+pub async fn open_training(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let latest = latest(coordinator, task).await?;
+    let record = next_round(coordinator, task, Purpose::Training, latest.number, now).await?;
+    coordinator.storage.open_round(&record).await?;
+    tracing::info!(task = %task.id, round = record.round.number, base_version = latest.number, "round opened");
+    Ok(true)
+}
+
+/// Opens a round that evaluates the newest version, if that is due and not done.
+pub async fn open_evaluation(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let Some(evaluation) = task.description.evaluation.as_ref().filter(|one| one.federated.is_some()) else {
+        return Ok(false);
+    };
+    let latest = latest(coordinator, task).await?;
+    // The newest version that is due, and not each: evaluations may take longer than rounds.
+    let due = latest.number - latest.number % evaluation.every_versions.max(1);
+    let last = super::evaluate::last_attempt(coordinator, task, EvaluationSource::Federated).await?;
+    if last.is_some_and(|version| version >= due) {
+        return Ok(false);
+    }
+    let record = next_round(coordinator, task, Purpose::Evaluation, due, now).await?;
+    coordinator.storage.open_round(&record).await?;
+    tracing::info!(task = %task.id, round = record.round.number, version = due, "evaluation opened");
+    Ok(true)
+}
+
+/// Makes the record of a task's next round.
+pub async fn next_round(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    purpose: Purpose,
+    base_version: u64,
+    now: Timestamp,
+) -> Result<RoundRecord, DriveError> {
+    let (all, _) = coordinator.storage.round_counts(task.id).await?;
+    let flow = task.description.scheduling.policy().flow().filter(|_| purpose == Purpose::Training);
+    let phase = match flow {
+        Some(_) => Phase::Collecting { since: now },
+        None => Phase::Selecting { since: now },
+    };
+    let id = RoundId::from_random_bytes(coordinator.random_bytes());
+    Ok(RoundRecord {
+        organisation_id: task.organisation_id,
+        round: Round { id, task_id: task.id, number: all + 1, purpose, base_version, phase },
+        updates_max: flow.and_then(|flow| flow.updates_max),
+        created_at: now,
+        revision: 0,
+    })
+}
+
+/// Returns the version to which the task has to return, if the last evaluation was so much worse than the best and
+/// that was not done yet.
+pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<Option<u64>, DriveError> {
+    let Some(evaluation) = task.description.evaluation.as_ref().filter(|one| one.rollback_margin.is_some())
+    else {
+        return Ok(None);
+    };
+    let measured: Vec<Measured> = measured(coordinator, task).await?;
+    let Some(best) = evaluation.rollback(&measured) else { return Ok(None) };
+    let fallen = measured.last().map_or(0, |last| last.version);
+    // A version that already is a return, made after the fall, has still to be measured.
+    let since = coordinator.storage.model_versions(task.id, LOOK_BACK, None).await?;
+    let is_done =
+        since.iter().any(|version| version.number > fallen && version.making.rolled_back_to.is_some());
+    Ok((!is_done).then_some(best))
+}
+
+/// Versions among which a return is looked for.
+const LOOK_BACK: u32 = 100;
+
+/// Releases the best version's weights as the newest version. What the server optimizer kept is forgotten.
+pub async fn return_to_best(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    let Some(best) = return_due(coordinator, task).await? else { return Ok(false) };
+    let newest = latest(coordinator, task).await?;
+    let found = coordinator.storage.model_version(task.id, best).await?;
+    let found = found.ok_or(StorageError::NotFound("model version"))?;
+    let version = ModelVersionRecord {
+        number: newest.number + 1,
+        round_id: None,
+        created_at: now,
+        making: VersionMaking { rolled_back_to: Some(best), ..VersionMaking::default() },
+        ..found
+    };
+    coordinator.storage.release_version(task.organisation_id, &version).await?;
+    tracing::warn!(task = %task.id, version = version.number, best, "the metric fell: returned to the best version");
+    Ok(true)
+}
+
+/// Finds the newest version.
+pub async fn latest(coordinator: &Coordinator, task: &TaskRecord) -> Result<ModelVersionRecord, DriveError> {
+    let latest = coordinator.storage.latest_model_version(task.id).await?;
+    Ok(latest.ok_or(StorageError::NotFound("model version"))?)
+}

@@ -1,0 +1,119 @@
+//! What a round's decisions ask for, as transactions.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use folkmoot_coordinator::round::{Effect, Purpose};
+use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
+use folkmoot_storage::{
+    AssignmentRecord, AssignmentRepository, AssignmentStatus, CheckInRepository, CloseOutcome, DropReason,
+    Rest, RoundRecord, RoundRepository, TaskRecord,
+};
+
+use super::DriveError;
+use crate::coordinator::Coordinator;
+
+/// Stores the round's next phase with what its effects ask for: one transaction for each effect, of which there is
+/// one that changes the round.
+pub async fn perform(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    next: &RoundRecord,
+    effects: Vec<Effect>,
+    now: Timestamp,
+) -> Result<(), DriveError> {
+    let storage = &coordinator.storage;
+    let goes_on = effects.iter().all(|effect| *effect != Effect::ExpireOutstanding);
+    for effect in effects {
+        match effect {
+            Effect::Assign { clients, deadline, first_clock } => {
+                let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
+                storage.assign(next, &assignments, first_clock).await?;
+                coordinator.crowds.drawn(task, clients.len() as u64, now);
+                coordinator.wake(&clients);
+            }
+            Effect::Drop(assignments) => {
+                for id in assignments {
+                    drop_assignment(coordinator, id, now).await?;
+                }
+            }
+            Effect::ExpireOutstanding if next.round.phase.is_final() => {
+                storage.abandon_round(next, now).await?;
+                coordinator.crowds.gave_up(task, now);
+                coordinator.forget_unneeded_logs().await?;
+            }
+            Effect::ExpireOutstanding => {
+                storage.close_reporting(next, Rest::Expires, now).await?;
+            }
+            // The next step aggregates: it can be repeated on its own.
+            Effect::Aggregate if goes_on => {
+                storage.close_reporting(next, Rest::GoesOn, now).await?;
+            }
+            Effect::Aggregate => {}
+        }
+    }
+    Ok(())
+}
+
+async fn drop_assignment(
+    coordinator: &Arc<Coordinator>,
+    id: AssignmentId,
+    now: Timestamp,
+) -> Result<(), DriveError> {
+    let Some(assignment) = coordinator.storage.assignment(id).await? else { return Ok(()) };
+    let reason = if assignment.deadline <= now { DropReason::Expired } else { DropReason::LeftBehind };
+    // One that was accepted in between counts, and its update is needed.
+    if coordinator.storage.drop_assignment(id, &reason, now).await? == CloseOutcome::Dropped {
+        coordinator.ingest.forget_assignment(assignment.round_id, id)?;
+    }
+    tracing::debug!(assignment = %id, ?reason, "assignment dropped");
+    Ok(())
+}
+
+async fn assignments(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    next: &RoundRecord,
+    clients: &[ClientId],
+    deadline: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<AssignmentRecord>, DriveError> {
+    let slices = slices(coordinator, task, next, now).await?;
+    let assign = |client_id: &ClientId| AssignmentRecord {
+        id: AssignmentId::from_random_bytes(coordinator.random_bytes()),
+        organisation_id: task.organisation_id,
+        task_id: task.id,
+        round_id: next.round.id,
+        round_number: next.round.number,
+        purpose: next.round.purpose,
+        client_id: *client_id,
+        base_version: next.round.base_version,
+        created_at: now,
+        deadline,
+        slices: slices.get(client_id).cloned().unwrap_or_default(),
+        status: AssignmentStatus::Outstanding,
+    };
+    Ok(clients.iter().map(assign).collect())
+}
+
+/// Returns the clients' values of the attributes by which an evaluation tells its clients apart.
+async fn slices(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    next: &RoundRecord,
+    now: Timestamp,
+) -> Result<BTreeMap<ClientId, BTreeMap<String, String>>, DriveError> {
+    let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
+    let Some(federated) =
+        federated.filter(|one| next.round.purpose == Purpose::Evaluation && !one.slice_by.is_empty())
+    else {
+        return Ok(BTreeMap::new());
+    };
+    let population = &task.description.population;
+    let waiting = coordinator.storage.waiting(task.organisation_id, population, now).await?;
+    let slices = waiting.into_iter().map(|candidate| {
+        let mut attributes = candidate.attributes;
+        attributes.retain(|name, _| federated.slice_by.contains(name));
+        (candidate.client_id, attributes)
+    });
+    Ok(slices.collect())
+}

@@ -1,0 +1,5 @@
+//! `/v1/admin/evaluation-data`: the operator's own examples.
+
+pub(crate) mod create;
+
+pub use create::EvaluationDataView;

@@ -1,0 +1,5 @@
+//! What was measured of model versions.
+
+pub(crate) mod list;
+
+pub use list::EvaluationView;

@@ -1,0 +1,9 @@
+//! What operators bring, checked and kept: models, examples to evaluate on, and tasks.
+
+pub mod evaluation_data;
+pub(crate) mod fit;
+mod model;
+mod task;
+
+pub use model::create_model;
+pub use task::{CreateTaskRequest, create_task};

@@ -1,0 +1,43 @@
+use bytes::Bytes;
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{ErrorCode, OrganisationId, TensorSchema, TensorSpec, Timestamp};
+use folkmoot_storage::{ModelRecord, ModelRepository};
+
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Keeps an ONNX model. The same one again changes nothing.
+///
+/// # Errors
+/// If it cannot be read or trained, or is larger than `model_bytes_max`.
+pub async fn create_model(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    onnx: Bytes,
+    model_bytes_max: usize,
+    now: Timestamp,
+) -> Result<ModelRecord, Refusal> {
+    let limits = ImportLimits { model_bytes_max, ..ImportLimits::default() };
+    let bytes = onnx.clone();
+    let read = tokio::task::spawn_blocking(move || import(&bytes, &limits)).await;
+    let (schema, weights) = read.map_err(|error| Refusal::internal(&error))??;
+    let model_bytes = onnx.len() as u64;
+    let model = coordinator.blobs.put(onnx).await?;
+    let weights = coordinator.blobs.put(weights).await?;
+    let record = ModelRecord { organisation_id, model, model_bytes, weights, schema, created_at: now };
+    coordinator.storage.create_model(&record).await?;
+    Ok(record)
+}
+
+/// Reads ONNX into the schema of what it trains and the bytes of its weights.
+fn import(onnx: &[u8], limits: &ImportLimits) -> Result<(TensorSchema, Bytes), Refusal> {
+    let model = Model::from_onnx(onnx, limits)
+        .map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;
+    let tensors = model.parameters().iter().map(|parameter| TensorSpec {
+        name: parameter.name.clone(),
+        shape: parameter.shape.iter().map(|&dimension| dimension as u64).collect(),
+    });
+    let schema = TensorSchema { tensors: tensors.collect() };
+    schema.validate().map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;
+    let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
+    Ok((schema, weights.into()))
+}

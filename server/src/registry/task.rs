@@ -1,0 +1,251 @@
+use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState};
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{
+    BlobDigest, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
+};
+use folkmoot_storage::{
+    ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
+    TaskRecord, TaskRepository, VersionMaking, WarmStart,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{evaluation_data, fit};
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Tasks of one population that may be active at the same time.
+pub const ACTIVE_TASKS_MAX: usize = 64;
+
+/// A task to be made.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTaskRequest {
+    /// What it is.
+    #[schema(value_type = Object)]
+    pub description: TaskDescription,
+    /// The model that it trains, which was brought before.
+    pub model: BlobDigest,
+    /// The operator's own examples for `evaluation.central`, which were brought before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation_data: Option<BlobDigest>,
+    /// The task and version with whose weights it begins; without it, the model's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub warm_start: Option<WarmStart>,
+    /// Start it at once.
+    #[serde(default)]
+    pub activate: bool,
+}
+
+/// Makes a task and its model version 0.
+///
+/// # Errors
+/// A refusal that lists every fault of the description, also against the model.
+pub async fn create_task(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: CreateTaskRequest,
+    now: Timestamp,
+) -> Result<TaskRecord, Refusal> {
+    let checked = check(coordinator, organisation_id, &request).await?;
+    let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
+    let Artifact { digest: plan, bytes: plan_bytes } =
+        keep_plan(coordinator, &request.description, &checked.model, Work::Training).await?;
+    let evaluates = request.description.evaluation.as_ref().is_some_and(|one| one.federated.is_some());
+    let evaluation_plan = match evaluates {
+        true => Some(keep_plan(coordinator, &request.description, &checked.model, Work::Evaluation).await?),
+        false => None,
+    };
+    let task = TaskRecord {
+        id: TaskId::from_random_bytes(coordinator.random_bytes()),
+        organisation_id,
+        state,
+        model: checked.model.model,
+        model_bytes: checked.model.model_bytes,
+        schema: checked.model.schema.clone(),
+        plan,
+        plan_bytes,
+        evaluation_plan,
+        evaluation_data: request.evaluation_data,
+        served: 0,
+        description: request.description,
+        created_at: now,
+        revision: 0,
+    };
+    coordinator.storage.ensure_population(organisation_id, &task.description.population, now).await?;
+    let version = ModelVersionRecord {
+        task_id: task.id,
+        number: 0,
+        round_id: None,
+        weights: checked.weights,
+        weights_bytes: checked.model.schema.parameter_count() * size_of::<f32>() as u64,
+        metrics: UpdateMetrics::default(),
+        making: VersionMaking { warm_start: request.warm_start, ..VersionMaking::default() },
+        created_at: now,
+    };
+    coordinator.storage.create_task(&task, &version).await?;
+    coordinator.facts.notify_one();
+    Ok(task)
+}
+
+/// What a task begins with.
+struct Checked {
+    model: ModelRecord,
+    weights: BlobDigest,
+}
+
+/// Checks a description by itself, against its model and against what else the operator brought; the refusal lists
+/// every fault.
+async fn check(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+) -> Result<Checked, Refusal> {
+    let mut faults = request.description.validate();
+    if let Some(fault) = admission_fault(coordinator, organisation_id, request).await? {
+        faults.push(fault);
+    }
+    let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
+        let message = format!("there is no model {}", request.model);
+        faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
+        return Err(Refusal::faults(&faults));
+    };
+    let weights = match starting_weights(coordinator, organisation_id, request, &model).await? {
+        Ok(weights) => weights,
+        Err(fault) => {
+            faults.push(fault);
+            model.weights
+        }
+    };
+    faults.extend(model_faults(coordinator, request, &model).await?);
+    if faults.is_empty() { Ok(Checked { model, weights }) } else { Err(Refusal::faults(&faults)) }
+}
+
+/// A population has only so many clients to share.
+async fn admission_fault(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+) -> Result<Option<Fault>, Refusal> {
+    let active = coordinator.storage.tasks_to_drive().await?;
+    let mut beside = 0;
+    for id in active {
+        let task = coordinator.storage.task(organisation_id, id).await?;
+        beside += usize::from(
+            task.is_some_and(|task| task.description.population == request.description.population),
+        );
+    }
+    let message = format!("{beside} tasks of this population are active already");
+    let remedy = "wait until one is over, or cancel one";
+    Ok((beside >= ACTIVE_TASKS_MAX).then(|| Fault::new("population", message, remedy)))
+}
+
+/// Finds the weights with which the task begins.
+async fn starting_weights(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+    model: &ModelRecord,
+) -> Result<Result<BlobDigest, Fault>, Refusal> {
+    let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(model.weights)) };
+    let fault = |message: String, remedy: &str| Ok(Err(Fault::new("warm_start", message, remedy)));
+    let Some(task) = coordinator.storage.task(organisation_id, task_id).await? else {
+        return fault(format!("there is no task {task_id}"), "name one of `folkmoot task list`");
+    };
+    if task.schema != model.schema {
+        let message = format!("task {task_id} trains another model: its tensors are not the same");
+        return fault(message, "begin with a task of the same model");
+    }
+    match coordinator.storage.model_version(task_id, version).await? {
+        Some(version) => Ok(Ok(version.weights)),
+        None => {
+            fault(format!("task {task_id} has no version {version}"), "name one of `folkmoot model list`")
+        }
+    }
+}
+
+/// Lists what does not fit between the description, the model and the operator's examples.
+async fn model_faults(
+    coordinator: &Coordinator,
+    request: &CreateTaskRequest,
+    model: &ModelRecord,
+) -> Result<Vec<Fault>, Refusal> {
+    let onnx = coordinator.blobs.get(model.model).await?;
+    let wants_data = request.description.evaluation.as_ref().is_some_and(|one| one.central);
+    let data = match request.evaluation_data {
+        Some(digest) => Some(coordinator.blobs.get(digest).await),
+        None => None,
+    };
+    let description = request.description.clone();
+    let fitted = tokio::task::spawn_blocking(move || {
+        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+        let model = match Model::from_onnx(&onnx, &limits) {
+            Ok(model) => model,
+            // It was read when it was brought; another build of the coordinator may know fewer operators.
+            Err(error) => return vec![Fault::new("model", error.to_string(), "bring another model")],
+        };
+        let mut faults = fit::faults(&description, &model);
+        match (wants_data, data) {
+            (true, None) => faults.push(Fault::new(
+                "evaluation.central",
+                "there are no examples of the operator's",
+                "bring them with the task: folkmoot task create --evaluation-data FILE",
+            )),
+            (false, Some(_)) => faults.push(Fault::new(
+                "evaluation_data",
+                "nothing evaluates on these examples",
+                "set central = true in [evaluation]",
+            )),
+            (true, Some(data)) => faults.extend(data_fault(&description, &model, data)),
+            (false, None) => {}
+        }
+        faults
+    });
+    fitted.await.map_err(|error| Refusal::internal(&error))
+}
+
+fn data_fault(
+    description: &TaskDescription,
+    model: &Model,
+    data: Result<bytes::Bytes, folkmoot_storage::BlobStoreError>,
+) -> Option<Fault> {
+    let fault = |message: String, remedy: &str| Some(Fault::new("evaluation_data", message, remedy));
+    let Ok(bytes) = data else {
+        return fault(
+            "there are no such examples".into(),
+            "send them to POST /v1/admin/evaluation-data first",
+        );
+    };
+    let examples = match evaluation_data::read(&bytes) {
+        Ok(examples) => examples,
+        Err(error) => return fault(error.to_string(), "send them to POST /v1/admin/evaluation-data"),
+    };
+    let first: Vec<usize> = (0..examples.len().min(1)).collect();
+    let fits = examples.subset(&first).map_err(|error| error.to_string()).and_then(|example| {
+        let loss = description.plan.loss;
+        let measured = folkmoot_engine::evaluate(model, &model.initial_weights(), &example, loss);
+        measured.map_err(|error| error.to_string())
+    });
+    fits.err().and_then(|error| fault(error, "bring examples that the model and the loss can take"))
+}
+
+async fn keep_plan(
+    coordinator: &Coordinator,
+    description: &TaskDescription,
+    model: &ModelRecord,
+    work: Work,
+) -> Result<Artifact, Refusal> {
+    let plan = Plan {
+        model: model.model,
+        schema: model.schema.clone(),
+        work,
+        device_rules: description.eligibility.device_rules.clone(),
+        training: description.plan.clone(),
+        codec: description.codec,
+        protection: description.protection,
+        grid: description.grid,
+    };
+    let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;
+    let length = bytes.len() as u64;
+    Ok(Artifact { digest: coordinator.blobs.put(bytes.into()).await?, bytes: length })
+}

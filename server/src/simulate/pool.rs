@@ -1,0 +1,246 @@
+//! Trainings on threads: they are begun when a virtual client starts, and waited for when it has ended.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread::JoinHandle,
+};
+
+use folkmoot_engine::{Evaluator, Model, Trainer};
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, Plan, UpdateDigest, Work,
+    messages::AbortReason,
+    update::{UpdateHeader, UpdateMetrics},
+};
+use folkmoot_update::{check_values, encode_update};
+
+use super::{Crowd, kept::Kept};
+
+/// What a plan asks for, read once.
+pub struct Lesson {
+    /// The plan's digest.
+    pub digest: BlobDigest,
+    /// The plan.
+    pub plan: Plan,
+    /// Its model.
+    pub model: Arc<Model>,
+}
+
+/// One training.
+pub struct Training {
+    pub lesson: Arc<Lesson>,
+    pub weights: Arc<Vec<f32>>,
+    pub client: usize,
+    pub assignment_id: AssignmentId,
+    pub base_version: u64,
+    /// Steps after which the client's time is over.
+    pub steps_max: u64,
+}
+
+/// What came of it: the update's bytes, or why there are none.
+pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
+
+/// An update that can be sent.
+#[derive(Debug)]
+pub struct TrainedUpdate {
+    pub bytes: Vec<u8>,
+    pub digest: UpdateDigest,
+}
+
+/// The place where a result will be.
+#[derive(Default)]
+pub struct Slot {
+    result: Mutex<Option<Trained>>,
+    is_there: Condvar,
+}
+
+impl Slot {
+    /// Waits for the result and takes it.
+    pub fn take(&self) -> Trained {
+        let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(trained) = result.take() {
+                return trained;
+            }
+            result = self.is_there.wait(result).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn put(&self, trained: Trained) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(trained);
+        self.is_there.notify_all();
+    }
+}
+
+/// The threads.
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    crowd: Arc<Crowd>,
+    kept: Option<Kept>,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+/// What is to be done.
+#[derive(Default)]
+struct Waiting {
+    trainings: VecDeque<(Training, Arc<Slot>)>,
+    is_over: bool,
+}
+
+impl Pool {
+    /// Starts so many threads, at least one. Where updates are kept, none is trained twice.
+    pub fn start(crowd: Arc<Crowd>, threads: usize, kept: Option<Kept>) -> Self {
+        let shared = Arc::new(Shared { crowd, kept, waiting: Mutex::default(), changed: Condvar::new() });
+        let thread = |_| {
+            let shared = shared.clone();
+            std::thread::spawn(move || shared.run())
+        };
+        let threads = (0..threads.max(1)).map(thread).collect();
+        Self { shared, threads }
+    }
+
+    /// Begins a training; its result will be in the slot.
+    pub fn begin(&self, training: Training) -> Arc<Slot> {
+        let slot = Arc::new(Slot::default());
+        self.shared.lock().trainings.push_back((training, slot.clone()));
+        self.shared.changed.notify_one();
+        slot
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut bench = Bench::default();
+        loop {
+            let mut waiting = self.lock();
+            let (training, slot) = loop {
+                if waiting.is_over {
+                    return;
+                }
+                match waiting.trainings.pop_front() {
+                    Some(next) => break next,
+                    None => {
+                        waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            };
+            drop(waiting);
+            if let Some(update) = self.kept.as_ref().and_then(|kept| kept.find(&training)) {
+                slot.put(Ok(update));
+                continue;
+            }
+            let work = std::panic::AssertUnwindSafe(|| {
+                let trained = bench.work(&self.crowd, &training);
+                if let (Some(kept), Ok(update)) = (&self.kept, &trained) {
+                    kept.keep(&training, update);
+                }
+                trained
+            });
+            let panicked = || Err((AbortReason::TrainingFailed, "the training panicked".to_owned()));
+            slot.put(std::panic::catch_unwind(work).unwrap_or_else(|_| panicked()));
+        }
+    }
+}
+
+/// What a thread keeps from one training to the next.
+#[derive(Default)]
+struct Bench {
+    trainers: HashMap<BlobDigest, Trainer>,
+    evaluators: HashMap<BlobDigest, Evaluator>,
+}
+
+impl Bench {
+    fn work(&mut self, crowd: &Crowd, training: &Training) -> Trained {
+        let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
+        let examples = crowd.examples(training.client).map_err(|error| failed(&error))?;
+        let held = examples.len() as u64;
+        let Training { lesson, weights, .. } = training;
+        let (mut delta, metrics) = match lesson.plan.work {
+            Work::Evaluation => {
+                let evaluator = self.evaluators.entry(lesson.digest);
+                let evaluator =
+                    evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
+                (Vec::new(), evaluator.evaluate(weights, &examples).map_err(|error| failed(&error))?)
+            }
+            Work::Training => {
+                let trainer = self.trainer(training, &examples).map_err(|error| failed(&error))?;
+                loop {
+                    let progress = trainer.progress();
+                    let left = training.steps_max.saturating_sub(progress.step);
+                    if progress.finished || left == 0 {
+                        break;
+                    }
+                    trainer.advance(left).map_err(|error| failed(&error))?;
+                }
+                let outcome = trainer.outcome();
+                (outcome.delta, outcome.metrics)
+            }
+        };
+        if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
+            attack.distort(&mut delta, seed_of(training.assignment_id));
+        }
+        let grid = lesson.plan.grid;
+        let header = UpdateHeader {
+            assignment_id: training.assignment_id,
+            schema_digest: lesson.plan.schema.digest(),
+            base_version: training.base_version,
+            weight: held.min(metrics.example_count).min(grid.weight_max).max(1),
+            metrics: UpdateMetrics {
+                example_count: metrics.example_count,
+                loss_sum: metrics.loss_sum,
+                correct_count: metrics.correct_count,
+                step_count: metrics.step_count,
+            },
+            element_count: delta.len() as u64,
+        };
+        let bytes = encode_update(&header, &delta);
+        check_values(&bytes[folkmoot_protocol::update::HEADER_BYTES..], grid.value_max)
+            .map_err(|_| failed(&"a value of the model delta is outside the plan's grid"))?;
+        Ok(TrainedUpdate { digest: UpdateDigest::of(&bytes), bytes })
+    }
+
+    fn trainer(
+        &mut self,
+        training: &Training,
+        examples: &folkmoot_engine::Examples,
+    ) -> Result<&mut Trainer, folkmoot_engine::TrainError> {
+        let Training { lesson, weights, .. } = training;
+        let seed = seed_of(training.assignment_id);
+        match self.trainers.entry(lesson.digest) {
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                let trainer = entry.into_mut();
+                trainer.restart(weights, examples, seed)?;
+                Ok(trainer)
+            }
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                let plan = lesson.plan.training.clone();
+                Ok(entry.insert(Trainer::new(&lesson.model, weights, plan, examples, seed)?))
+            }
+        }
+    }
+}
+
+/// The seed of a training is its assignment's, as in the client.
+pub fn seed_of(id: AssignmentId) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}

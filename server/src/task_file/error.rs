@@ -1,0 +1,78 @@
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{complaint::Complaint, show, source::Source};
+
+/// Everything that is wrong in a task's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskFileError {
+    /// The file.
+    pub path: String,
+    /// What is wrong, in the file's order: at least one.
+    pub faults: Vec<PlacedFault>,
+}
+
+/// One thing that is wrong, and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlacedFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// How many characters of the line it is about.
+    pub width: usize,
+    /// The key's path, `scheduling.report_goal`; empty where no key is concerned.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub remedy: String,
+    /// The line as it is in the file.
+    #[serde(skip)]
+    pub source: String,
+}
+
+impl TaskFileError {
+    /// Orders complaints and says where they are.
+    pub(super) fn new(path: String, text: &str, mut complaints: Vec<Complaint>) -> Self {
+        complaints.sort_by(|a, b| {
+            let key = |one: &Complaint| (one.span.start, one.span.end);
+            key(a).cmp(&key(b)).then_with(|| a.field.cmp(&b.field))
+        });
+        complaints.dedup();
+        let source = Source::new(text);
+        let place = |complaint: Complaint| {
+            let (line, column) = source.place(complaint.span.start);
+            PlacedFault {
+                line,
+                column,
+                width: source.width(&complaint.span),
+                field: complaint.field,
+                message: complaint.message,
+                remedy: complaint.remedy,
+                source: source.line(line).to_owned(),
+            }
+        };
+        Self { path, faults: complaints.into_iter().map(place).collect() }
+    }
+
+    /// Says how many faults there are.
+    pub fn summary(&self) -> String {
+        let s = if self.faults.len() == 1 { "" } else { "s" };
+        format!("{} has {} fault{s}", self.path, self.faults.len())
+    }
+
+    /// Shows each fault under its line, with colours for a terminal if they are wanted.
+    pub fn text(&self, is_coloured: bool) -> String {
+        show::text(self, is_coloured)
+    }
+}
+
+impl fmt::Display for TaskFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n\n{}", self.summary(), self.text(false))
+    }
+}
+
+impl std::error::Error for TaskFileError {}

@@ -1,0 +1,56 @@
+//! How updates become one aggregate.
+
+use folkmoot_coordinator::{aggregation::AggregatorChoice, task::TaskDescription};
+use folkmoot_protocol::Codec;
+
+use super::quantity::{grouped, percent};
+
+/// Explains the aggregator and what an update may be.
+pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
+    let grid = &description.grid;
+    let weight_max = grouped(grid.weight_max);
+    let mut said = match description.aggregator {
+        AggregatorChoice::WeightedMean => vec![format!(
+            "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
+        )],
+        AggregatorChoice::UniformMean => {
+            vec!["The aggregate is the mean of the deltas, in which every client counts alike.".into()]
+        }
+        AggregatorChoice::Median => vec![
+            "The aggregate is the median of each coordinate; weights do not count.".into(),
+            "Fewer than half of the updates cannot move it out of the range of the others.".into(),
+        ],
+        AggregatorChoice::TrimmedMean(trimmed) => vec![format!(
+            "The aggregate is the mean of each coordinate without the {} smallest and largest values; weights do not count.",
+            percent(trimmed.trim_share)
+        )],
+        AggregatorChoice::Krum(krum) => vec![format!(
+            "The aggregate is the one delta that lies closest to its neighbours, if up to {} of the updates may be hostile.",
+            percent(krum.byzantine_share)
+        )],
+        AggregatorChoice::MultiKrum(krum) => vec![format!(
+            "The aggregate is the mean of the {} that lie closest to their neighbours, if up to {} of the updates may be \
+             hostile.",
+            krum.chosen.map_or_else(|| "deltas".into(), |chosen| format!("{chosen} deltas")),
+            percent(krum.byzantine_share)
+        )],
+        AggregatorChoice::NormBound(bound) => vec![
+            format!("A delta longer than {} is scaled down to that.", bound.norm_max),
+            format!(
+                "The aggregate is their mean, weighted by the examples used, of which at most {weight_max} count."
+            ),
+        ],
+    };
+    said.push(match description.sums_on_arrival() {
+        true => "Updates are summed while they arrive.".into(),
+        false => "Updates are kept until the version is made, and combined then.".into(),
+    });
+    said.push(match description.codec {
+        Codec::None => "They travel as 32-bit numbers.".into(),
+    });
+    said.push(format!(
+        "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",
+        grid.value_max, grid.fraction_bits
+    ));
+    said
+}

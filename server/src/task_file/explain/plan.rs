@@ -1,0 +1,148 @@
+//! What a client computes.
+
+use folkmoot_protocol::{
+    GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Precision, RunningStatistics, TrainingPlan,
+};
+
+use super::quantity::{bytes, count, grouped, times};
+
+/// Explains the local work of an assignment.
+pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
+    let mut said = vec![format!(
+        "A client goes over its examples {}, {} at once, and lowers the {}.",
+        times(plan.epochs.into()),
+        count(plan.batch_size.into(), "example"),
+        loss(plan.loss)
+    )];
+    said.push(format!("{}.", optimizer(&plan.optimizer)));
+    if plan.accumulation_steps > 1 {
+        said.push(format!(
+            "A step is made of the gradients of {} batches.",
+            grouped(plan.accumulation_steps.into())
+        ));
+    }
+    said.extend(
+        schedule(&plan.learning_rate_schedule)
+            .map(|text| format!("The step size {text} within an assignment.")),
+    );
+    if plan.warmup_steps > 0 {
+        said.push(format!("Before that it rises over {}.", count(plan.warmup_steps.into(), "step")));
+    }
+    said.extend(plan.gradient_clipping.map(clipping));
+    if plan.proximal_term > 0.0 {
+        said.push(format!(
+            "A proximal term of {} holds the weights near those it began with (FedProx).",
+            plan.proximal_term
+        ));
+    }
+    if let Some(steps) = plan.steps_max {
+        said.push(format!("It stops after {}, even in the middle of an epoch.", count(steps.into(), "step")));
+    }
+    if let Some(limit) = plan.time_limit_seconds {
+        said.push(format!("It stops after {limit} seconds of training with what it has by then."));
+    }
+    if !plan.frozen.is_empty() {
+        let patterns: Vec<&str> = plan.frozen.iter().map(|pattern| pattern.as_str()).collect();
+        said.push(format!("Tensors named {} keep their values.", patterns.join(", ")));
+    }
+    said.extend(match plan.statistics {
+        RunningStatistics::Aggregate => None,
+        RunningStatistics::KeepLocal => {
+            Some("Running statistics of batch normalisation stay on the device.".into())
+        }
+    });
+    said.extend(match plan.precision {
+        Precision::Single => None,
+        Precision::Mixed => {
+            Some("It stores activations with 16 bits, which takes a graphics processor that can.".to_owned())
+        }
+    });
+    if let Some(most) = plan.memory_bytes_max {
+        said.push(format!("A step that needs more than {} of memory is refused.", bytes(most)));
+    }
+    said
+}
+
+fn loss(loss: Loss) -> String {
+    match loss {
+        Loss::SoftmaxCrossEntropy => "cross entropy of the classes".into(),
+        Loss::BinaryCrossEntropy => "binary cross entropy".into(),
+        Loss::MeanSquaredError => "mean squared error".into(),
+        Loss::MeanAbsoluteError => "mean absolute error".into(),
+        Loss::Huber { delta } => format!("Huber loss with delta {delta}"),
+        Loss::Hinge => "hinge loss".into(),
+        Loss::KlDivergence => "Kullback-Leibler divergence from the target distributions".into(),
+        Loss::Cosine => "cosine distance to the targets".into(),
+    }
+}
+
+fn optimizer(optimizer: &LocalOptimizer) -> String {
+    let decay = |weight_decay: f32| match weight_decay {
+        0.0 => String::new(),
+        weight_decay => format!(", with a weight decay of {weight_decay}"),
+    };
+    match *optimizer {
+        LocalOptimizer::Sgd { learning_rate, momentum, nesterov, weight_decay } => {
+            let momentum = match (momentum, nesterov) {
+                (0.0, _) => String::new(),
+                (momentum, true) => format!(" and Nesterov's momentum of {momentum}"),
+                (momentum, false) => format!(" and a momentum of {momentum}"),
+            };
+            let decay = decay(weight_decay);
+            format!(
+                "It uses stochastic gradient descent with a step size of {learning_rate}{momentum}{decay}"
+            )
+        }
+        LocalOptimizer::Adam { learning_rate, beta1, beta2, epsilon: _, weight_decay } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses Adam with a step size of {learning_rate} and decays of {beta1} and {beta2}{decay}"
+            )
+        }
+        LocalOptimizer::AdamW { learning_rate, beta1, beta2, epsilon: _, weight_decay } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses AdamW with a step size of {learning_rate} and decays of {beta1} and {beta2}{decay}"
+            )
+        }
+        LocalOptimizer::Adagrad { learning_rate, epsilon: _, weight_decay } => {
+            format!("It uses Adagrad with a step size of {learning_rate}{}", decay(weight_decay))
+        }
+        LocalOptimizer::RmsProp { learning_rate, decay: forgetting, epsilon: _, momentum, weight_decay } => {
+            let momentum = if momentum > 0.0 { format!(", a momentum of {momentum}") } else { String::new() };
+            let decay = decay(weight_decay);
+            format!(
+                "It uses RMSProp with a step size of {learning_rate}{momentum} and a decay of {forgetting}{decay}"
+            )
+        }
+    }
+}
+
+/// Says how a rate changes; `None` if it does not.
+pub(super) fn schedule(schedule: &LearningRateSchedule) -> Option<String> {
+    Some(match *schedule {
+        LearningRateSchedule::Constant => return None,
+        LearningRateSchedule::Linear { final_factor, steps } => {
+            format!("goes in a straight line to {final_factor} times its size over {} steps", steps)
+        }
+        LearningRateSchedule::Cosine { final_factor, steps } => {
+            format!("falls along a cosine to {final_factor} times its size over {} steps", steps)
+        }
+        LearningRateSchedule::Step { factor, every } => {
+            format!("is multiplied by {factor} every {}", count(every.into(), "step"))
+        }
+        LearningRateSchedule::Exponential { factor } => format!("is multiplied by {factor} with each step"),
+    })
+}
+
+fn clipping(clipping: GradientClipping) -> String {
+    match clipping {
+        GradientClipping::Norm(bound) => format!("A gradient longer than {bound} is scaled down to that."),
+        GradientClipping::Value(bound) => format!("Each element of the gradient is cut to ± {bound}."),
+        GradientClipping::PerExampleNorm(bound) => {
+            format!(
+                "The gradient of each example is scaled down to the norm {bound}; by itself this hides nobody."
+            )
+        }
+    }
+}

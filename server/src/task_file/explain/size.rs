@@ -1,0 +1,43 @@
+//! What travels between a client and the coordinator.
+
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::{Codec, update::HEADER_BYTES};
+
+use super::{
+    ModelSize,
+    quantity::{bytes, grouped},
+};
+
+/// Explains how much a client downloads and uploads.
+pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<String> {
+    let value_bytes = match description.codec {
+        Codec::None => 4,
+    };
+    let weights = model.parameters.saturating_mul(value_bytes);
+    let update = weights.saturating_add(HEADER_BYTES as u64);
+    let policy = description.scheduling.policy();
+    let mut said = vec![
+        format!(
+            "The model has {} parameters; a client downloads its graph once, {}.",
+            grouped(model.parameters),
+            bytes(model.model_bytes)
+        ),
+        format!("For each assignment it downloads about {} and uploads {}.", bytes(weights), bytes(update)),
+    ];
+    if policy.flow().is_none() {
+        let (fewest, most) = policy.updates();
+        said.push(format!(
+            "A round brings the coordinator {} to {}.",
+            bytes(update.saturating_mul(fewest)),
+            bytes(update.saturating_mul(most))
+        ));
+    }
+    if description.evaluation.as_ref().is_some_and(|evaluation| evaluation.federated.is_some()) {
+        said.push(format!(
+            "A client that measures a version downloads about {} and uploads {}.",
+            bytes(weights),
+            bytes(HEADER_BYTES as u64)
+        ));
+    }
+    said
+}

@@ -1,0 +1,98 @@
+//! Explanations of whole tasks.
+
+use super::{
+    super::{
+        EvaluationKind, TemplateChoices,
+        explain::{self, ModelSize},
+        kinds, template,
+    },
+    TASK, described,
+};
+
+fn explained(text: &str) -> String {
+    let paragraphs =
+        explain::explain(&described(text), Some(ModelSize { parameters: 1000, model_bytes: 5000 }));
+    explain::text(&paragraphs).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_synchronous_task_is_told_with_its_numbers() {
+    let text = explained(TASK);
+    for sentence in [
+        "Clients of the population `digits` that hold at least 1 example are asked.",
+        "A client goes over its examples once, 16 examples at once, and lowers the cross entropy of the classes.",
+        "It uses stochastic gradient descent with a step size of 0.1.",
+        "A round draws 11 clients for 8 updates that are wanted, and waits up to 1 minute until so many are there.",
+        "A version is made as soon as 8 updates arrived, or after 10 minutes with at least 4.",
+        "An update that comes later is refused, so none is stale.",
+        "The aggregate is added to the model (FedAvg).",
+        "The versions are not measured",
+        "The task ends after 30 rounds that made a version.",
+        "It never sees the examples.",
+        "For each assignment it downloads about 4,000 bytes and uploads 4,112 bytes.",
+        "A round brings the coordinator 16.4 kB to 45.2 kB.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
+fn a_buffered_task_tells_what_becomes_of_the_stale() {
+    let scheduling = "kind = \"buffered\"\nbuffer_goal = 5\nconcurrency = 20\n\
+        staleness = { maximum = 3, at_bound = \"reject\" }";
+    let text = explained(&TASK.replace("kind = \"synchronous\"\nreport_goal = 8", scheduling));
+    for sentence in [
+        "Up to 20 clients train at the same time, each from the newest version.",
+        "Every 5 updates make a version.",
+        // (1 + 1)^-0.5 and (1 + 10)^-0.5.
+        "0.71 of a fresh one if it is 1 version old, 0.30 if it is 10.",
+        "It may be at most 3 versions old; before it gets older, it is dropped.",
+        "Updates are kept until the version is made",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
+fn every_choice_explains_itself_in_its_own_words() {
+    for section in ["scheduling", "aggregator", "finalizer", "selection"] {
+        let of = |kind: &str| {
+            let mut choices =
+                TemplateChoices { evaluation: Some(EvaluationKind::Federated), ..Default::default() };
+            let place = match section {
+                "scheduling" => &mut choices.scheduling,
+                "aggregator" => &mut choices.aggregator,
+                "finalizer" => &mut choices.finalizer,
+                _ => &mut choices.selection,
+            };
+            *place = Some(kind.to_owned());
+            explained(&template(&choices).unwrap())
+        };
+        let texts: std::collections::BTreeSet<String> = kinds(section).into_iter().map(of).collect();
+        assert_eq!(texts.len(), kinds(section).len(), "two kinds of {section} say the same");
+    }
+}
+
+#[test]
+fn what_is_optional_is_told_when_it_is_there() {
+    let more = "[eligibility]\nminimum_examples = 20\nattributes = { region = [\"eu\", \"uk\"] }\n\
+        sdk_version = { at_least = \"1.2\" }\nparticipation_limit = { count = 2, hours = 24 }\n\
+        cool_down_seconds = 3600\ndevice_rules = [{ attribute = \"age\", condition = { at_least = 18 } }]\n\n\
+        [evaluation]\ncentral = true\nrollback_margin = 0.05\n\n[stop]\ntarget = 0.9\n\
+        plateau = { evaluations = 5 }\nhours = 2.5";
+    let text = explained(&TASK.replace("[stop]", more));
+    for sentence in [
+        "hold at least 20 examples",
+        "must have stated the attribute `region` as one of `eu`, `uk`",
+        "must be at least 1.2.",
+        "may start at most 2 times within any 24 hours",
+        "left out for 1 hour",
+        "declines unless its private attribute `age` is 18 or above",
+        "on the operator's own examples",
+        "worse than the best by more than 0.05",
+        "when the accuracy is 0.9 or more, or when 5 evaluations in a row brought nothing better, or 2.5 hours after",
+        "It is not told the private attributes",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}

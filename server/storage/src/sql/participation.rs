@@ -1,0 +1,145 @@
+//! What clients have done for a task.
+
+use std::collections::BTreeMap;
+
+use folkmoot_coordinator::participation::{History, Push, Waiting};
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp};
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::{
+    SqlStorage,
+    check_in::candidate_of,
+    column::{Columns, json, missing, moment},
+    many::{ROWS_MAX, placeholder_rows, placeholders},
+};
+use crate::{AssignmentRecord, ParticipationRepository, StorageError};
+
+impl ParticipationRepository for SqlStorage {
+    async fn waiting_for(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        task_id: TaskId,
+        now: Timestamp,
+    ) -> Result<Vec<Waiting>, StorageError> {
+        const SELECT: &str = "SELECT check_ins.client_id, check_ins.example_count, check_ins.attributes, \
+             check_ins.sdk_version, participations.history FROM check_ins LEFT JOIN participations \
+             ON participations.task_id = $1 AND participations.client_id = check_ins.client_id \
+             WHERE check_ins.organisation_id = $2 AND check_ins.population = $3 AND check_ins.expires_at >= $4 \
+             ORDER BY check_ins.client_id";
+        let rows = sqlx::query(SELECT)
+            .bind(task_id.to_string())
+            .bind(organisation_id.to_string())
+            .bind(population.as_str())
+            .bind(moment(now)?)
+            .fetch_all(&self.reader)
+            .await?;
+        let waiting = |row| {
+            let history = Columns::new(row, "participation").optional_json("history")?.unwrap_or_default();
+            Ok(Waiting { candidate: candidate_of(row)?, history })
+        };
+        rows.iter().map(waiting).collect()
+    }
+
+    async fn participations(&self, task_id: TaskId) -> Result<Vec<(ClientId, History)>, StorageError> {
+        const SELECT: &str =
+            "SELECT client_id, history FROM participations WHERE task_id = $1 ORDER BY client_id";
+        let rows = sqlx::query(SELECT).bind(task_id.to_string()).fetch_all(&self.reader).await?;
+        let participation = |row| {
+            let columns = Columns::new(row, "participation");
+            Ok((columns.parsed("client_id")?, columns.json("history")?))
+        };
+        rows.iter().map(participation).collect()
+    }
+}
+
+/// Records that clients were given assignments; a clock behind `first_clock` is set to it.
+pub(super) async fn record_starts(
+    connection: &mut AnyConnection,
+    assignments: &[AssignmentRecord],
+    first_clock: u64,
+) -> Result<(), StorageError> {
+    for chunk in assignments.chunks(ROWS_MAX) {
+        let clients: Vec<ClientId> = chunk.iter().map(|assignment| assignment.client_id).collect();
+        let mut histories = select(connection, chunk[0].task_id, &clients).await?;
+        for assignment in chunk {
+            let history = histories.entry(assignment.client_id).or_default();
+            history.start(assignment.round_number, assignment.created_at);
+            history.clock = history.clock.max(first_clock);
+        }
+        upsert(connection, chunk[0].task_id, chunk[0].organisation_id, &histories).await?;
+    }
+    Ok(())
+}
+
+/// Records that an update was accepted.
+pub(super) async fn record_push(
+    connection: &mut AnyConnection,
+    assignment: &AssignmentRecord,
+    push: Push,
+) -> Result<(), StorageError> {
+    change(connection, assignment, |history| history.push(push)).await
+}
+
+/// Records that an assignment brought no update.
+pub(super) async fn record_failure(
+    connection: &mut AnyConnection,
+    assignment: &AssignmentRecord,
+    now: Timestamp,
+) -> Result<(), StorageError> {
+    change(connection, assignment, |history| history.fail(now)).await
+}
+
+async fn change(
+    connection: &mut AnyConnection,
+    assignment: &AssignmentRecord,
+    change: impl FnOnce(&mut History),
+) -> Result<(), StorageError> {
+    let mut histories = select(connection, assignment.task_id, &[assignment.client_id]).await?;
+    change(histories.entry(assignment.client_id).or_default());
+    upsert(connection, assignment.task_id, assignment.organisation_id, &histories).await
+}
+
+async fn select(
+    connection: &mut AnyConnection,
+    task_id: TaskId,
+    clients: &[ClientId],
+) -> Result<BTreeMap<ClientId, History>, StorageError> {
+    let sql = format!(
+        "SELECT client_id, history FROM participations WHERE task_id = $1 AND client_id IN ({})",
+        placeholders(2, clients.len())
+    );
+    let mut query = sqlx::query(AssertSqlSafe(sql)).bind(task_id.to_string());
+    for client in clients {
+        query = query.bind(client.to_string());
+    }
+    let rows = query.fetch_all(connection).await?;
+    let history = |row| {
+        let columns = Columns::new(row, "participation");
+        Ok((columns.parsed("client_id")?, columns.json("history")?))
+    };
+    rows.iter().map(history).collect()
+}
+
+async fn upsert(
+    connection: &mut AnyConnection,
+    task_id: TaskId,
+    organisation_id: OrganisationId,
+    histories: &BTreeMap<ClientId, History>,
+) -> Result<(), StorageError> {
+    let sql = format!(
+        "INSERT INTO participations (task_id, client_id, organisation_id, history) VALUES {} \
+         ON CONFLICT (task_id, client_id) DO UPDATE SET history = excluded.history",
+        placeholder_rows(histories.len(), 4)
+    );
+    let mut query = sqlx::query(AssertSqlSafe(sql));
+    for (client, history) in histories {
+        query = query
+            .bind(task_id.to_string())
+            .bind(client.to_string())
+            .bind(organisation_id.to_string())
+            .bind(json(history)?);
+    }
+    query.execute(connection).await.map_err(missing("client"))?;
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Tasks in a virtual world, from their first check-in to their last version.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use folkmoot_coordinator::task::{StopReason, TaskDescription, TaskState};
+use folkmoot_data::{ReadOptions, read};
+use folkmoot_server::simulate::{DataSource, Outcome, Silent, Simulation, WorldSettings, simulate};
+use serde_json::{Value, json};
+
+const MODEL: &[u8] = include_bytes!("../../examples/digits/model.onnx");
+
+/// Describes a task over the digits; `changes` replace its parts.
+fn task(changes: &Value) -> TaskDescription {
+    let mut description = json!({
+        "name": "digits",
+        "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.2 } },
+            "epochs": 2,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 },
+        "stop": { "rounds": 12 },
+    });
+    for (key, value) in changes.as_object().expect("changes are an object") {
+        description[key] = value.clone();
+    }
+    serde_json::from_value(description).expect("it is a description")
+}
+
+/// Describes a world of 30 clients; `changes` replace its parts.
+fn world(changes: &Value) -> WorldSettings {
+    let mut settings = json!({ "clients": 30, "seed": 7 });
+    for (key, value) in changes.as_object().expect("changes are an object") {
+        settings[key] = value.clone();
+    }
+    serde_json::from_value(settings).expect("they are settings")
+}
+
+async fn run(description: TaskDescription, settings: WorldSettings, threads: usize) -> Outcome {
+    run_keeping(description, settings, threads, None).await
+}
+
+async fn run_keeping(
+    description: TaskDescription,
+    settings: WorldSettings,
+    threads: usize,
+    kept: Option<PathBuf>,
+) -> Outcome {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/digits/digits.csv");
+    let training = read(digits.as_ref(), &ReadOptions::default()).expect("the digits are there");
+    let simulation = Simulation {
+        description,
+        onnx: MODEL.into(),
+        settings,
+        source: DataSource::Given { training, held_out: None },
+        trace: None,
+        threads,
+        folder: folder.path().to_owned(),
+        kept,
+        evaluate_every: 1,
+    };
+    Box::pin(simulate(simulation, &mut Silent)).await.expect("the simulation runs")
+}
+
+fn bits(weights: &[f32]) -> Vec<u32> {
+    weights.iter().map(|weight| weight.to_bits()).collect()
+}
+
+#[tokio::test]
+async fn the_same_seed_gives_the_same_bytes_on_one_thread_or_on_several() {
+    let devices = json!({ "dropout": { "vanish_probability": 0.05, "abort_probability": 0.05 } });
+    for scheduling in [
+        json!({ "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 }),
+        json!({ "kind": "buffered", "buffer_goal": 4, "concurrency": 12 }),
+    ] {
+        let description = || task(&json!({ "scheduling": scheduling }));
+        let settings = |seed: u64| world(&json!({ "seed": seed, "devices": devices }));
+        let one = run(description(), settings(3), 1).await;
+        let several = run(description(), settings(3), 3).await;
+        assert_eq!(bits(&one.weights), bits(&several.weights), "{scheduling}");
+        assert_eq!(one.rounds, several.rounds);
+        let other = run(description(), settings(4), 3).await;
+        assert_ne!(bits(&one.weights), bits(&other.weights), "another seed is another world");
+    }
+}
+
+#[tokio::test]
+async fn every_policy_trains() {
+    let flow = |kind: &str, more: Value| {
+        let mut scheduling = json!({ "kind": kind, "concurrency": 10 });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            scheduling[key] = value.clone();
+        }
+        scheduling
+    };
+    // Each update is a commit in some of them: the server's steps are smaller there, and more.
+    let small = json!({ "kind": "fed_avg", "server_learning_rate": 0.2 });
+    for (scheduling, finalizer, rounds) in [
+        (json!({ "kind": "synchronous", "report_goal": 8 }), json!({ "kind": "fed_avg" }), 12),
+        (flow("semi_synchronous", json!({ "slot_seconds": 5 })), json!({ "kind": "fed_avg" }), 12),
+        (flow("buffered", json!({ "buffer_goal": 5 })), json!({ "kind": "fed_avg" }), 30),
+        (flow("asynchronous", json!({})), small.clone(), 120),
+        (flow("stale_synchronous", json!({ "bound": 2 })), small.clone(), 120),
+        (flow("eager_stale_synchronous", json!({ "bound": 2 })), small.clone(), 120),
+        (flow("dynamic_stale_synchronous", json!({ "bound_min": 1, "bound_max": 4 })), small.clone(), 120),
+        (flow("value_bounded", json!({ "norm_max": 20.0 })), small.clone(), 120),
+    ] {
+        let description =
+            task(&json!({ "scheduling": scheduling, "finalizer": finalizer, "stop": { "rounds": rounds } }));
+        assert_eq!(description.validate(), [], "{scheduling}");
+        let outcome = run(description, world(&json!({ "clients": 10 })), 2).await;
+        assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Rounds }, "{scheduling}");
+        assert_eq!(outcome.version, rounds);
+        let accuracy = outcome.last_metric().unwrap_or_default();
+        assert!(accuracy > 0.8, "{scheduling} came to {accuracy}");
+    }
+}
+
+#[tokio::test]
+async fn lost_messages_and_crashes_cost_time_and_nothing_else() {
+    let faults = json!({
+        "request_loss": 0.05, "answer_loss": 0.05,
+        "coordinator_crash_seconds": 60.0, "coordinator_restart_seconds": 3.0,
+    });
+    for scheduling in [
+        json!({ "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 120 }),
+        json!({ "kind": "buffered", "buffer_goal": 4, "concurrency": 12, "reporting_deadline_seconds": 120 }),
+        json!({ "kind": "stale_synchronous", "bound": 1, "concurrency": 12, "reporting_deadline_seconds": 120 }),
+    ] {
+        let outcome =
+            run(task(&json!({ "scheduling": scheduling })), world(&json!({ "faults": faults })), 2).await;
+        assert_eq!(outcome.version, 12, "{scheduling}");
+        assert!(outcome.crashes > 0, "{scheduling}: the world was too kind");
+    }
+}
+
+#[tokio::test]
+async fn a_target_ends_a_task_and_a_plateau_does() {
+    let stop = json!({ "rounds": 200, "target": 0.7 });
+    let outcome =
+        run(task(&json!({ "stop": stop, "evaluation": { "central": true } })), world(&json!({})), 2).await;
+    assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Target });
+    assert!(outcome.last_metric() >= Some(0.7) && outcome.version < 60, "{}", outcome.version);
+    let stop = json!({ "rounds": 500, "plateau": { "evaluations": 8, "improvement_min": 0.002 } });
+    let outcome =
+        run(task(&json!({ "stop": stop, "evaluation": { "central": true } })), world(&json!({})), 2).await;
+    assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Plateau });
+    assert!(outcome.version < 400, "{}", outcome.version);
+    let outcome = run(task(&json!({ "stop": { "hours": 0.02 } })), world(&json!({})), 2).await;
+    assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Time });
+    assert!((72.0..200.0).contains(&outcome.virtual_seconds), "{}", outcome.virtual_seconds);
+}
+
+/// Clients measure in rounds of their own, beside the training, and each network class by itself.
+#[tokio::test]
+async fn clients_evaluate() {
+    let federated = json!({ "report_goal": 10, "slice_by": ["network"], "minimum_group": 2 });
+    let evaluation = json!({ "every_versions": 3, "federated": federated });
+    let outcome = run(task(&json!({ "evaluation": evaluation })), world(&json!({})), 2).await;
+    let measured: BTreeSet<u64> = outcome
+        .rounds
+        .iter()
+        .filter(|row| row.held_out_metric.is_some())
+        .filter_map(|row| row.version)
+        .collect();
+    assert!(measured.iter().all(|version| version % 3 == 0), "{measured:?}");
+    assert!(measured.len() >= 2, "{measured:?}");
+    assert!(outcome.last_metric() > Some(0.5), "{:?}", outcome.last_metric());
+}
+
+/// A third of the clients turn hostile: the mean sinks, and its task returns to the best version again and again.
+#[tokio::test]
+async fn robust_rules_hold_where_the_mean_sinks() {
+    let adversary = json!({ "share": 0.3, "attack": { "kind": "sign_flip", "factor": 8.0 } });
+    let settings = || world(&json!({ "adversary": adversary }));
+    let accuracy = async |aggregator: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let changes = json!({ "aggregator": aggregator, "scheduling": scheduling, "grid": grid() });
+        run(task(&changes), settings(), 2).await.last_metric().unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
+    let median = accuracy(json!({ "kind": "median" })).await;
+    let trimmed = accuracy(json!({ "kind": "trimmed_mean", "trim_share": 0.35 })).await;
+    let krum = accuracy(json!({ "kind": "multi_krum", "byzantine_share": 0.35 })).await;
+    assert!(mean < 0.4, "the mean came to {mean}");
+    assert!(median > 0.75 && trimmed > 0.7 && krum > 0.75, "{median}, {trimmed}, {krum}");
+}
+
+fn grid() -> Value {
+    json!({ "fraction_bits": 20, "value_max": 512.0, "weight_max": 10_000 })
+}
+
+/// A server that takes steps which are too long falls back to its best version, and says so.
+#[tokio::test]
+async fn a_fall_returns_to_the_best_version() {
+    let adversary = json!({ "share": 0.1, "attack": { "kind": "sign_flip", "factor": 40.0 } });
+    let evaluation = json!({ "central": true, "rollback_margin": 0.1 });
+    let changes = json!({
+        "evaluation": evaluation,
+        "scheduling": { "kind": "synchronous", "report_goal": 4, "over_selection_factor": 1.0 },
+        "stop": { "rounds": 30 },
+        "grid": grid(),
+    });
+    let outcome = run(task(&changes), world(&json!({ "adversary": adversary })), 2).await;
+    assert!(outcome.version > 30, "versions without a round are returns: {}", outcome.version);
+    let best = outcome.rounds.iter().filter_map(|row| row.held_out_metric).fold(0.0, f64::max);
+    assert!(best > 0.5, "{best}");
+}
+
+/// Nobody polls in vain: with far more clients than are wanted, most stay away.
+#[tokio::test]
+async fn idle_clients_cost_little() {
+    let arrival = json!({ "clients": 400, "arrival_seconds": 30.0 });
+    let outcome = run(task(&json!({ "stop": { "rounds": 40 } })), world(&arrival), 2).await;
+    let hours = outcome.virtual_seconds / 3600.0;
+    let of_client = outcome.check_ins as f64 / 400.0;
+    // A window of half a second to five would be 1,300 check-ins an hour, the long poll counted about 100.
+    assert!(of_client < 2.0 + 60.0 * hours, "{of_client} check-ins of each in {hours:.2} hours");
+}
+
+/// A simulation that was interrupted has some of its updates: the others are trained, and the result is the same.
+#[tokio::test]
+async fn a_simulation_goes_on_from_what_was_kept() {
+    let kept = tempfile::tempdir().unwrap();
+    let folder = || Some(kept.path().to_owned());
+    let description = || task(&json!({ "stop": { "rounds": 8 } }));
+    let first = run_keeping(description(), world(&json!({})), 2, folder()).await;
+    let files = || std::fs::read_dir(kept.path()).unwrap().map(|entry| entry.unwrap().path());
+    // Half of them are gone, and one is damaged, as by a process that was killed while it wrote.
+    let whole = files().count();
+    files().take(whole / 2).for_each(|path| std::fs::remove_file(path).unwrap());
+    let damaged = files().next().unwrap();
+    std::fs::write(&damaged, b"half").unwrap();
+    let resumed = run_keeping(description(), world(&json!({})), 2, folder()).await;
+    assert_eq!(files().count(), whole);
+    assert!(std::fs::metadata(&damaged).unwrap().len() > 1000, "it was trained again");
+    assert_eq!(bits(&resumed.weights), bits(&first.weights));
+    assert_eq!(resumed.rounds, first.rounds);
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask reproduce …`: published experiments, repeated in the simulator.
+//!
+//! The coordinator, the sessions and the engine are the product's own; only time and the devices are made. Data sets
+//! are small, so what is compared with a paper is which method is ahead and by what factor, never the accuracy itself.
+//!
+//! # How to add another
+//! Write `<experiment>.rs` with a `run` that takes the [`Lab`] and returns a [`Finding`], and add it to [`Experiment`].
+
+mod adaptive;
+mod arm;
+mod buffered;
+mod fed_avg;
+mod fed_prox;
+mod finding;
+mod lab;
+mod plot;
+mod robust;
+mod series;
+mod spread;
+mod stale_synchronous;
+mod svg;
+
+use std::{fs, path::PathBuf};
+
+use folkmoot_simulation::report::{Metric, RUNS_MAX, Report, Run};
+
+use self::{finding::Finding, lab::Lab, series::Series};
+use crate::Failure;
+
+/// Which experiment, and how large.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The experiment
+    #[arg(value_enum)]
+    experiment: Experiment,
+    /// Print JSON instead of Markdown
+    #[arg(long)]
+    json: bool,
+    /// How often every arm is run, each time with another seed
+    #[arg(long, default_value_t = 5)]
+    seeds: u64,
+    /// A few rounds and two seeds: to see that it runs
+    #[arg(long)]
+    quick: bool,
+    /// A folder for the tables, the plot and the report
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Simulations at the same time; the result is the same with any number
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+/// The experiments.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Experiment {
+    /// More local computation means fewer rounds (McMahan et al. 2017)
+    FedAvg,
+    /// Stragglers' partial work, and a proximal term (Li et al. 2020)
+    FedProx,
+    /// Adaptive server optimizers on sparse features (Reddi et al. 2021)
+    Adaptive,
+    /// Buffered asynchronous rounds against synchronous ones (Nguyen et al. 2022)
+    Buffered,
+    /// Bounded staleness with one slow client (Ho et al. 2013, Zhao et al. 2019)
+    StaleSynchronous,
+    /// Robust aggregation under attack (Blanchard et al. 2017, Yin et al. 2018)
+    Robust,
+}
+
+/// Runs the experiment and prints what came out.
+///
+/// # Errors
+/// If a simulation or a file fails.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let seeds = if arguments.quick { 2 } else { arguments.seeds.max(1) };
+    let threads =
+        arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let lab = Lab::new(seeds, arguments.quick, threads.max(1))?;
+    let finding = match arguments.experiment {
+        Experiment::FedAvg => fed_avg::run(&lab),
+        Experiment::FedProx => fed_prox::run(&lab),
+        Experiment::Adaptive => adaptive::run(&lab),
+        Experiment::Buffered => buffered::run(&lab),
+        Experiment::StaleSynchronous => stale_synchronous::run(&lab),
+        Experiment::Robust => robust::run(&lab),
+    }?;
+    if let Some(folder) = &arguments.output {
+        fs::create_dir_all(folder)?;
+        let path = |extension: &str| folder.join(format!("{}.{extension}", finding.name));
+        fs::write(path("md"), finding.markdown())?;
+        fs::write(path("svg"), finding.plot.svg())?;
+        for (group, html) in reports(&finding)? {
+            fs::write(folder.join(format!("{}-{group}.html", finding.name)), html)?;
+        }
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&finding)?);
+    } else {
+        println!("{}", finding.markdown());
+    }
+    Ok(())
+}
+
+/// Makes a report for each group of arms, of their first seeds.
+fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
+    let mut groups: Vec<(String, Vec<Run>)> = Vec::new();
+    for series in &finding.series {
+        let Series { arm, trials } = series;
+        let run = Run {
+            name: arm.name.clone(),
+            settings: arm.settings(),
+            rounds: trials.first().map(|trial| trial.rounds.clone()).unwrap_or_default(),
+        };
+        match groups.iter_mut().find(|(group, _)| *group == arm.group) {
+            Some((_, runs)) if runs.len() < RUNS_MAX => runs.push(run),
+            Some(_) => {}
+            None => groups.push((arm.group.clone(), vec![run])),
+        }
+    }
+    let report = |(group, runs): (String, Vec<Run>)| -> Result<(String, String), Failure> {
+        let report = Report {
+            title: format!("{}: {group}", finding.title),
+            subtitle: Some("The first seed of each arm".to_owned()),
+            metric: Metric::default(),
+            target: finding.target,
+            runs,
+        };
+        let word =
+            |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+        let slug = group.chars().map(word).collect::<String>();
+        Ok((slug.trim_matches('-').to_owned(), report.html()?))
+    };
+    groups.into_iter().map(report).collect()
+}

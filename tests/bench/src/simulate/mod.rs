@@ -1,0 +1,190 @@
+//! `bench simulate`: how many virtual clients train in a second, what one costs in memory, and Flower's simulation
+//! beside ours.
+
+mod case;
+mod environment;
+mod flower;
+pub mod simulator;
+mod table;
+mod watch;
+
+use case::Case;
+use folkmoot_engine::{ImportLimits, Model, Trainer, evaluate};
+use folkmoot_protocol::Loss;
+use table::{Row, Table};
+
+use crate::{Failure, folder::TemporaryFolder};
+
+/// How far our loss and Flower's may be apart, as a share of ours: cohorts and batches are drawn otherwise.
+const LOSS_TOLERANCE: f64 = 0.05;
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// 10,000 clients, 100 rounds, 100 clients a round
+    Many,
+    /// 1,000 clients, 100 rounds, 10 clients a round, beside Flower
+    Flower,
+    /// 100,000 clients, 20 rounds, 100 clients a round
+    Most,
+    /// One thread against all
+    Threads,
+}
+
+/// What to measure.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The parts
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::Many, Part::Flower, Part::Most, Part::Threads])]
+    parts: Vec<Part>,
+    /// Fewer clients and rounds: whether it works, not how fast it is
+    #[arg(long)]
+    quick: bool,
+    /// Without Flower
+    #[arg(long)]
+    without_peer: bool,
+    /// A Python interpreter that has Flower, the first of several; without any, Flower is installed in an environment
+    /// of its own
+    #[arg(long)]
+    python: Vec<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// Returns what could not be simulated, and where two runs that must agree do not.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let table = Table::new(arguments.json);
+    let mut faults = Vec::new();
+    for part in &arguments.parts {
+        match part {
+            Part::Many => {
+                let case = match arguments.quick {
+                    false => Case::logistic_regression("many", 10_000, 100, 100),
+                    true => Case::logistic_regression("many", 1000, 20, 10),
+                };
+                measure_with_memory(&case, &table, &mut faults)?;
+            }
+            Part::Most => {
+                let case = match arguments.quick {
+                    false => Case::logistic_regression("most", 100_000, 100, 20),
+                    true => Case::logistic_regression("most", 10_000, 100, 5),
+                };
+                measure_with_memory(&Case { examples_per_client: 1, ..case }, &table, &mut faults)?;
+            }
+            Part::Flower => compare_with_flower(arguments, &table, &mut faults)?,
+            Part::Threads => compare_threads(arguments, &table, &mut faults)?,
+        }
+    }
+    table.finish();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
+}
+
+/// Simulates a case, and the same with one client: what is left of the peaks, divided, is what a client costs.
+fn measure_with_memory(
+    case: &Case,
+    table: &Table,
+    faults: &mut Vec<String>,
+) -> Result<(Row, Vec<u8>), Failure> {
+    let folder = TemporaryFolder::new(&case.name)?;
+    let simulated = simulator::measure(case, folder.path())?;
+    let one = simulator::measure(&case.of_one_client(), folder.path())?;
+    let mut row = Row::of(case, &simulated.report);
+    let peaks = simulated.report.peak_bytes.zip(one.report.peak_bytes);
+    let others = (case.clients - 1).max(1) as f64;
+    row.bytes_per_client = peaks.map(|(all, one)| all.saturating_sub(one) as f64 / others);
+    table.print(&row)?;
+    faults.extend(simulator::shortfall(case, &simulated.report));
+    Ok((row, simulated.weights))
+}
+
+fn compare_with_flower(
+    arguments: &Arguments,
+    table: &Table,
+    faults: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let case = match arguments.quick {
+        false => Case::logistic_regression("flower", 1000, 10, 100),
+        true => Case::logistic_regression("flower", 100, 10, 5),
+    };
+    let case = Case { examples_per_client: 60, ..case };
+    let (own, weights) = measure_with_memory(&case, table, faults)?;
+    let model = Model::from_onnx(&case.onnx(), &ImportLimits::default())?;
+    let examples = case.examples()?;
+    let weights: Vec<f32> =
+        weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let loss =
+        evaluate(&model, &weights, &examples, Loss::SoftmaxCrossEntropy)?.mean_loss().unwrap_or(f64::NAN);
+    table.note(&format!("    our last weights' loss over all examples is {loss:.4}"));
+    let steps = steps_of_a_client(&case, &model, &examples)?;
+    if steps != case.steps() {
+        return Err(format!("a client of ours takes {steps} steps, {} were meant", case.steps()).into());
+    }
+    if arguments.without_peer {
+        return Ok(());
+    }
+    let folder = TemporaryFolder::new("flower")?;
+    flower::write_inputs(folder.path(), &examples, &model.initial_weights())?;
+    drop(examples);
+    let measured = match flower::measure(&case, folder.path(), &arguments.python)? {
+        Ok(measured) => measured,
+        Err(reason) => {
+            let package = environment::PACKAGE;
+            let reason = format!("{reason}; `pip install '{package}'` installs it");
+            return table.print(&Row { left_out: Some(reason), ..Row::of_peer(&case) });
+        }
+    };
+    table.print(&Row::of_flower(&case, &measured, &own))?;
+    let differences = [
+        (measured.steps_per_client != steps as f64)
+            .then(|| format!("Flower's clients take {} steps, ours {steps}", measured.steps_per_client)),
+        (measured.rounds != case.rounds)
+            .then(|| format!("Flower did {} rounds of {}", measured.rounds, case.rounds)),
+        (!is_near(measured.loss, loss)).then(|| format!("Flower's loss is {}, ours {loss}", measured.loss)),
+    ];
+    faults.extend(differences.into_iter().flatten());
+    Ok(())
+}
+
+/// Trains one client's share of the examples, as a client does, and returns how many steps it took.
+fn steps_of_a_client(
+    case: &Case,
+    model: &Model,
+    examples: &folkmoot_engine::Examples,
+) -> Result<u64, Failure> {
+    let held = examples.subset(&(0..case.examples_per_client).collect::<Vec<_>>())?;
+    let mut trainer = Trainer::new(model, &model.initial_weights(), case.description()?.plan, &held, 1)?;
+    while !trainer.progress().finished {
+        trainer.advance(1)?;
+    }
+    Ok(trainer.outcome().metrics.step_count)
+}
+
+/// Simulates the same on all threads and on one: the weights must be the same bytes.
+fn compare_threads(arguments: &Arguments, table: &Table, faults: &mut Vec<String>) -> Result<(), Failure> {
+    let rounds = if arguments.quick { 3 } else { 20 };
+    let folder = TemporaryFolder::new("threads")?;
+    for (name, hidden) in [("threads", vec![]), ("threads, 2nn", vec![200, 200])] {
+        let case = Case::logistic_regression(name, 1000, 100, rounds);
+        let all = Case { hidden, examples_per_client: 60, ..case };
+        let one = Case { threads: 1, ..all.clone() };
+        let on_all = simulator::measure(&all, folder.path())?;
+        let on_one = simulator::measure(&one, folder.path())?;
+        table.print(&Row::of(&all, &on_all.report))?;
+        let mut row = Row::of(&one, &on_one.report);
+        row.times_folkmoot = Some(on_one.report.seconds / on_all.report.seconds);
+        table.print(&row)?;
+        if on_all.weights != on_one.weights {
+            faults.push(format!("{name}: one thread gave other weights than {}", all.threads));
+        }
+    }
+    Ok(())
+}
+
+/// Says whether Flower's loss is ours. One that is no number is not.
+fn is_near(theirs: f64, ours: f64) -> bool {
+    (theirs - ours).abs() <= LOSS_TOLERANCE * ours
+}

@@ -1,0 +1,153 @@
+//! One simulation in a process of its own: its memory is its own, and so are its threads.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use folkmoot_data::Dataset;
+use folkmoot_server::simulate::{DataSource, Simulation, simulate};
+use serde::{Deserialize, Serialize};
+
+use super::{case::Case, watch::Watch};
+use crate::{Failure, clock, folder::TemporaryFolder, process};
+
+/// What the process is to simulate.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The case as JSON
+    #[arg(long)]
+    case: String,
+    /// Where the last weights go
+    #[arg(long)]
+    weights: PathBuf,
+}
+
+/// What it prints.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Making the examples, before the simulation.
+    pub data_seconds: f64,
+    /// The simulation, from its settings to its last weights.
+    pub seconds: f64,
+    /// Rounds that made a version.
+    pub committed: u64,
+    /// Rounds that came to nothing, because too few clients waited or answered in time.
+    pub abandoned: u64,
+    /// Trainings that were done.
+    pub client_rounds: u64,
+    /// Check-ins that were made.
+    pub check_ins: u64,
+    /// Events that happened.
+    pub events: u64,
+    /// Virtual seconds that passed.
+    pub virtual_seconds: f64,
+    /// The most memory that the process has held, in bytes; the kernel counts it.
+    pub peak_bytes: Option<u64>,
+    /// The share of the process's CPU time in the threads that train; the kernel counts it.
+    pub training_share: Option<f64>,
+    /// The share of the clock's time in which the loop of events computed.
+    pub loop_share: Option<f64>,
+}
+
+/// Simulates, writes the weights and prints the report as JSON.
+///
+/// # Errors
+/// Returns why the case cannot be simulated.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let case: Case = serde_json::from_str(&arguments.case)?;
+    let folder = TemporaryFolder::new("simulation")?;
+    let began = clock::start();
+    let examples = case.examples()?;
+    let data_seconds = began.elapsed().as_secs_f64();
+    let simulation = Simulation {
+        description: case.description()?,
+        onnx: case.onnx().into(),
+        settings: case.settings()?,
+        source: DataSource::Given { training: Dataset { examples, groups: None }, held_out: None },
+        trace: None,
+        threads: case.threads,
+        folder: folder.path().to_owned(),
+        kept: None,
+        evaluate_every: 1,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut watch = Watch::start();
+    let began = clock::start();
+    let outcome = runtime.block_on(Box::pin(simulate(simulation, &mut watch)))?;
+    let seconds = began.elapsed().as_secs_f64();
+    let weights: Vec<u8> = outcome.weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+    fs::write(&arguments.weights, weights)?;
+    let committed = outcome.rounds.iter().filter(|row| row.version.is_some()).count() as u64;
+    let report = Report {
+        data_seconds,
+        seconds,
+        committed,
+        abandoned: outcome.rounds.len() as u64 - committed,
+        client_rounds: outcome.client_rounds,
+        check_ins: outcome.check_ins,
+        events: outcome.events,
+        virtual_seconds: outcome.virtual_seconds,
+        peak_bytes: process::peak_memory(std::process::id()).ok(),
+        training_share: watch.training_share(),
+        loop_share: watch.loop_share(seconds),
+    };
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+/// What a simulation in a process of its own came to.
+pub struct Simulated {
+    /// What the process printed.
+    pub report: Report,
+    /// The last weights, float32, little-endian.
+    pub weights: Vec<u8>,
+}
+
+/// Starts the process and waits for it.
+///
+/// # Errors
+/// Returns that it failed; what it said went to standard error.
+pub fn measure(case: &Case, folder: &Path) -> Result<Simulated, Failure> {
+    let path = folder.join("weights.end");
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["simulator", "--case", &serde_json::to_string(case)?]).arg("--weights").arg(&path);
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{} could not be simulated", case.name).into());
+    }
+    let report: Report = serde_json::from_slice(&output.stdout)?;
+    Ok(Simulated { report, weights: fs::read(path)? })
+}
+
+/// Says that rounds were left out or went without a part of their cohorts; `None` if all work was done.
+pub fn shortfall(case: &Case, report: &Report) -> Option<String> {
+    let wanted = case.rounds * case.cohort;
+    if report.committed == case.rounds && report.client_rounds >= wanted {
+        return None;
+    }
+    let Report { committed, client_rounds, .. } = report;
+    let name = &case.name;
+    Some(format!(
+        "{name}: {committed} of {} rounds and {client_rounds} of {wanted} trainings were done",
+        case.rounds
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_was_not_done_is_told() {
+        let case = Case::logistic_regression("many", 100, 10, 5);
+        let text = r#"{"data_seconds": 1.0, "seconds": 1.0, "committed": 5, "abandoned": 0, "client_rounds": 50,
+                       "check_ins": 60, "events": 70, "virtual_seconds": 80.0, "peak_bytes": null,
+                       "training_share": null, "loop_share": null}"#;
+        let report: Report = serde_json::from_str(text).unwrap();
+        assert_eq!(shortfall(&case, &report), None);
+        let few = Report { client_rounds: 49, ..report };
+        assert_eq!(shortfall(&case, &few).unwrap(), "many: 5 of 5 rounds and 49 of 50 trainings were done");
+    }
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask reproduce <name>`: one published experiment in the simulator, built as a release is.
+
+use crate::workspace::{Failure, cargo, run as run_command};
+use clap::Args;
+
+const PACKAGE: &str = "folkmoot-bench";
+
+/// Which experiment.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous or robust
+    name: String,
+    /// What the experiment itself takes, such as `--quick` or `--seeds 5`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Builds and runs the experiment.
+///
+/// # Errors
+/// Returns how the experiment ended.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let line = ["run", "--release", "-p", PACKAGE, "--", "reproduce", &arguments.name];
+    run_command(cargo(&line).args(&arguments.arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn everything_after_the_name_belongs_to_the_experiment() {
+        let line = Line::parse_from(["reproduce", "fed-avg", "--seeds", "5", "--quick"]);
+        assert_eq!(line.arguments.name, "fed-avg");
+        assert_eq!(line.arguments.arguments, ["--seeds", "5", "--quick"]);
+    }
+}
