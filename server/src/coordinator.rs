@@ -97,6 +97,8 @@ impl Coordinator {
     /// Removes the logs of updates that nobody needs any more: those of rounds that are over, and of assignments
     /// that were dropped. Updates are not kept longer than they are needed.
     ///
+    /// A round with a running sum keeps them all: what was folded of a dropped update is taken out when it closes.
+    ///
     /// # Errors
     /// If the storage or the round log fails; what is left is found the next time.
     pub async fn forget_unneeded_logs(&self) -> Result<(), ForgetError> {
@@ -108,16 +110,15 @@ impl Coordinator {
         }
         let needed = self.storage.needed_logs().await?;
         for (round, segments) in found {
-            let mut is_needed = false;
-            for assignment in segments {
-                if needed.contains(&(round, assignment)) {
-                    is_needed = true;
-                } else {
-                    self.ingest.forget_assignment(round, assignment)?;
-                }
-            }
-            if !is_needed {
+            if !needed.iter().any(|(of, _)| *of == round) {
                 self.ingest.forget_round(round)?;
+                continue;
+            }
+            if self.ingest.is_summing(round) {
+                continue;
+            }
+            for assignment in segments.into_iter().filter(|one| !needed.contains(&(round, *one))) {
+                self.ingest.forget_assignment(round, assignment)?;
             }
         }
         Ok(())

@@ -116,6 +116,13 @@ fn seed_8_a_flow_ends_with_assignments_under_way() {
     holds(8);
 }
 
+/// A client gave up an update that was folded already, another task's round was abandoned, and the clean-up after it
+/// removed the bytes with which the update was to be taken out of the sum again.
+#[test]
+fn seed_3238_a_clean_up_beside_a_running_sum() {
+    holds(3238);
+}
+
 /// Runs one seed that once failed.
 fn holds(seed: u64) {
     Stage::new().run(seed, None, false).unwrap_or_else(|failure| panic!("{failure}"));

@@ -46,6 +46,11 @@ impl Ingest {
         sums.entry(round).or_insert_with(make).clone()
     }
 
+    /// Says whether updates are folded into a running sum of this round.
+    pub fn is_summing(&self, round: RoundId) -> bool {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&round)
+    }
+
     /// Lets go of a running sum that cannot be trusted any more; it is made again from the log.
     pub fn forget_sum(&self, round: RoundId) {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
