@@ -48,15 +48,38 @@ pub async fn check_in(
     Ok(None)
 }
 
-/// Answers a client that was not drawn: when it is to come back, and what it may fetch meanwhile.
-pub fn wait(coordinator: &Coordinator, client: &ClientRecord, now: Timestamp) -> CheckInResponse {
+/// Answers a check-in at the end of its wait: with an assignment, or with when the client is to come back and what it may
+/// fetch meanwhile.
+///
+/// A client that waited and is sent away for longer than its offer would outlive the wait is taken out of the pool: a
+/// cohort must not be drawn from those who are gone. One that did not wait at all has only its offer.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn end_wait(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    wait_milliseconds: u64,
+    now: Timestamp,
+) -> Result<CheckInResponse, Refusal> {
+    if let Some(assignment) = assignment_of(coordinator, client, now).await? {
+        return Ok(CheckInResponse::Assigned { assignment });
+    }
     let (organisation, population) = (client.organisation_id, &client.population);
     let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
-    CheckInResponse::Wait {
+    let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
+    // Whose offer is gone was drawn just now.
+    if leaves
+        && !coordinator.storage.withdraw_check_in(client.id).await?
+        && let Some(assignment) = assignment_of(coordinator, client, now).await?
+    {
+        return Ok(CheckInResponse::Assigned { assignment });
+    }
+    Ok(CheckInResponse::Wait {
         retry_after_milliseconds_min: window.milliseconds_min,
         retry_after_milliseconds_max: window.milliseconds_max,
         offered: coordinator.crowds.offered(organisation, population),
-    }
+    })
 }
 
 /// Returns the client's outstanding assignment, if it has one that it can still answer.

@@ -32,6 +32,8 @@ const MESSAGE_BYTES: u64 = 600;
 pub(super) struct HeldPoll {
     pub client: usize,
     pub request_id: RequestId,
+    /// How long it may wait, in milliseconds.
+    wait: u64,
     waiter: Arc<Notify>,
 }
 
@@ -100,30 +102,22 @@ impl World {
             Ok(None) if wait > 0 => {
                 self.next_poll += 1;
                 let poll = self.next_poll;
-                self.polls.insert(poll, HeldPoll { client, request_id, waiter });
+                self.polls.insert(poll, HeldPoll { client, request_id, wait, waiter });
                 self.after(wait, Event::WaitEnds { poll });
             }
             other => {
                 coordinator.forget_waiter(record.id, &waiter);
-                let answered = other.map(|found| self.check_in_answer(client, found));
+                let answered = match other {
+                    Ok(Some(assignment)) => Ok(CheckInResponse::Assigned { assignment }),
+                    Ok(None) => device::end_wait(&coordinator, &record, wait, now).await,
+                    Err(refusal) => Err(refusal),
+                };
+                let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
                 self.respond(client, request_id, Kind::CheckIn, answered);
             }
         }
         self.listen();
         Ok(())
-    }
-
-    fn check_in_answer(
-        &mut self,
-        client: usize,
-        found: Option<folkmoot_protocol::messages::Assignment>,
-    ) -> Answer {
-        if let Some(assignment) = found {
-            return Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment }));
-        }
-        let (coordinator, now) = (self.running(), self.server_now());
-        let record = self.clients[client].record.as_ref().expect("who checks in is enrolled");
-        Answer::CheckIn(Ok(device::wait(&coordinator, record, now)))
     }
 
     /// Answers the held check-ins of clients that were drawn.
@@ -137,12 +131,14 @@ impl World {
     }
 
     pub async fn wait_ends(&mut self, poll: u64) -> Result<(), SimulateError> {
-        let Some(HeldPoll { client, request_id, waiter }) = self.polls.remove(&poll) else { return Ok(()) };
+        let Some(HeldPoll { client, request_id, wait, waiter }) = self.polls.remove(&poll) else {
+            return Ok(());
+        };
         let coordinator = self.running();
         let record = self.record_of(client).await?;
-        let found = device::assignment_of(&coordinator, &record, self.server_now()).await;
+        let answered = device::end_wait(&coordinator, &record, wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
-        let answered = found.map(|found| self.check_in_answer(client, found));
+        let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
         self.respond(client, request_id, Kind::CheckIn, answered);
         Ok(())
     }

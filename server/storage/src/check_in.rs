@@ -26,9 +26,11 @@ pub trait CheckInRepository {
     /// put into the pool; the answer is then `false`.
     fn check_in(&self, check_in: &CheckInRecord) -> impl Future<Output = Result<bool, StorageError>> + Send;
 
-    /// Takes a client out of the pool.
-    fn withdraw_check_in(&self, client_id: ClientId)
-    -> impl Future<Output = Result<(), StorageError>> + Send;
+    /// Takes a client out of the pool, and says whether it was there.
+    fn withdraw_check_in(
+        &self,
+        client_id: ClientId,
+    ) -> impl Future<Output = Result<bool, StorageError>> + Send;
 
     /// Lists the population's waiting clients whose offer holds at `now`, by client id.
     fn waiting(

@@ -103,28 +103,22 @@ impl World {
             }
             other => {
                 coordinator.forget_waiter(record.id, &waiter);
-                let found = other?;
-                Ok(Some(self.check_in_answer(coordinator, message.client, found)))
+                let answered = match other? {
+                    Some(assignment) => CheckInResponse::Assigned { assignment },
+                    None => device::end_wait(coordinator, record, wait, self.server_now()).await?,
+                };
+                Ok(Some(self.check_in_answer(message.client, answered)))
             }
         }
     }
 
-    fn check_in_answer(
-        &mut self,
-        coordinator: &Coordinator,
-        client: usize,
-        found: Option<folkmoot_protocol::messages::Assignment>,
-    ) -> Answer {
-        let (record, now) = (&self.clients[client].record, self.server_now());
-        Answer::CheckIn(Ok(match found {
-            Some(assignment) => {
-                let id = assignment.assignment_id;
-                self.note(format_args!("client {client} is given {}", short(id)));
-                self.ledger.newest = Some((client, id));
-                CheckInResponse::Assigned { assignment }
-            }
-            None => device::wait(coordinator, record, now),
-        }))
+    fn check_in_answer(&mut self, client: usize, answered: CheckInResponse) -> Answer {
+        if let CheckInResponse::Assigned { assignment } = &answered {
+            let id = assignment.assignment_id;
+            self.note(format_args!("client {client} is given {}", short(id)));
+            self.ledger.newest = Some((client, id));
+        }
+        Answer::CheckIn(Ok(answered))
     }
 
     /// Answers a held check-in whose client was drawn.
@@ -142,11 +136,13 @@ impl World {
         let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
         let record = self.clients[message.client].record.clone();
         let failures = self.server.store.failures();
-        let found = device::assignment_of(&coordinator, &record, self.server_now()).await;
+        let Request::CheckIn { wait_seconds, .. } = &message.request else { return Ok(()) };
+        let wait = u64::from(*wait_seconds) * 1000;
+        let answered = device::end_wait(&coordinator, &record, wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
-        match found {
-            Ok(found) => {
-                let answer = self.check_in_answer(&coordinator, message.client, found);
+        match answered {
+            Ok(answered) => {
+                let answer = self.check_in_answer(message.client, answered);
                 self.respond(&message, answer);
                 Ok(())
             }

@@ -50,10 +50,10 @@ pub async fn check_in(
         other => other,
     };
     app.coordinator.forget_waiter(signed.client.id, &waiter);
-    Ok(Json(match found? {
-        Some(assignment) => CheckInResponse::Assigned { assignment },
-        None => device::wait(&app.coordinator, &signed.client, (app.clock)()),
-    }))
+    if let Some(assignment) = found? {
+        return Ok(Json(CheckInResponse::Assigned { assignment }));
+    }
+    device::end_wait(&app.coordinator, &signed.client, wait_milliseconds, (app.clock)()).await.map(Json)
 }
 
 async fn await_assignment(

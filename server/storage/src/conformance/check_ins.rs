@@ -22,8 +22,8 @@ pub(super) async fn the_last_check_in_counts(storage: &SqlStorage) -> Result<(),
     assert_eq!(waiting[0], fixture.check_in_of(clients[0]).candidate);
     assert_eq!(waiting[1], again.candidate);
     assert_eq!(storage.waiting(other.organisation_id, &fixture.population, NOW).await?, []);
-    storage.withdraw_check_in(clients[1]).await?;
-    storage.withdraw_check_in(clients[1]).await?;
+    assert!(storage.withdraw_check_in(clients[1]).await?);
+    assert!(!storage.withdraw_check_in(clients[1]).await?, "it is gone already");
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?.len(), 2);
     let stranger = fixture.check_in_of(ClientId::from_random_bytes(fresh()));
     let refused = storage.check_in(&stranger).await;

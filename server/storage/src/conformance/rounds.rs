@@ -134,7 +134,7 @@ pub(super) async fn a_cohort_that_is_not_free_stores_nothing(
     let record = fixture.open_round(task.id, 1).await?;
     let waiting = fixture.waiting_clients(2).await?;
     let gone = fixture.waiting_clients(1).await?[0];
-    storage.withdraw_check_in(gone).await?;
+    assert!(storage.withdraw_check_in(gone).await?);
     let (_, busy) = fixture.reporting(1).await?;
     let pool = storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?;
     for bad in [gone, busy[0].client_id, waiting[0]] {

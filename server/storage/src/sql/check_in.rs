@@ -46,11 +46,10 @@ impl CheckInRepository for SqlStorage {
         })
     }
 
-    async fn withdraw_check_in(&self, client_id: ClientId) -> Result<(), StorageError> {
+    async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError> {
         in_transaction!(self, |connection| {
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(client_id.to_string());
-            query.execute(connection).await?;
-            Ok(())
+            Ok(query.execute(connection).await?.rows_affected() > 0)
         })
     }
 
