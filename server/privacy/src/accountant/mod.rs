@@ -1,0 +1,40 @@
+//! What a mechanism costs.
+//!
+//! | module | answers |
+//! |---|---|
+//! | `rdp` | Rényi curves: Gaussian, Poisson-sampled, fixed cohorts; they compose across unlike rounds |
+//! | `pld` | the tight epsilon of many rounds of one kind with Poisson sampling |
+//! | `zcdp`, `gaussian` | no sampling: ρ, its tight conversion, and the exact epsilon |
+//! | `tree`, `toeplitz`, `blt` | correlated noise: sensitivity under a participation pattern, and the error |
+//! | `adaptive_clipping` | how the noise is split between the updates and the count that moves the norm |
+//! | `amplification`, `randomised_response` | local mechanisms |
+
+mod adaptive_clipping;
+mod amplification;
+mod blt;
+mod blt_table;
+mod fixed_size;
+mod gaussian;
+mod order;
+mod pld;
+mod poisson;
+mod randomised_response;
+mod rdp;
+mod special;
+mod toeplitz;
+mod tree;
+mod zcdp;
+
+pub use adaptive_clipping::{ClippingRule, SplitError, share_of_unclipped, update_multiplier};
+pub use amplification::{amplified_by_sampling, amplified_by_shuffling};
+pub use blt::{BUFFERS_MAX, BufferedToeplitz};
+pub use gaussian::{analytic_gaussian_multiplier, gaussian_epsilon};
+pub use order::Orders;
+pub use pld::poisson_gaussian_epsilon;
+pub use randomised_response::randomised_response;
+pub use rdp::{CurveError, RdpCurve};
+pub use toeplitz::{PrefixError, Toeplitz};
+pub use tree::{
+    ParticipationPattern, rho_of_tree, tree_depth, tree_prefix_variance, tree_sensitivity_squared,
+};
+pub use zcdp::{rho_for_epsilon, rho_of_gaussian, zcdp_delta, zcdp_epsilon};

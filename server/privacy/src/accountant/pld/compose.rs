@@ -1,0 +1,114 @@
+//! The composition of one step many times: a power in the frequency domain, with every error counted.
+//!
+//! The losses are tilted before they are transformed: each probability p at loss l becomes p·e^(λl)/M. The sum of
+//! tilted losses has the composed probabilities times e^(λl)/M^k, so that the part of the distribution that decides
+//! about a delta of 1e-12 is in the middle of the transform and not below its rounding errors.
+
+use rustfft::{FftPlanner, num_complex::Complex};
+
+use super::step::GridLoss;
+
+/// What the choice of the grid fixes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Window {
+    /// The multiple of the interval at which the window of composed losses begins.
+    pub first: i64,
+    /// How many points it has, a power of two.
+    pub points: usize,
+    /// The tilt λ, above 0.
+    pub tilt: f64,
+    /// A second tilt, which bounds the probability above the window (Chernoff).
+    pub tail_tilt: f64,
+}
+
+/// The composed loss within a window, and bounds on all that the window does not show.
+pub(super) struct ComposedLoss {
+    interval: f64,
+    first: i64,
+    /// Probabilities, from above where the transform rounds down below 0.
+    masses: Vec<f64>,
+    /// The probability above the window or unbounded.
+    beyond: f64,
+    /// ln of the bound on one mass's rounding error, times e^(λl) for the mass at l.
+    ln_error: f64,
+    tilt: f64,
+}
+
+/// Composes `steps` steps.
+pub(super) fn compose(step: &GridLoss, steps: u64, window: Window) -> ComposedLoss {
+    let count = steps as f64;
+    let ln_moment = step.ln_moment(window.tilt);
+    let mut values = vec![Complex::new(0.0, 0.0); window.points];
+    for (index, (loss, mass)) in step.points().enumerate().filter(|(_, (_, mass))| *mass > 0.0) {
+        let place = (step.first + index as i64).rem_euclid(window.points as i64) as usize;
+        values[place].re += mass * (window.tilt * loss - ln_moment).exp();
+    }
+    let mut planner = FftPlanner::new();
+    planner.plan_fft_forward(window.points).process(&mut values);
+    let rounding = f64::EPSILON * ((window.points as f64).log2() + 4.0);
+    let mut sensitivity = 0.0;
+    for value in &mut values {
+        let (ln_radius, angle) = (value.norm().max(f64::MIN_POSITIVE).ln(), value.arg());
+        sensitivity += ((count - 1.0) * ln_radius).exp();
+        *value =
+            Complex::from_polar((count * ln_radius).exp(), (count * angle).rem_euclid(std::f64::consts::TAU));
+    }
+    planner.plan_fft_inverse(window.points).process(&mut values);
+    let scale = 1.0 / window.points as f64;
+    let error = rounding * (count + 1.0) * sensitivity * scale;
+    let masses = (0..window.points).map(|offset| {
+        let multiple = window.first + offset as i64;
+        let place = multiple.rem_euclid(window.points as i64) as usize;
+        let ln_untilted = count * ln_moment - window.tilt * multiple as f64 * step.interval;
+        (values[place].re * scale).max(0.0) * ln_untilted.exp()
+    });
+    let above = (window.first + window.points as i64) as f64 * step.interval;
+    let ln_above = count * step.ln_moment(window.tail_tilt) - window.tail_tilt * above;
+    ComposedLoss {
+        interval: step.interval,
+        first: window.first,
+        masses: masses.collect(),
+        beyond: ln_above.exp() - (count * (-step.infinity).ln_1p()).exp_m1(),
+        ln_error: error.ln() + count * ln_moment,
+        tilt: window.tilt,
+    }
+}
+
+impl ComposedLoss {
+    /// Finds the least epsilon of the window for which delta is enough. `None` if what is beyond the window already
+    /// exceeds delta.
+    ///
+    /// Goes down from the top with δ(l) = Σ over the losses j above l of p_j·(1 − e^(l−j)), as a sum that never
+    /// subtracts: δ(l − h) = e^-h·δ(l) + (1 − e^-h)·P(j ≥ l).
+    pub fn epsilon(&self, delta: f64) -> Option<f64> {
+        let shrink = (-self.interval).exp();
+        let (mut stick, mut above) = (0.0, 0.0);
+        let mut allowed_above = delta - self.beyond - self.error_at(self.masses.len());
+        if allowed_above <= 0.0 {
+            return None;
+        }
+        for index in (0..self.masses.len()).rev() {
+            let next = shrink * stick - (-self.interval).exp_m1() * above;
+            let allowed = delta - self.beyond - self.error_at(index);
+            if next > allowed {
+                // Between this loss l and the next, δ(ε) = above − e^(ε − l)·(above − next).
+                let share =
+                    ((above - allowed_above.min(allowed)) / (above - next)).ln().clamp(0.0, self.interval);
+                return Some(self.loss(index) + if share.is_nan() { self.interval } else { share });
+            }
+            stick = next;
+            above += self.masses[index];
+            allowed_above = allowed;
+        }
+        Some(self.loss(0))
+    }
+
+    fn loss(&self, index: usize) -> f64 {
+        (self.first + index as i64) as f64 * self.interval
+    }
+
+    /// Bounds what the rounding errors of all masses above a loss do to its delta.
+    fn error_at(&self, index: usize) -> f64 {
+        (self.ln_error - self.tilt * self.loss(index)).exp() * (1.0 + 1.0 / (self.tilt * self.interval))
+    }
+}

@@ -1,0 +1,149 @@
+//! Tree aggregation: the prefix sums of a stream from the noised sums of dyadic nodes.
+//!
+//! Kairouz, McMahan, Song, Thakkar, Thakurta and Xu 2021, "Practical and private (deep) learning without sampling or
+//! shuffling" (DP-FTRL).
+
+use crate::budget::{RangeError, Rho};
+use crate::noise_multiplier::NoiseMultiplier;
+
+/// In how many releases a client may be, and how far apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParticipationPattern {
+    participations_max: u64,
+    separation: u64,
+}
+
+impl ParticipationPattern {
+    /// A client is in at most `participations_max` rounds, whose numbers differ by at least `separation`.
+    ///
+    /// # Errors
+    /// [`RangeError`] if either is 0.
+    pub fn new(participations_max: u64, separation: u64) -> Result<Self, RangeError> {
+        for (name, value) in [("participations_max", participations_max), ("separation", separation)] {
+            RangeError::unless(value > 0, name, value as f64, "at least 1")?;
+        }
+        Ok(Self { participations_max, separation })
+    }
+
+    /// Returns in how many rounds a client may be.
+    pub fn participations_max(self) -> u64 {
+        self.participations_max
+    }
+
+    /// Returns by how much the numbers of two of its rounds differ at least.
+    pub fn separation(self) -> u64 {
+        self.separation
+    }
+
+    /// Returns in how many of so many consecutive rounds a client may be.
+    pub fn participations_within(self, rounds: u64) -> u64 {
+        self.participations_max.min(rounds.div_ceil(self.separation))
+    }
+}
+
+/// Returns how many nodes of a tree a leaf is in: ⌊log2(leaves)⌋ + 1. Nodes that are never completed do not count.
+pub fn tree_depth(leaves: u64) -> u32 {
+    leaves.max(1).ilog2() + 1
+}
+
+/// Bounds the squared L2 sensitivity of all nodes, in squared sensitivities of one participation.
+///
+/// `rounds` in all; a new tree begins after every `leaves_per_tree` of them. A client that is in c rounds below a node
+/// moves it by c at most, because it may move it in the same direction each time. Below a node of 2^l leaves it is in
+/// c_l = min(k, ⌈2^l / b⌉) rounds at most, and the squares of numbers of at most c_l that add up to k are largest
+/// when as many as possible are c_l. Summed over the levels this bounds the exact maximum (their appendix D), which it
+/// meets where the densest pattern lies under one node on every level.
+pub fn tree_sensitivity_squared(rounds: u64, leaves_per_tree: u64, pattern: ParticipationPattern) -> f64 {
+    let participations = pattern.participations_within(rounds);
+    let depth = tree_depth(leaves_per_tree.min(rounds));
+    (0..depth)
+        .map(|level| {
+            let most = pattern.participations_within(1 << level).min(participations);
+            let (full, rest) = (participations / most, participations % most);
+            full as f64 * (most as f64).powi(2) + (rest as f64).powi(2)
+        })
+        .sum()
+}
+
+/// Derives ρ of tree aggregation with the multiplier of each node's noise, relative to one participation.
+pub fn rho_of_tree(
+    multiplier: NoiseMultiplier,
+    rounds: u64,
+    leaves_per_tree: u64,
+    pattern: ParticipationPattern,
+) -> Rho {
+    let z = multiplier.get();
+    let squared = tree_sensitivity_squared(rounds, leaves_per_tree, pattern);
+    Rho::new(squared / (2.0 * z * z)).expect("a multiplier is at least 0.001")
+}
+
+/// Derives the variance of the noise on the sum of the first `rounds` rounds, in variances of a node's noise.
+///
+/// Plain: the number of nodes that cover them. With `uses_subtrees`, a node's sum is also estimated from the nodes
+/// below it, each weighted by its precision (Honaker 2015, "Efficient use of differentially private binary trees",
+/// bottom-up): v_0 = 1, 1/v_h = 1 + 1/(2·v_(h−1)), which is v_h = 2^h / (2^(h+1) − 1).
+pub fn tree_prefix_variance(rounds: u64, uses_subtrees: bool) -> f64 {
+    let heights = (0..u64::BITS).filter(|height| rounds >> height & 1 == 1);
+    heights
+        .map(|height| {
+            let leaves = f64::from(height).exp2();
+            if uses_subtrees { leaves / (2.0 * leaves - 1.0) } else { 1.0 }
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The maximum over all patterns, by trying them.
+    fn exact(rounds: u64, leaves_per_tree: u64, pattern: ParticipationPattern) -> f64 {
+        let patterns = (0u64..1 << rounds).filter(|chosen| {
+            let places: Vec<u64> = (0..rounds).filter(|place| chosen >> place & 1 == 1).collect();
+            places.len() as u64 <= pattern.participations_max()
+                && places.windows(2).all(|two| two[1] - two[0] >= pattern.separation())
+        });
+        let squares = patterns.map(|chosen| {
+            let trees = (0..rounds).step_by(leaves_per_tree as usize);
+            let nodes = trees.flat_map(|start| {
+                let end = (start + leaves_per_tree).min(rounds);
+                (0..6).flat_map(move |level| {
+                    let starts = (start..end).step_by(1 << level);
+                    starts
+                        .filter(move |node| node + (1 << level) <= end)
+                        .map(move |node| (node, 1u64 << level))
+                })
+            });
+            nodes.map(|(node, size)| (chosen >> node & ((1 << size) - 1)).count_ones().pow(2)).sum::<u32>()
+        });
+        f64::from(squares.max().unwrap())
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_maximum_and_often_meets_it() {
+        let (mut cases, mut met) = (0, 0);
+        for rounds in [1, 2, 3, 5, 8, 12] {
+            for leaves in [1, 3, 4, 12] {
+                for (participations, separation) in [(1, 1), (2, 1), (2, 2), (3, 3), (2, 4), (5, 2)] {
+                    let pattern = ParticipationPattern::new(participations, separation).unwrap();
+                    let bound = tree_sensitivity_squared(rounds, leaves, pattern);
+                    let exact = exact(rounds, leaves, pattern);
+                    assert!(bound >= exact, "{rounds} {leaves} {pattern:?}: {bound} {exact}");
+                    assert!(bound <= 1.5 * exact, "{rounds} {leaves} {pattern:?}: {bound} {exact}");
+                    cases += 1;
+                    met += u32::from(bound == exact);
+                }
+            }
+        }
+        assert!(met * 3 > cases * 2, "{met} of {cases}");
+    }
+
+    #[test]
+    fn the_extremes_have_answers() {
+        let pattern = ParticipationPattern::new(u64::MAX, 1).unwrap();
+        assert!(tree_sensitivity_squared(1_000_000, 1_000_000, pattern).is_finite());
+        assert_eq!(tree_depth(0), 1);
+        assert!(ParticipationPattern::new(0, 1).is_err() && ParticipationPattern::new(1, 0).is_err());
+        assert!((tree_prefix_variance(u64::MAX, true) - 32.5).abs() < 1.0);
+    }
+}

@@ -1,0 +1,204 @@
+use serde::{Deserialize, Serialize};
+
+use super::{CorrelatedError, checked_draw};
+use crate::accountant::{BufferedToeplitz, ParticipationPattern};
+use crate::budget::RangeError;
+use crate::noise::{NoiseError, NoiseScale};
+use crate::noise_multiplier::NoiseMultiplier;
+
+/// Binary digits of the decays and scales.
+const COEFFICIENT_BITS: u32 = 30;
+
+/// Binary digits of the buffers behind the point.
+const BUFFER_BITS: u32 = 12;
+
+/// Relative slack for the sensitivity, which is computed in float64.
+const SLACK: f64 = 1.0 + 1e-9;
+
+/// The noise of a buffered linear Toeplitz factorisation, round by round.
+///
+/// With discrete Gaussian draws z_t, what is added to round t's sum is the integer n_t = z_t − round(Σ_j ω_j·s_j), and then
+/// s_j ← θ_j·s_j + n_t: the stream C⁻¹·z up to rounding. The coefficients are fractions with the denominator 2^30, the
+/// buffers have 12 binary digits, and every product is rounded down.
+///
+/// # Privacy
+/// Let x be the integer sums and r = x + n what is released. Given what was released before, round t shows x_t + z_t minus
+/// a number that follows from the earlier n = r − x. For a neighbour x' the draw that explains the same r differs by
+/// (C(x − x'))_t plus the difference of two roundings, an integer vector that is known before z_t is drawn. Whatever is
+/// released, these vectors together have a norm of at most sens(C)·Δ + e·√(T·d), where e bounds the difference of two
+/// roundings of one value (see `rounding_max`), T is the number of rounds and d that of values. So each round is a
+/// discrete Gaussian mechanism (Canonne, Kamath and Steinke 2020, theorem 4) whose sensitivity may depend on the past,
+/// with a bounded sum of squares, and all together are that²/(2·scale²)-zCDP (Whitehouse, Ramdas, Rogers and Wu 2023,
+/// "Fully adaptive composition in differential privacy", theorem 1). C is the one of the rounded coefficients.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BltNoise {
+    count: usize,
+    rounds: u64,
+    done: u64,
+    decays: Vec<i64>,
+    scales: Vec<i64>,
+    buffers: Vec<Vec<i64>>,
+}
+
+impl BltNoise {
+    /// Begins with `count` values a round, for at most `rounds` rounds.
+    ///
+    /// # Errors
+    /// [`RangeError`] if a decay or a scale is below 2^-30, or there are no rounds or more than 2^24.
+    pub fn new(matrix: &BufferedToeplitz, count: usize, rounds: u64) -> Result<Self, RangeError> {
+        let is_right = (1..=1 << 24).contains(&rounds);
+        RangeError::unless(is_right, "rounds", rounds as f64, "at least 1 and at most 2^24")?;
+        let fixed = |value: &f64| (value * f64::from(COEFFICIENT_BITS).exp2()).floor() as i64;
+        let decays: Vec<i64> = matrix.decays().iter().map(fixed).collect();
+        let scales: Vec<i64> = matrix.scales().iter().map(fixed).collect();
+        let smallest = decays.iter().chain(&scales).copied().min().unwrap_or(0);
+        RangeError::unless(smallest > 0, "coefficient in units of 2^-30", smallest as f64, "at least 1")?;
+        let buffers = vec![vec![0; count]; decays.len()];
+        Ok(Self { count, rounds, done: 0, decays, scales, buffers })
+    }
+
+    /// Derives the scale of the draws: the multiplier times the L2 sensitivity of all rounds together, rounded up.
+    ///
+    /// `sensitivity` is that of one participation, in grid steps. All rounds together are then 1/(2·multiplier²)-zCDP.
+    ///
+    /// # Errors
+    /// [`RangeError`] if the factorisation falls apart when rounded, or the noise has no room.
+    pub fn noise_scale(
+        &self,
+        multiplier: NoiseMultiplier,
+        sensitivity: f64,
+        pattern: ParticipationPattern,
+    ) -> Result<NoiseScale, RangeError> {
+        let float = |values: &[i64]| -> Vec<f64> {
+            values.iter().map(|value| *value as f64 / f64::from(COEFFICIENT_BITS).exp2()).collect()
+        };
+        let rounded = BufferedToeplitz::new(float(&self.decays), float(&self.scales))?;
+        let of_matrix = rounded.toeplitz(self.rounds as usize).sensitivity(pattern);
+        let of_rounding = self.rounding_max() * (self.rounds as f64 * self.count as f64).sqrt();
+        NoiseScale::new(multiplier.get() * (of_matrix * sensitivity + of_rounding) * SLACK)
+    }
+
+    /// Bounds how much two computations of one value's correction differ beyond the linear map.
+    ///
+    /// A buffer loses less than 2^-12 a round, and what it lost decays: less than min(T, 1/(1 − θ))·2^-12. The correction
+    /// is Σ ω times that, and half a step. Two of them differ by twice as much.
+    fn rounding_max(&self) -> f64 {
+        let one = f64::from(COEFFICIENT_BITS).exp2();
+        let lost = self.decays.iter().zip(&self.scales).map(|(decay, scale)| {
+            let remembered = (one / (one - *decay as f64)).min(self.rounds as f64);
+            *scale as f64 / one * remembered / f64::from(BUFFER_BITS).exp2()
+        });
+        2.0 * (0.5 + lost.sum::<f64>())
+    }
+
+    /// Makes the noise to be added to the next round's sum. `draw` gives discrete Gaussian draws of the scale.
+    ///
+    /// # Errors
+    /// [`CorrelatedError`] if the draw failed, the planned rounds are over, or a value left 64 bits.
+    pub fn next_round(
+        &mut self,
+        mut draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
+    ) -> Result<Vec<i64>, CorrelatedError> {
+        if self.done >= self.rounds {
+            return Err(CorrelatedError::Over { rounds: self.rounds });
+        }
+        let mut noise = checked_draw(&mut draw, self.count)?;
+        for (index, value) in noise.iter_mut().enumerate() {
+            let terms = self.buffers.iter().zip(&self.scales);
+            let correction: i128 =
+                terms.map(|(buffer, scale)| i128::from(buffer[index]) * i128::from(*scale)).sum();
+            let shift = COEFFICIENT_BITS + BUFFER_BITS;
+            let rounded = (correction + (1 << (shift - 1))) >> shift;
+            *value = i64::try_from(i128::from(*value) - rounded).map_err(|_| CorrelatedError::Overflow)?;
+        }
+        let advanced = self.buffers.iter().zip(&self.decays).map(|(buffer, decay)| {
+            let next = buffer.iter().zip(&noise).map(|(value, noise)| {
+                let decayed = (i128::from(*value) * i128::from(*decay)) >> COEFFICIENT_BITS;
+                i64::try_from(decayed + (i128::from(*noise) << BUFFER_BITS)).ok()
+            });
+            next.collect::<Option<Vec<i64>>>()
+        });
+        self.buffers = advanced.collect::<Option<_>>().ok_or(CorrelatedError::Overflow)?;
+        self.done += 1;
+        Ok(noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::noise_multiplier::Relation;
+
+    fn matrix() -> BufferedToeplitz {
+        BufferedToeplitz::new(vec![0.993_464, 0.828_705], vec![0.115_063, 0.332_726]).unwrap()
+    }
+
+    fn stream(matrix: &BufferedToeplitz, draws: &[i64]) -> Vec<i64> {
+        let mut noise = BltNoise::new(matrix, 1, draws.len() as u64).unwrap();
+        draws.iter().map(|draw| noise.next_round(|| Ok(vec![*draw])).unwrap()[0]).collect()
+    }
+
+    /// The draws that explain the releases r of the sums x: the mechanism, inverted.
+    fn explained(matrix: &BufferedToeplitz, releases: &[i64], sums: &[i64]) -> Vec<i64> {
+        let mut noise = BltNoise::new(matrix, 1, releases.len() as u64).unwrap();
+        let rounds = releases.iter().zip(sums);
+        rounds
+            .map(|(release, sum)| {
+                let without = noise.clone().next_round(|| Ok(vec![0])).unwrap()[0];
+                let draw = release - sum - without;
+                assert_eq!(noise.next_round(|| Ok(vec![draw])).unwrap()[0], release - sum);
+                draw
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_integers_follow_the_float_stream() {
+        let draws: Vec<i64> = (1..=200).map(|step| (f64::from(step).sin() * 1e9) as i64).collect();
+        let exact = matrix().apply_inverse(draws.iter().map(|draw| *draw as f64));
+        for (value, exact) in stream(&matrix(), &draws).iter().zip(exact) {
+            assert!((*value as f64 - exact).abs() < 5.0, "{value} {exact}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn neighbours_are_explained_by_draws_within_the_sensitivity(
+            draws in prop::collection::vec(-1_000_000i64..1_000_000, 60),
+            first in 0usize..20,
+            moved in -10_000i64..10_000,
+        ) {
+            let matrix = matrix();
+            let releases = stream(&matrix, &draws);
+            // Against sums of zero: the neighbour's client is in rounds `first` and `first + 30`.
+            let mut sums = vec![0; 60];
+            sums[first] = moved;
+            sums[first + 30] = moved;
+            let other = explained(&matrix, &releases, &sums);
+            let distance = draws.iter().zip(&other).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt();
+            let pattern = ParticipationPattern::new(2, 30).unwrap();
+            let noise = BltNoise::new(&matrix, 1, 60).unwrap();
+            let multiplier = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
+            let allowed = noise.noise_scale(multiplier, moved.abs() as f64, pattern).unwrap().get();
+            prop_assert!(distance <= allowed, "{} {}", distance, allowed);
+            // And the bound is no more than the rounding above what is needed for the worst rounds.
+            let needed = matrix.toeplitz(60).sensitivity(pattern) * moved.abs() as f64;
+            prop_assert!(allowed <= needed * 1.001 + 2.2 * 60f64.sqrt() * 1.1);
+        }
+    }
+
+    #[test]
+    fn rounds_beyond_the_plan_and_overflows_are_refused() {
+        let mut noise = BltNoise::new(&matrix(), 1, 2).unwrap();
+        assert_eq!(noise.next_round(|| Ok(vec![1 << 60])), Err(CorrelatedError::Overflow));
+        noise.next_round(|| Ok(vec![1])).unwrap();
+        noise.next_round(|| Ok(vec![1])).unwrap();
+        assert_eq!(noise.next_round(|| Ok(vec![1])), Err(CorrelatedError::Over { rounds: 2 }));
+        assert!(BltNoise::new(&matrix(), 1, 0).is_err());
+        let tiny = BufferedToeplitz::new(vec![0.5], vec![1e-12]).unwrap();
+        assert!(BltNoise::new(&tiny, 1, 1).is_err());
+    }
+}

@@ -1,0 +1,201 @@
+use folkmoot_protocol::PopulationName;
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, EntryDigest};
+
+/// The last entry of a ledger. Whoever keeps it elsewhere can show later that nothing before it was changed, and that
+/// nothing was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// How many entries there are.
+    pub entries: u64,
+    /// The digest of the last; zeros if there is none.
+    pub digest: EntryDigest,
+}
+
+/// A ledger that does not hang together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// An entry is missing, or stands in another place.
+    #[error("entry {expected} is missing: entry {found} stands in its place")]
+    Sequence {
+        /// The number that is due.
+        expected: u64,
+        /// The number that was found.
+        found: u64,
+    },
+    /// An entry belongs to another population's ledger.
+    #[error("entry {sequence} belongs to the population {found}")]
+    Population {
+        /// The entry.
+        sequence: u64,
+        /// Its population.
+        found: PopulationName,
+    },
+    /// An entry does not follow the one before it.
+    #[error("entry {sequence} does not follow entry {}: one of them was changed", sequence - 1)]
+    Previous {
+        /// The entry.
+        sequence: u64,
+    },
+    /// An entry is not what it was when it was written.
+    #[error("entry {sequence} was changed: its digest is not that of its contents")]
+    Digest {
+        /// The entry.
+        sequence: u64,
+    },
+    /// The ledger is shorter than it was, or another one.
+    #[error(
+        "the ledger does not contain the known head of {} entries ({}): entries were cut off or rewritten",
+        .0.entries, .0.digest
+    )]
+    Head(Head),
+}
+
+/// Checks entries one after the other, in constant memory.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    population: PopulationName,
+    head: Head,
+}
+
+impl Chain {
+    /// Begins with the first entry of a population's ledger.
+    pub fn new(population: PopulationName) -> Self {
+        Self { population, head: Head { entries: 0, digest: EntryDigest::BEGINNING } }
+    }
+
+    /// Checks the next entry.
+    ///
+    /// # Errors
+    /// [`ChainError`] names the first entry that is not right.
+    pub fn follow(&mut self, entry: &Entry) -> Result<(), ChainError> {
+        let (sequence, expected) = (entry.sequence, self.head.entries + 1);
+        if sequence != expected {
+            return Err(ChainError::Sequence { expected, found: sequence });
+        }
+        if entry.population != self.population {
+            return Err(ChainError::Population { sequence, found: entry.population.clone() });
+        }
+        if entry.previous != self.head.digest {
+            return Err(ChainError::Previous { sequence });
+        }
+        if entry.digest != entry.computed_digest() {
+            return Err(ChainError::Digest { sequence });
+        }
+        self.head = Head { entries: sequence, digest: entry.digest };
+        Ok(())
+    }
+
+    /// Returns the head of what was checked so far.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Checks that what was followed ends in a head that is known from elsewhere.
+    ///
+    /// # Errors
+    /// [`ChainError::Head`] if it does not.
+    pub fn ends_in(&self, known: &Head) -> Result<(), ChainError> {
+        if self.head == *known { Ok(()) } else { Err(ChainError::Head(known.clone())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::{RoundId, TaskId, Timestamp};
+
+    use super::{super::*, *};
+    use crate::{NoiseMultiplier, Relation, SamplingRate};
+
+    fn ledger(entries: u64) -> Vec<Entry> {
+        let mut ledger: Vec<Entry> = Vec::new();
+        for number in 1..=entries {
+            let participation = match number % 2 {
+                0 => Participation::AtMost { count: 3 },
+                _ => Participation::Poisson { rate: SamplingRate::new(0.25).unwrap() },
+            };
+            let release = Release {
+                task_id: TaskId::from_random_bytes([number as u8; 16]),
+                round_id: RoundId::from_random_bytes([1; 16]),
+                version: number,
+                at: Timestamp(1000 * number),
+                charge: Charge {
+                    noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).unwrap(),
+                    participation,
+                },
+            };
+            let last = ledger.last().map(|last| (last.sequence, last.digest));
+            ledger.push(Entry::following(last, "digits".parse().unwrap(), release));
+        }
+        ledger
+    }
+
+    fn check(ledger: &[Entry]) -> Result<Head, ChainError> {
+        let mut chain = Chain::new("digits".parse().unwrap());
+        ledger.iter().try_for_each(|entry| chain.follow(entry))?;
+        Ok(chain.head().clone())
+    }
+
+    #[test]
+    fn an_untouched_ledger_hangs_together() {
+        let ledger = ledger(5);
+        let head = check(&ledger).unwrap();
+        assert_eq!((head.entries, head.digest), (5, ledger[4].digest));
+        let read: Vec<Entry> = serde_json::from_str(&serde_json::to_string(&ledger).unwrap()).unwrap();
+        assert_eq!(check(&read).unwrap(), head);
+        assert_eq!(check(&[]).unwrap().entries, 0);
+    }
+
+    #[test]
+    fn every_changed_field_is_found() {
+        let change: [fn(&mut Entry); 10] = [
+            |entry| entry.population = "others".parse().unwrap(),
+            |entry| entry.sequence += 1,
+            |entry| entry.release.task_id = TaskId::from_random_bytes([99; 16]),
+            |entry| entry.release.round_id = RoundId::from_random_bytes([99; 16]),
+            |entry| entry.release.version += 1,
+            |entry| entry.release.at = Timestamp(1),
+            |entry| {
+                entry.release.charge.noise_multiplier =
+                    NoiseMultiplier::new(15.0, Relation::ZeroOut).unwrap();
+            },
+            |entry| {
+                entry.release.charge.noise_multiplier =
+                    NoiseMultiplier::new(1.5, Relation::ReplaceOne).unwrap();
+            },
+            |entry| entry.release.charge.participation = Participation::AtMost { count: 1 },
+            |entry| entry.digest = EntryDigest::BEGINNING,
+        ];
+        for (number, change) in change.into_iter().enumerate() {
+            for place in 0..4 {
+                let mut ledger = ledger(4);
+                change(&mut ledger[place]);
+                assert!(check(&ledger).is_err(), "change {number} of entry {place}");
+                // Whoever writes the digest anew breaks what follows.
+                ledger[place].digest = ledger[place].computed_digest();
+                assert!(check(&ledger).is_err() || place == 3 || number == 9, "change {number} of {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn entries_cannot_be_removed_swapped_or_cut_off() {
+        let whole = ledger(4);
+        let known = check(&whole).unwrap();
+        for place in 0..3 {
+            let mut without = whole.clone();
+            without.remove(place);
+            assert!(check(&without).is_err(), "{place}");
+            let mut swapped = whole.clone();
+            swapped.swap(place, place + 1);
+            assert!(check(&swapped).is_err(), "{place}");
+        }
+        let mut chain = Chain::new("digits".parse().unwrap());
+        whole[..3].iter().for_each(|entry| chain.follow(entry).unwrap());
+        let error = chain.ends_in(&known).unwrap_err();
+        assert!(error.to_string().contains("cut off"), "{error}");
+        chain.follow(&whole[3]).unwrap();
+        assert_eq!(chain.ends_in(&known), Ok(()));
+    }
+}

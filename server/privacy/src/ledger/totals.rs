@@ -1,0 +1,240 @@
+use folkmoot_protocol::TaskId;
+use serde::Serialize;
+
+use super::{Charge, Participation};
+use crate::{
+    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho,
+    accountant::{Orders, RdpCurve, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon},
+};
+
+/// The multipliers between which one is looked for.
+const MULTIPLIERS: [f64; 2] = [1e-2, 1e6];
+/// Halvings after which a multiplier is known to nine digits.
+const HALVINGS: u32 = 64;
+
+/// What the releases of a population add up to, for the client that was in most of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals(Vec<Total>);
+
+/// Releases of one task that cost the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Total {
+    task_id: TaskId,
+    charge: Charge,
+    releases: u64,
+}
+
+/// What was spent of every client, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spent {
+    /// At the delta that was asked for.
+    pub epsilon: Epsilon,
+    /// The same as zero-concentrated differential privacy; none where sampling was accounted.
+    pub rho: Option<Rho>,
+    /// Which accountant answered.
+    pub accountant: &'static str,
+}
+
+/// Sampling cannot be accounted under this relation.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "the ledger holds a release with Poisson sampling under another relation than zero-out or add or remove one"
+)]
+pub struct RelationError;
+
+impl Totals {
+    /// Adds releases of a task.
+    pub fn add(&mut self, task_id: TaskId, charge: Charge, releases: u64) {
+        match self.0.iter_mut().find(|total| total.task_id == task_id && total.charge == charge) {
+            Some(total) => total.releases = total.releases.saturating_add(releases),
+            None => self.0.push(Total { task_id, charge, releases }),
+        }
+    }
+
+    /// Returns how many releases there were.
+    pub fn releases(&self) -> u64 {
+        self.0.iter().map(|total| total.releases).sum()
+    }
+
+    /// Returns what the releases of one task add up to.
+    pub fn of_task(&self, task_id: TaskId) -> Self {
+        Self(self.0.iter().filter(|total| total.task_id == task_id).copied().collect())
+    }
+
+    /// Computes what was spent of the client that was in as many releases as it could be.
+    ///
+    /// Where nothing is claimed of sampling, a task of n releases with at most k participations costs min(n, k)/(2z²) in
+    /// rho, and rho adds up (Bun and Steinke 2016, lemma 1.7). Otherwise Rényi divergences add up.
+    ///
+    /// # Errors
+    /// [`RelationError`] if an entry cannot be accounted; nothing that this build writes is such.
+    pub fn spent(&self, delta: Delta) -> Result<Spent, RelationError> {
+        if let Some(rho) = self.rho() {
+            let epsilon = zcdp_epsilon(rho, delta);
+            return Ok(Spent { epsilon, rho: Some(rho), accountant: "zCDP" });
+        }
+        let mut curve = RdpCurve::zero(Relation::ZeroOut, Orders::default());
+        for total in &self.0 {
+            curve = curve.plus(&total.curve()?).map_err(|_| RelationError)?;
+        }
+        let epsilon = curve.epsilon(delta).ok_or(RelationError)?;
+        Ok(Spent { epsilon, rho: None, accountant: "RDP" })
+    }
+
+    /// Says whether one more release of a task keeps all within a budget.
+    ///
+    /// # Errors
+    /// As [`Totals::spent`].
+    pub fn allows(
+        &self,
+        task_id: TaskId,
+        charge: Charge,
+        (epsilon, delta): (Epsilon, Delta),
+    ) -> Result<bool, RelationError> {
+        let mut next = self.clone();
+        next.add(task_id, charge, 1);
+        Ok(next.spent(delta)?.epsilon <= epsilon)
+    }
+
+    /// Returns rho, if every release is accounted by it.
+    fn rho(&self) -> Option<Rho> {
+        let mut sum = 0.0;
+        for total in &self.0 {
+            let Participation::AtMost { count } = total.charge.participation else { return None };
+            sum += rho_of_gaussian(total.charge.noise_multiplier, total.releases.min(count)).get();
+        }
+        Rho::new(sum).ok()
+    }
+}
+
+impl Total {
+    fn curve(&self) -> Result<RdpCurve, RelationError> {
+        let (multiplier, orders) = (self.charge.noise_multiplier.under(Relation::ZeroOut), Orders::default());
+        match self.charge.participation {
+            Participation::AtMost { count } => {
+                Ok(RdpCurve::of_gaussian(multiplier, orders).times(self.releases.min(count)))
+            }
+            Participation::Poisson { rate } => {
+                let one = RdpCurve::of_poisson_gaussian(rate, multiplier, orders);
+                one.map(|curve| curve.times(self.releases)).map_err(|_| RelationError)
+            }
+        }
+    }
+}
+
+/// No multiplier keeps releases within a budget.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CalibrateError {
+    /// Even the largest spends more.
+    #[error("even a noise multiplier of {} spends more", MULTIPLIERS[1])]
+    OutOfReach,
+    /// A number is out of range.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+}
+
+/// Finds the smallest multiplier with which so many releases of one task stay within a budget.
+///
+/// # Errors
+/// [`CalibrateError::OutOfReach`] if there is none up to 10^6.
+pub fn multiplier_for(
+    participation: Participation,
+    releases: u64,
+    epsilon: Epsilon,
+    delta: Delta,
+) -> Result<f64, CalibrateError> {
+    let task_id = TaskId::from_random_bytes([0; 16]);
+    let is_enough = |multiplier: f64| -> Result<bool, CalibrateError> {
+        let noise_multiplier = NoiseMultiplier::new(multiplier, Relation::ZeroOut)?;
+        let mut totals = Totals::default();
+        totals.add(task_id, Charge { noise_multiplier, participation }, releases);
+        Ok(totals.spent(delta).is_ok_and(|spent| spent.epsilon <= epsilon))
+    };
+    let [mut low, mut high] = MULTIPLIERS;
+    if let Participation::AtMost { count } = participation {
+        // In closed form but for the last digits.
+        let rho = rho_for_epsilon(epsilon, delta).get();
+        let near = (releases.min(count) as f64 / (2.0 * rho)).sqrt();
+        (low, high) = (low.max(near * (1.0 - 1e-9)), (near * (1.0 + 1e-9)).clamp(low, high));
+    }
+    if !is_enough(high)? {
+        return Err(CalibrateError::OutOfReach);
+    }
+    for _ in 0..HALVINGS {
+        let middle = (low * high).sqrt();
+        if high / low < 1.0 + 1e-9 || middle <= low || middle >= high {
+            break;
+        }
+        if is_enough(middle)? { high = middle } else { low = middle }
+    }
+    Ok(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SamplingRate;
+
+    fn task(number: u8) -> TaskId {
+        TaskId::from_random_bytes([number; 16])
+    }
+
+    fn charge(multiplier: f64, participation: Participation) -> Charge {
+        let noise_multiplier = NoiseMultiplier::new(multiplier, Relation::ZeroOut).unwrap();
+        Charge { noise_multiplier, participation }
+    }
+
+    fn delta() -> Delta {
+        Delta::new(1e-5).unwrap()
+    }
+
+    #[test]
+    fn participations_are_capped_for_each_task() {
+        let mut totals = Totals::default();
+        let ten = charge(5.0, Participation::AtMost { count: 10 });
+        for _ in 0..1000 {
+            totals.add(task(1), ten, 1);
+        }
+        assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.2);
+        totals.add(task(2), ten, 4);
+        let spent = totals.spent(delta()).unwrap();
+        assert!((spent.rho.unwrap().get() - 0.28).abs() < 1e-15);
+        assert_eq!(spent.epsilon, zcdp_epsilon(spent.rho.unwrap(), delta()));
+        assert_eq!((totals.releases(), totals.of_task(task(2)).releases()), (1004, 4));
+    }
+
+    #[test]
+    fn sampled_and_other_releases_compose() {
+        let rate = SamplingRate::new(0.01).unwrap();
+        let mut totals = Totals::default();
+        totals.add(task(1), charge(1.0, Participation::Poisson { rate }), 1000);
+        let sampled = totals.spent(delta()).unwrap();
+        // dp-accounting's bound of the same with its own orders is 2.101.
+        assert!((2.0..2.102).contains(&sampled.epsilon.get()), "{sampled:?}");
+        assert_eq!((sampled.rho, sampled.accountant), (None, "RDP"));
+        totals.add(task(2), charge(5.0, Participation::AtMost { count: 3 }), 3);
+        let both = totals.spent(delta()).unwrap();
+        assert!(both.epsilon > sampled.epsilon && both.epsilon.get() < sampled.epsilon.get() + 3.0);
+    }
+
+    #[test]
+    fn a_multiplier_is_the_smallest_that_is_enough() {
+        let rate = SamplingRate::new(0.01).unwrap();
+        for participation in [Participation::AtMost { count: 7 }, Participation::Poisson { rate }] {
+            for epsilon in [0.5, 8.0] {
+                let epsilon = Epsilon::new(epsilon).unwrap();
+                let z = multiplier_for(participation, 50, epsilon, delta()).unwrap();
+                let spent = |z: f64| {
+                    let mut totals = Totals::default();
+                    totals.add(task(1), charge(z, participation), 49);
+                    (totals.allows(task(1), charge(z, participation), (epsilon, delta())).unwrap(), totals)
+                };
+                assert!(spent(z).0, "{participation:?} {epsilon} {z}");
+                assert!(!spent(z * 0.999).0, "{participation:?} {epsilon} {z}");
+            }
+        }
+        let tiny = Epsilon::new(1e-9).unwrap();
+        let all = Participation::AtMost { count: u64::MAX };
+        assert_eq!(multiplier_for(all, u64::MAX, tiny, delta()), Err(CalibrateError::OutOfReach));
+    }
+}

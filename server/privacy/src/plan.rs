@@ -1,0 +1,386 @@
+//! The planner's numbers: how much noise a budget asks for, and whether anything is learned through it.
+
+use serde::Serialize;
+
+use crate::accountant::{
+    Orders, RdpCurve, poisson_gaussian_epsilon, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon,
+};
+use crate::budget::{Delta, Epsilon, RangeError, Rho, SamplingRate, Unit};
+use crate::calibrate::{CalibrateError, smallest_multiplier};
+use crate::noise_multiplier::{NoiseMultiplier, Relation};
+use crate::opinion::Opinion;
+
+/// Points of the epsilon curve at most.
+const CURVE_POINTS: u64 = 64;
+
+/// The noise over all rounds, relative to the signal, up to which training hardly notices.
+const HARMLESS: f64 = 0.3;
+
+/// The noise over all rounds, relative to the signal, above which nothing is learned.
+const HOPELESS: f64 = 3.0;
+
+/// What is planned. The claim is the default one, no amplification and a cap on participations, or Poisson sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Intention {
+    /// How many clients the population has.
+    pub clients: u64,
+    /// How many updates a round sums, and the sum's divisor.
+    pub report_goal: u64,
+    /// How many rounds there are.
+    pub rounds: u64,
+    /// In how many of them a client can be. It does not count where Poisson sampling is claimed.
+    pub participations_max: u64,
+    /// Claims that every client is drawn for every round with probability report goal / clients, independently.
+    pub is_poisson_claimed: bool,
+    /// Epsilon that all of them may spend.
+    pub epsilon: Epsilon,
+    /// The delta for which it is to hold.
+    pub delta: Delta,
+    /// Whom it is to protect.
+    pub unit: Unit,
+    /// How many parameters the model has.
+    pub parameters: u64,
+    /// The clipping norm.
+    pub clipping_norm: f64,
+}
+
+/// What the plan costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The noise of a round's sum over the clipping norm.
+    pub noise_multiplier: NoiseMultiplier,
+    /// Epsilon of the worst client after all rounds, by the accountant that keeps a task's budget.
+    pub epsilon: Epsilon,
+    /// The same by the privacy loss distribution, where Poisson sampling is claimed: tighter, and decides nothing.
+    pub epsilon_by_loss_distribution: Option<Epsilon>,
+    /// ρ of the worst client, where no sampling is claimed.
+    pub rho: Option<Rho>,
+    /// The probability with which a client is drawn, where Poisson sampling is claimed.
+    pub sampling_rate: Option<SamplingRate>,
+    /// The standard deviation of the noise on each parameter of the mean update: z·C/m.
+    pub mean_noise_deviation: f64,
+    /// The noise's norm on the mean update over the clipping norm: z·√d/m. The mean's own norm is at most 1 of it.
+    pub noise_to_signal: f64,
+    /// The same over all rounds: their noise adds up as √T, steps in one direction as T. z·√d/(m·√T).
+    pub noise_to_signal_over_rounds: f64,
+    /// (round, epsilon) of a client that is in the first rounds, as many as it may be in; or that is drawn as claimed.
+    pub epsilon_curve: Vec<(u64, Epsilon)>,
+    /// Words for the epsilon.
+    pub opinion: Opinion,
+    /// Whether anything is learned.
+    pub verdict: Verdict,
+    /// What would help, if something is needed.
+    pub advice: Vec<Advice>,
+}
+
+/// Whether anything is learned through the noise. A rule of thumb: only a trial run, simulated, is proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The noise over all rounds is below 0.3 of the largest signal.
+    Harmless,
+    /// Something is learned, more slowly and less well.
+    Costly,
+    /// The noise over all rounds is above 3 times the largest signal.
+    Hopeless,
+}
+
+/// What would help, each by itself, with the numbers that it brings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Advice {
+    /// More updates in a round: the noise is shared by more.
+    RaiseReportGoal {
+        /// From here on the noise is harmless.
+        report_goal: u64,
+        /// Whether the population is that large, so that every client can keep to its participations.
+        is_in_population: bool,
+    },
+    /// Fewer participations of each client.
+    CapParticipations {
+        /// The smallest sensible cap: all rounds filled, every client in equally many.
+        participations_max: u64,
+        /// The noise over all rounds, relative to the signal, with it.
+        noise_to_signal_over_rounds: f64,
+    },
+    /// A larger delta, which is still below 1 / clients.
+    RaiseDelta {
+        /// A tenth of 1 / clients.
+        delta: Delta,
+        /// The noise over all rounds, relative to the signal, with it.
+        noise_to_signal_over_rounds: f64,
+    },
+    /// A smaller model, or one of which only a part is trained.
+    TrainFewerParameters {
+        /// Up to here the noise is harmless.
+        parameters: u64,
+    },
+    /// Correlated noise (DP-FTRL), which a minimum separation of a client's rounds makes cheap.
+    CorrelateNoise,
+}
+
+impl Intention {
+    /// Derives what the plan costs.
+    ///
+    /// # Errors
+    /// [`CalibrateError`] if a count is 0, the clipping norm is not above 0, or no noise is enough.
+    pub fn forecast(&self) -> Result<Forecast, CalibrateError> {
+        for (name, count) in [
+            ("report goal", self.report_goal),
+            ("rounds", self.rounds),
+            ("participations_max", self.participations_max),
+            ("clients", self.clients),
+            ("parameters", self.parameters),
+        ] {
+            RangeError::unless(count > 0, name, count as f64, "at least 1")?;
+        }
+        let is_right = self.clipping_norm > 0.0 && self.clipping_norm.is_finite();
+        RangeError::unless(is_right, "clipping norm", self.clipping_norm, "above 0")?;
+        if self.is_poisson_claimed {
+            let (goal, is_right) = (self.report_goal as f64, self.report_goal <= self.clients);
+            RangeError::unless(is_right, "report goal", goal, "at most the number of clients")?;
+        }
+        let noise_multiplier = self.multiplier(self.participations_max, self.delta)?;
+        let noise_to_signal_over_rounds = self.relative_noise(noise_multiplier);
+        let verdict = match noise_to_signal_over_rounds {
+            ratio if ratio <= HARMLESS => Verdict::Harmless,
+            ratio if ratio <= HOPELESS => Verdict::Costly,
+            _ => Verdict::Hopeless,
+        };
+        let participations = self.participations_max.min(self.rounds);
+        let sampling_rate = self.sampling_rate();
+        let rho = sampling_rate.is_none().then(|| rho_of_gaussian(noise_multiplier, participations));
+        let epsilon_curve = self.epsilon_curve(noise_multiplier)?;
+        let epsilon = epsilon_curve.last().map_or(self.epsilon, |(_, epsilon)| *epsilon);
+        let per_update = noise_multiplier.get() / self.report_goal as f64;
+        Ok(Forecast {
+            noise_multiplier,
+            epsilon,
+            epsilon_by_loss_distribution: sampling_rate
+                .and_then(|rate| poisson_gaussian_epsilon(rate, noise_multiplier, self.rounds, self.delta)),
+            rho,
+            sampling_rate,
+            mean_noise_deviation: per_update * self.clipping_norm,
+            noise_to_signal: per_update * (self.parameters as f64).sqrt(),
+            noise_to_signal_over_rounds,
+            epsilon_curve,
+            opinion: Opinion::new(epsilon, self.delta, self.unit, self.clients),
+            verdict,
+            advice: if verdict == Verdict::Harmless {
+                Vec::new()
+            } else {
+                self.advice(noise_to_signal_over_rounds)?
+            },
+        })
+    }
+
+    /// Derives the probability with which a client is drawn, if that is claimed.
+    fn sampling_rate(&self) -> Option<SamplingRate> {
+        let rate = self.report_goal as f64 / self.clients as f64;
+        if self.is_poisson_claimed { SamplingRate::new(rate).ok() } else { None }
+    }
+
+    /// Derives the smallest multiplier that keeps the budget.
+    fn multiplier(&self, participations_max: u64, delta: Delta) -> Result<NoiseMultiplier, CalibrateError> {
+        if let Some(rate) = self.sampling_rate() {
+            return smallest_multiplier(self.epsilon, Relation::ZeroOut, |multiplier| {
+                let one = RdpCurve::of_poisson_gaussian(rate, multiplier, Orders::default()).ok()?;
+                one.times(self.rounds).epsilon(delta)
+            });
+        }
+        let participations = participations_max.min(self.rounds);
+        let rho_max = rho_for_epsilon(self.epsilon, delta);
+        smallest_multiplier(self.epsilon, Relation::ZeroOut, |multiplier| {
+            let rho = rho_of_gaussian(multiplier, participations);
+            // The conversion is monotone, so that ρ is compared and not converted for every candidate.
+            (rho <= rho_max).then_some(self.epsilon)
+        })
+    }
+
+    /// Derives the noise over all rounds, relative to the signal.
+    fn relative_noise(&self, multiplier: NoiseMultiplier) -> f64 {
+        let per_round = multiplier.get() * (self.parameters as f64).sqrt() / self.report_goal as f64;
+        per_round / (self.rounds as f64).sqrt()
+    }
+
+    fn epsilon_curve(&self, multiplier: NoiseMultiplier) -> Result<Vec<(u64, Epsilon)>, CalibrateError> {
+        let points = CURVE_POINTS.min(self.rounds);
+        let rounds = (1..=points).map(|point| {
+            u64::try_from(u128::from(self.rounds) * u128::from(point) / u128::from(points))
+                .unwrap_or(self.rounds)
+        });
+        let out_of_reach = || CalibrateError::OutOfReach { target: self.epsilon };
+        let Some(rate) = self.sampling_rate() else {
+            let epsilon = |round: u64| {
+                zcdp_epsilon(rho_of_gaussian(multiplier, round.min(self.participations_max)), self.delta)
+            };
+            return Ok(rounds.map(|round| (round, epsilon(round))).collect());
+        };
+        let one = RdpCurve::of_poisson_gaussian(rate, multiplier, Orders::default());
+        let one = one.map_err(|_| out_of_reach())?;
+        let after = |round: u64| Some((round, one.clone().times(round).epsilon(self.delta)?));
+        rounds.map(after).collect::<Option<Vec<_>>>().ok_or_else(out_of_reach)
+    }
+
+    fn advice(&self, ratio: f64) -> Result<Vec<Advice>, CalibrateError> {
+        let mut advice = if self.is_poisson_claimed {
+            self.larger_sample()?.into_iter().collect()
+        } else {
+            self.more_of_each_round(ratio)?
+        };
+        if let Ok(delta) = Delta::new(0.1 / self.clients as f64)
+            && delta > self.delta
+        {
+            let multiplier = self.multiplier(self.participations_max, delta)?;
+            let noise_to_signal_over_rounds = self.relative_noise(multiplier);
+            advice.push(Advice::RaiseDelta { delta, noise_to_signal_over_rounds });
+        }
+        let parameters = (self.parameters as f64 * (HARMLESS / ratio).powi(2)) as u64;
+        if parameters > 0 {
+            advice.push(Advice::TrainFewerParameters { parameters });
+        }
+        if self.rounds > 1 {
+            advice.push(Advice::CorrelateNoise);
+        }
+        Ok(advice)
+    }
+
+    /// Looks for the first doubling of the report goal with which the noise is harmless: a larger sample hides less, so
+    /// that the multiplier has to be derived anew.
+    fn larger_sample(&self) -> Result<Option<Advice>, CalibrateError> {
+        let mut report_goal = self.report_goal;
+        while report_goal < self.clients {
+            report_goal = report_goal.saturating_mul(2).min(self.clients);
+            let larger = Self { report_goal, ..*self };
+            let multiplier = larger.multiplier(self.participations_max, self.delta)?;
+            if larger.relative_noise(multiplier) <= HARMLESS {
+                return Ok(Some(Advice::RaiseReportGoal { report_goal, is_in_population: true }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where every participation costs in full: more updates in a round, or fewer participations of a client.
+    fn more_of_each_round(&self, ratio: f64) -> Result<Vec<Advice>, CalibrateError> {
+        let mut advice = Vec::new();
+        let report_goal = (self.report_goal as f64 * ratio / HARMLESS).ceil() as u64;
+        // More reports in a round use the population up sooner; a cap that is kept needs so many clients.
+        let needed = u128::from(report_goal) * u128::from(self.rounds);
+        let available = u128::from(self.clients) * u128::from(self.participations_max.min(self.rounds));
+        advice.push(Advice::RaiseReportGoal { report_goal, is_in_population: needed <= available });
+        let filled =
+            (u128::from(self.report_goal) * u128::from(self.rounds)).div_ceil(u128::from(self.clients));
+        let participations_max = u64::try_from(filled).unwrap_or(u64::MAX).max(1);
+        if participations_max < self.participations_max.min(self.rounds) {
+            let multiplier = self.multiplier(participations_max, self.delta)?;
+            let noise_to_signal_over_rounds = self.relative_noise(multiplier);
+            advice.push(Advice::CapParticipations { participations_max, noise_to_signal_over_rounds });
+        }
+        Ok(advice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intention() -> Intention {
+        Intention {
+            clients: 1_000_000,
+            report_goal: 6500,
+            rounds: 1000,
+            participations_max: 10,
+            is_poisson_claimed: false,
+            epsilon: Epsilon::new(8.0).unwrap(),
+            delta: Delta::new(1e-10).unwrap(),
+            unit: Unit::Client,
+            parameters: 2_000_000,
+            clipping_norm: 0.5,
+        }
+    }
+
+    #[test]
+    fn a_large_population_hardly_notices() {
+        let forecast = intention().forecast().unwrap();
+        assert_eq!((forecast.verdict, forecast.advice.len()), (Verdict::Harmless, 0));
+        let z = forecast.noise_multiplier.get();
+        assert!((forecast.mean_noise_deviation - z * 0.5 / 6500.0).abs() < 1e-12);
+        assert!((forecast.noise_to_signal - z * 2e6f64.sqrt() / 6500.0).abs() < 1e-12);
+        let rho = forecast.rho.unwrap();
+        let spent = zcdp_epsilon(rho, intention().delta).get();
+        assert!(spent <= 8.0 && spent > 7.99, "{spent}");
+        let curve = &forecast.epsilon_curve;
+        assert_eq!((curve.len(), curve[63].0), (64, 1000));
+        assert!(curve.windows(2).all(|two| two[0].1 <= two[1].1));
+        assert_eq!(curve[63].1, zcdp_epsilon(rho, intention().delta));
+        assert_eq!(curve[63].1, forecast.epsilon);
+    }
+
+    #[test]
+    fn a_small_population_is_told_what_would_help() {
+        let small = Intention { clients: 200, report_goal: 20, participations_max: 1000, ..intention() };
+        let forecast = small.forecast().unwrap();
+        assert_eq!(forecast.verdict, Verdict::Hopeless);
+        let before = forecast.noise_to_signal_over_rounds;
+        for advice in &forecast.advice {
+            match *advice {
+                Advice::RaiseReportGoal { report_goal, is_in_population } => {
+                    assert!(!is_in_population);
+                    let raised = Intention { report_goal, ..small }.forecast().unwrap();
+                    assert_eq!(raised.verdict, Verdict::Harmless);
+                }
+                Advice::CapParticipations { participations_max, noise_to_signal_over_rounds } => {
+                    assert_eq!(participations_max, 100);
+                    assert!(noise_to_signal_over_rounds < 0.4 * before);
+                }
+                Advice::RaiseDelta { delta, noise_to_signal_over_rounds } => {
+                    assert!(delta.get() < 1.0 / 200.0 && noise_to_signal_over_rounds < before);
+                }
+                Advice::TrainFewerParameters { parameters } => {
+                    let fewer = Intention { parameters, ..small }.forecast().unwrap();
+                    assert_eq!(fewer.verdict, Verdict::Harmless);
+                }
+                Advice::CorrelateNoise => {}
+            }
+        }
+        assert_eq!(forecast.advice.len(), 5);
+    }
+
+    #[test]
+    fn a_claim_of_sampling_needs_less_noise_and_names_both_bounds() {
+        let whole = Intention { clients: 10_000, report_goal: 100, participations_max: 1000, ..intention() };
+        let plain = whole.forecast().unwrap();
+        let sampled = Intention { is_poisson_claimed: true, ..whole };
+        let forecast = sampled.forecast().unwrap();
+        assert_eq!((forecast.sampling_rate.unwrap().get(), forecast.rho), (0.01, None));
+        assert!(forecast.noise_multiplier.get() < 0.2 * plain.noise_multiplier.get(), "{forecast:?}");
+        let [rdp, tight] =
+            [forecast.epsilon, forecast.epsilon_by_loss_distribution.unwrap()].map(Epsilon::get);
+        assert!(rdp <= 8.0 && rdp > 7.9 && tight < rdp && tight > 0.5 * rdp, "{tight} {rdp}");
+        let curve = &forecast.epsilon_curve;
+        assert!(curve.windows(2).all(|two| two[0].1 <= two[1].1) && curve[63] == (1000, forecast.epsilon));
+        for advice in &forecast.advice {
+            if let Advice::RaiseReportGoal { report_goal, .. } = *advice {
+                let raised = Intention { report_goal, ..sampled }.forecast().unwrap();
+                assert_eq!(raised.verdict, Verdict::Harmless);
+            }
+        }
+        assert_ne!(forecast.verdict, Verdict::Harmless);
+        assert!(Intention { report_goal: 10_001, ..sampled }.forecast().is_err());
+    }
+
+    #[test]
+    fn a_plan_without_rounds_is_refused() {
+        for wrong in [
+            Intention { rounds: 0, ..intention() },
+            Intention { report_goal: 0, ..intention() },
+            Intention { clipping_norm: f64::NAN, ..intention() },
+        ] {
+            assert!(wrong.forecast().is_err());
+        }
+        let huge =
+            Intention { rounds: u64::MAX, participations_max: u64::MAX, clients: u64::MAX, ..intention() };
+        // Answers or says that no noise is enough; never panics.
+        let _ = huge.forecast();
+    }
+}
