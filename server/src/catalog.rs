@@ -7,7 +7,7 @@ use std::{
 
 use folkmoot_protocol::TaskId;
 use folkmoot_storage::{
-    ModelVersionRecord, ModelVersionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository,
+    ModelVersionRecord, ModelVersionRepository, Storage, StorageError, TaskRecord, TaskRepository,
 };
 
 /// Entries of each kind that are kept; when there are more, the catalogue begins anew.
@@ -25,7 +25,7 @@ impl Catalog {
     ///
     /// # Errors
     /// If the storage fails or has no such task.
-    pub async fn task(&self, storage: &SqlStorage, id: TaskId) -> Result<Arc<TaskRecord>, StorageError> {
+    pub async fn task(&self, storage: &Storage, id: TaskId) -> Result<Arc<TaskRecord>, StorageError> {
         if let Some(task) = lock(&self.tasks).get(&id) {
             return Ok(task.clone());
         }
@@ -39,7 +39,7 @@ impl Catalog {
     /// If the storage fails or has no such version.
     pub async fn version(
         &self,
-        storage: &SqlStorage,
+        storage: &Storage,
         task: TaskId,
         number: u64,
     ) -> Result<Arc<ModelVersionRecord>, StorageError> {

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use folkmoot_coordinator::task::{StopReason, TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
-use folkmoot_server::simulate::{DataSource, Outcome, Silent, Simulation, WorldSettings, simulate};
+use folkmoot_server::simulate::{
+    DataSource, Outcome, Silent, Simulation, WorldSettings, simulate, simulate_on,
+};
+use folkmoot_storage::{RoundLog, SqlOptions, SqlStorage};
 use serde_json::{Value, json};
 
 const MODEL: &[u8] = include_bytes!("../../examples/digits/model.onnx");
@@ -48,21 +51,28 @@ async fn run_keeping(
     threads: usize,
     kept: Option<PathBuf>,
 ) -> Outcome {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let simulation = simulation(description, settings, threads, kept);
+    Box::pin(simulate(simulation, &mut Silent)).await.expect("the simulation runs")
+}
+
+fn simulation(
+    description: TaskDescription,
+    settings: WorldSettings,
+    threads: usize,
+    kept: Option<PathBuf>,
+) -> Simulation {
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/digits/digits.csv");
     let training = read(digits.as_ref(), &ReadOptions::default()).expect("the digits are there");
-    let simulation = Simulation {
+    Simulation {
         description,
         onnx: MODEL.into(),
         settings,
         source: DataSource::Given { training, held_out: None },
         trace: None,
         threads,
-        folder: folder.path().to_owned(),
         kept,
         evaluate_every: 1,
-    };
-    Box::pin(simulate(simulation, &mut Silent)).await.expect("the simulation runs")
+    }
 }
 
 fn bits(weights: &[f32]) -> Vec<u32> {
@@ -84,6 +94,41 @@ async fn the_same_seed_gives_the_same_bytes_on_one_thread_or_on_several() {
         assert_eq!(one.rounds, several.rounds);
         let other = run(description(), settings(4), 3).await;
         assert_ne!(bits(&one.weights), bits(&other.weights), "another seed is another world");
+    }
+}
+
+/// What is remembered in memory is what a database and files would remember, through crashes and lost messages.
+#[tokio::test]
+async fn a_database_and_files_give_the_same_bytes_as_memory() {
+    let devices = json!({ "dropout": { "vanish_probability": 0.05, "abort_probability": 0.05 } });
+    let faults = json!({
+        "request_loss": 0.05, "answer_loss": 0.05,
+        "coordinator_crash_seconds": 10.0, "coordinator_restart_seconds": 1.0,
+    });
+    let federated = json!({ "report_goal": 6, "slice_by": ["network"], "minimum_group": 2 });
+    let measured = json!({ "every_versions": 3, "federated": federated });
+    let stop = json!({ "rounds": 30 });
+    for mut changes in [
+        json!({ "scheduling": { "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 } }),
+        json!({ "evaluation": measured, "selection": { "kind": "oort" } }),
+        json!({ "scheduling": { "kind": "buffered", "buffer_goal": 4, "concurrency": 12 } }),
+        json!({ "scheduling": { "kind": "stale_synchronous", "bound": 1, "concurrency": 12 } }),
+    ] {
+        changes["stop"] = stop.clone();
+        let world = || world(&json!({ "seed": 11, "devices": devices, "faults": faults }));
+        let in_memory = run(task(&changes), world(), 2).await;
+        let folder = tempfile::tempdir().unwrap();
+        let database = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.unwrap();
+        let log = RoundLog::local(folder.path()).unwrap();
+        let over_it = simulation(task(&changes), world(), 2, None);
+        let over_it = Box::pin(simulate_on(over_it, database, log, &mut Silent)).await.unwrap();
+        assert_eq!(bits(&in_memory.weights), bits(&over_it.weights), "{changes}");
+        assert_eq!(in_memory.rounds, over_it.rounds);
+        let totals = |one: &Outcome| {
+            (one.version, one.state, one.events, one.check_ins, one.client_rounds, one.crashes)
+        };
+        assert_eq!(totals(&in_memory), totals(&over_it));
+        assert!(in_memory.version >= 30 && in_memory.crashes > 0, "{:?}", totals(&in_memory));
     }
 }
 

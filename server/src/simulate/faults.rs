@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use folkmoot_session::{Answer, Failure, RequestId};
 use folkmoot_simulation::chance::{Stream, uniform};
-use folkmoot_storage::RoundLog;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -46,9 +45,9 @@ impl World {
         self.starts += 1;
         let words = [purpose::COORDINATOR, self.starts];
         let seed = bytes(&mut Stream::new(self.settings.seed, &words));
-        let log = RoundLog::local(self.folder.join("round-log"))?;
         let chance = ChaCha20Rng::from_seed(seed);
-        let coordinator = Arc::new(Coordinator::new(self.storage.clone(), self.blobs.clone(), log, chance));
+        let coordinator =
+            Arc::new(Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance));
         coordinator.forget_unneeded_logs().await?;
         self.coordinator = Some(coordinator);
         self.wake_drivers(1);

@@ -1,7 +1,7 @@
 //! `folkmoot simulate`: the real coordinator, sessions and engine in one process, on a clock that only events move.
 //!
 //! What a device is like, how data is dealt and what is recorded is `folkmoot-simulation`'s; this room has the loop:
-//! a queue of events, clients that are a [`folkmoot_session::Session`] each, and a coordinator over a database in memory.
+//! a queue of events, clients that are a [`folkmoot_session::Session`] each, and a coordinator that remembers in memory.
 //! Trainings are computed on all cores while virtual time goes on, and are waited for when their result is needed, so
 //! the same seed gives the same bytes on one thread or on several.
 
@@ -26,4 +26,4 @@ pub use error::SimulateError;
 pub use outcome::Outcome;
 pub use progress::{Progress, Silent};
 pub use settings::{Faults, WorldSettings};
-pub use world::{Simulation, simulate};
+pub use world::{Simulation, simulate, simulate_on};

@@ -153,6 +153,7 @@ impl World {
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,
             steps_max: ((amount.steps as f64 * share) as u64).max(1),
+            clipping_norm: assignment.clipping_norm,
         };
         let milliseconds = (seconds * 1000.0).ceil().max(1.0) as u64;
         let incarnation = client.incarnation;

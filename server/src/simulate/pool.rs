@@ -12,7 +12,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_update::{check_values, encode_update};
+use folkmoot_update::{check_values, clip_norm, encode_update};
 
 use super::{Crowd, kept::Kept};
 
@@ -35,6 +35,8 @@ pub struct Training {
     pub base_version: u64,
     /// Steps after which the client's time is over.
     pub steps_max: u64,
+    /// The largest L2 norm of the update, in steps of the grid.
+    pub clipping_norm: Option<u64>,
 }
 
 /// What came of it: the update's bytes, or why there are none.
@@ -199,6 +201,9 @@ impl Bench {
             attack.distort(&mut delta, seed_of(training.assignment_id));
         }
         let grid = lesson.plan.grid;
+        if let Some(steps) = training.clipping_norm {
+            clip_norm(&mut delta, &grid, steps);
+        }
         let header = UpdateHeader {
             assignment_id: training.assignment_id,
             schema_digest: lesson.plan.schema.digest(),

@@ -12,8 +12,8 @@ use folkmoot_simulation::{
     device::{Device, Trace},
 };
 use folkmoot_storage::{
-    BlobStore, ModelVersionRepository, PopulationRepository, SqlOptions, SqlStorage, TaskRepository,
-    TokenRecord, TokenRepository,
+    BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, RoundLog, Storage,
+    TaskRepository, TokenRecord, TokenRepository,
 };
 use rand::Rng;
 
@@ -48,8 +48,6 @@ pub struct Simulation {
     pub trace: Option<Trace>,
     /// Threads that train, at least 1.
     pub threads: usize,
-    /// A folder for the round log, which ends with the simulation.
-    pub folder: PathBuf,
     /// A folder in which updates are kept, so that the same simulation, begun again, need not train them.
     pub kept: Option<PathBuf>,
     /// Measure every so many versions, where the task does not say.
@@ -71,9 +69,9 @@ pub(super) struct World {
     pub now: u64,
     pub queue: Queue,
     pub coordinator: Option<Arc<Coordinator>>,
-    pub storage: SqlStorage,
+    pub storage: Storage,
     pub blobs: BlobStore,
-    pub folder: PathBuf,
+    pub log: RoundLog,
     pub organisation: OrganisationId,
     pub description: TaskDescription,
     pub task: TaskId,
@@ -105,30 +103,35 @@ pub(super) struct Totals {
     pub crashes: u64,
 }
 
-/// Simulates a task to its end.
+/// Simulates a task to its end, with all that the coordinator remembers in memory.
 ///
 /// # Errors
 /// If the task, the data or the settings are refused, or something fails inside.
 pub async fn simulate(simulation: Simulation, progress: &mut dyn Progress) -> Result<Outcome, SimulateError> {
+    simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress).await
+}
+
+/// Simulates a task to its end over a storage and a round log that hold nothing else. Which ones they are changes
+/// nothing but the time that it takes.
+///
+/// # Errors
+/// As [`simulate`].
+pub async fn simulate_on(
+    simulation: Simulation,
+    storage: impl Into<Storage>,
+    log: RoundLog,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, SimulateError> {
     simulation.settings.validate()?;
-    let mut world = Box::pin(World::set_up(simulation)).await?;
+    let mut world = Box::pin(World::set_up(simulation, storage.into(), log)).await?;
     Box::pin(world.run(progress)).await?;
     world.outcome().await
 }
 
 impl World {
-    async fn set_up(simulation: Simulation) -> Result<Self, SimulateError> {
-        let Simulation {
-            mut description,
-            onnx,
-            settings,
-            source,
-            trace,
-            threads,
-            folder,
-            kept,
-            evaluate_every,
-        } = simulation;
+    async fn set_up(simulation: Simulation, storage: Storage, log: RoundLog) -> Result<Self, SimulateError> {
+        let Simulation { mut description, onnx, settings, source, trace, threads, kept, evaluate_every } =
+            simulation;
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
@@ -136,7 +139,6 @@ impl World {
             description.evaluation = Some(central_evaluation(&description, evaluate_every));
         }
         let seed = settings.seed;
-        let storage = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await?;
         let device = |client: usize| match &trace {
             Some(trace) => Device::traced(&settings.devices, trace, client, seed),
             None => Device::of(&settings.devices, client, seed),
@@ -158,7 +160,7 @@ impl World {
             coordinator: None,
             storage,
             blobs: BlobStore::in_memory(),
-            folder,
+            log,
             organisation,
             task: TaskId::from_random_bytes([0; 16]),
             token: String::new(),

@@ -1,5 +1,5 @@
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -37,6 +37,8 @@ pub enum BlobStoreError {
 #[derive(Clone, Debug)]
 pub struct BlobStore {
     store: Arc<dyn ObjectStore>,
+    /// The folder of a local store.
+    folder: Option<PathBuf>,
     cache: Arc<Mutex<BlobCache>>,
     /// A blob is loaded under the lock that its digest falls to, so that those who want the same one at the
     /// same time wait for the first.
@@ -52,7 +54,8 @@ impl BlobStore {
         let failed =
             |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        Ok(Self::new(Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))))
+        let store = LocalFileSystem::new_with_prefix(&folder)?.with_fsync(true);
+        Ok(Self { folder: Some(folder.as_ref().to_owned()), ..Self::new(Arc::new(store)) })
     }
 
     /// Makes a store that ends with its last handle, for tests and simulations.
@@ -63,7 +66,8 @@ impl BlobStore {
     /// Opens any object store, for example one that speaks S3.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
         let cache = Arc::new(Mutex::new(BlobCache::new(CACHE_BYTES_MAX)));
-        Self { store, cache, loads: Arc::new(std::array::from_fn(|_| tokio::sync::Mutex::new(()))) }
+        let folder = None;
+        Self { store, folder, cache, loads: Arc::new(std::array::from_fn(|_| tokio::sync::Mutex::new(()))) }
     }
 
     /// Bounds what is kept in memory; 0 keeps nothing.
@@ -106,6 +110,23 @@ impl BlobStore {
         Ok(blob)
     }
 
+    /// Deletes a blob; none is as well. Whoever deletes knows that nothing refers to it, and that nobody puts it: what
+    /// a process left that ended while it put the blob is deleted, too.
+    ///
+    /// # Errors
+    /// [`BlobStoreError::Store`] if it could not be deleted.
+    pub async fn delete(&self, digest: BlobDigest) -> Result<(), BlobStoreError> {
+        let _load = self.load_lock(&digest).lock().await;
+        self.cache().remove(&digest);
+        if let Some(folder) = &self.folder {
+            delete_staged(folder, &digest)?;
+        }
+        match self.store.delete(&path_of(&digest)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Says whether there is such a blob. Its bytes are not verified.
     ///
     /// # Errors
@@ -144,6 +165,23 @@ impl BlobStore {
 fn path_of(digest: &BlobDigest) -> ObjectPath {
     let digits = digest.to_string();
     ObjectPath::from_iter([&digits[..2], &digits[..]])
+}
+
+/// Deletes the files in which a local store gathers a blob before it has its name: `<digest>#<number>`.
+fn delete_staged(folder: &Path, digest: &BlobDigest) -> Result<(), object_store::Error> {
+    let failed =
+        |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
+    let digits = digest.to_string();
+    let Ok(files) = std::fs::read_dir(folder.join(&digits[..2])) else { return Ok(()) };
+    for file in files {
+        let file = file.map_err(failed)?;
+        let name = file.file_name();
+        let staged = name.to_str().and_then(|name| name.strip_prefix(digits.as_str()));
+        if staged.is_some_and(|rest| rest.starts_with('#')) {
+            std::fs::remove_file(file.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Hashes beside the runtime: SHA-256 over a large model takes a while.

@@ -41,11 +41,18 @@ impl BlobCache {
         self.blobs.insert(digest, (self.uses, blob));
     }
 
+    /// Forgets a blob.
+    pub(crate) fn remove(&mut self, digest: &BlobDigest) {
+        if let Some((_, blob)) = self.blobs.remove(digest) {
+            self.bytes -= blob.len();
+        }
+    }
+
     /// A deployment serves few blobs at a time, and they are large: a scan is cheap beside what it frees.
     fn evict_one(&mut self) {
         let oldest = self.blobs.iter().min_by_key(|(_, (last_use, _))| *last_use).map(|(digest, _)| *digest);
-        if let Some((_, blob)) = oldest.and_then(|digest| self.blobs.remove(&digest)) {
-            self.bytes -= blob.len();
+        if let Some(oldest) = oldest {
+            self.remove(&oldest);
         }
     }
 }

@@ -40,6 +40,9 @@ pub struct VersionMaking {
     pub mean_staleness: f64,
     /// How many versions old its oldest update was.
     pub staleness_max: u64,
+    /// The L2 norm to which updates are clipped that start from this version; none where nothing is promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clipping_norm: Option<f64>,
     /// The version whose weights these are, where it is a return to that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_back_to: Option<u64>,

@@ -1,7 +1,8 @@
 use std::future::Future;
 
 use folkmoot_coordinator::{round::Round, task::TaskState};
-use folkmoot_protocol::{AssignmentId, OrganisationId, RoundId, TaskId, Timestamp};
+use folkmoot_privacy::ledger::Charge;
+use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
 
 use crate::{AcceptedUpdate, AssignmentRecord, ModelVersionRecord, StorageError};
 
@@ -42,6 +43,8 @@ pub struct RoundCommit<'a> {
     pub next: Option<&'a RoundRecord>,
     /// Assignments under way that have fallen too far behind.
     pub dropped: &'a [AssignmentId],
+    /// What the version costs, and the population in whose ledger it is charged; none where nothing is promised.
+    pub charge: Option<(&'a PopulationName, &'a Charge)>,
     /// When.
     pub now: Timestamp,
 }

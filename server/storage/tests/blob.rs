@@ -26,6 +26,11 @@ async fn keeps_what_it_is_given(store: BlobStore) -> Result<(), BlobStoreError> 
     assert!(!store.exists(missing).await?);
     assert!(matches!(store.size(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
     assert!(matches!(store.get(missing).await, Err(BlobStoreError::NotFound(digest)) if digest == missing));
+    store.delete(missing).await?;
+    store.delete(digest).await?;
+    assert!(matches!(store.get(digest).await, Err(BlobStoreError::NotFound(gone)) if gone == digest));
+    store.put(Bytes::from_static(BLOB)).await?;
+    assert!(store.exists(digest).await?);
     Ok(())
 }
 
@@ -84,4 +89,15 @@ async fn many_puts_and_gets_at_once_agree() {
     for runner in runners.collect::<Vec<_>>() {
         runner.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_a_crash_left_of_a_blob_is_deleted_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = BlobStore::local(folder.path()).unwrap();
+    let digest = store.put(Bytes::from_static(BLOB)).await.unwrap();
+    let staged = file_of(&folder, digest).with_file_name(format!("{digest}#1"));
+    fs::write(&staged, b"wei").unwrap();
+    store.delete(digest).await.unwrap();
+    assert!(!staged.exists() && !file_of(&folder, digest).exists());
 }

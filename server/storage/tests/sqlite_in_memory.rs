@@ -5,7 +5,7 @@ use folkmoot_storage::{SqlOptions, SqlStorage, conformance};
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sqlite_in_memory_conforms() {
     let storage = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.unwrap();
-    conformance::run(&storage).await;
+    conformance::run(storage).await;
 }
 
 #[tokio::test]

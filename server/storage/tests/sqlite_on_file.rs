@@ -14,7 +14,7 @@ fn url(folder: &tempfile::TempDir) -> String {
 async fn sqlite_on_file_conforms() {
     let folder = tempfile::tempdir().unwrap();
     let storage = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
-    conformance::run(&storage).await;
+    conformance::run(storage).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -22,7 +22,7 @@ async fn it_conforms_with_normal_durability() {
     let folder = tempfile::tempdir().unwrap();
     let options = SqlOptions { durability: Durability::Normal, connections_max: 1, ..SqlOptions::default() };
     let storage = SqlStorage::connect(&url(&folder), options).await.unwrap();
-    conformance::run(&storage).await;
+    conformance::run(storage).await;
 }
 
 /// As when the command line looks into the database of a running coordinator. An enrolment reads before it

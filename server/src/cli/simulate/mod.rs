@@ -55,8 +55,6 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let description = read_for(&args.task, Some(&model))??;
     let source = data(&args, &settings)?;
     let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
-    let folder =
-        tempfile::tempdir().map_err(|error| CliError::new(format!("a temporary folder: {error}")))?;
     let results =
         args.output.as_deref().map(|output| Results::open(output, args.results, onnx.clone())).transpose()?;
     let name = description.name.clone();
@@ -67,7 +65,6 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         source,
         trace,
         threads: args.threads(),
-        folder: folder.path().to_owned(),
         kept: args.kept(),
         evaluate_every: args.evaluate_every,
     };

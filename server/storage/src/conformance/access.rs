@@ -4,11 +4,11 @@ use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 use crate::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, SqlStorage, StorageError, TokenRecord,
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, Storage, StorageError, TokenRecord,
     TokenRepository,
 };
 
-pub(super) async fn an_organisation_is_made_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn an_organisation_is_made_once(storage: &Storage) -> Result<(), StorageError> {
     let name = fresh_name();
     let [first, second] = [(); 2].map(|()| OrganisationId::from_random_bytes(fresh()));
     assert_eq!(storage.ensure_organisation(&name, first, NOW).await?, first);
@@ -16,7 +16,7 @@ pub(super) async fn an_organisation_is_made_once(storage: &SqlStorage) -> Result
     Ok(())
 }
 
-pub(super) async fn a_population_is_made_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_population_is_made_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let first = storage.ensure_population(fixture.organisation_id, &fixture.population, later(9)).await?;
     assert_eq!(first.created_at, NOW);
@@ -36,7 +36,7 @@ pub(super) async fn a_population_is_made_once(storage: &SqlStorage) -> Result<()
     Ok(())
 }
 
-pub(super) async fn an_api_key_is_stored_and_revoked(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let key = |role, created_at| ApiKeyRecord {
         id: fresh_name(),
@@ -65,7 +65,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &SqlStorage) -> Re
     Ok(())
 }
 
-pub(super) async fn a_token_is_stored_and_revoked(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_token_is_stored_and_revoked(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let token = TokenRecord {
         uses_max: Some(3),
@@ -94,9 +94,7 @@ pub(super) async fn a_token_is_stored_and_revoked(storage: &SqlStorage) -> Resul
     Ok(())
 }
 
-pub(super) async fn a_number_that_sql_cannot_hold_is_refused(
-    storage: &SqlStorage,
-) -> Result<(), StorageError> {
+pub(super) async fn a_number_that_sql_cannot_hold_is_refused(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let largest = TokenRecord {
         uses_max: Some(i64::MAX as u64),

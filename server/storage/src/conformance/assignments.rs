@@ -8,10 +8,10 @@ use folkmoot_protocol::{
 use super::fixture::{Fixture, NOW, aggregating, fresh, later, update_of};
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, Rest, RoundRepository, SqlStorage, StorageError,
+    DropReason, Rest, RoundRepository, Storage, StorageError,
 };
 
-pub(super) async fn an_update_counts_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn an_update_counts_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(2).await?;
     let update = update_of(&assignments[0]);
@@ -35,7 +35,7 @@ pub(super) async fn an_update_counts_once(storage: &SqlStorage) -> Result<(), St
     Ok(())
 }
 
-pub(super) async fn a_closed_round_accepts_nothing(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_closed_round_accepts_nothing(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(2).await?;
     let [first, second] = [update_of(&assignments[0]), update_of(&assignments[1])];
@@ -51,7 +51,7 @@ pub(super) async fn a_closed_round_accepts_nothing(storage: &SqlStorage) -> Resu
     Ok(())
 }
 
-pub(super) async fn a_dropped_assignment_stays_dropped(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_dropped_assignment_stays_dropped(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(1).await?;
     let outstanding = storage.outstanding_assignment(assignments[0].client_id).await?;
@@ -70,7 +70,7 @@ pub(super) async fn a_dropped_assignment_stays_dropped(storage: &SqlStorage) -> 
     Ok(())
 }
 
-pub(super) async fn every_status_comes_back_as_it_was(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn every_status_comes_back_as_it_was(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let reasons = [
         DropReason::Expired,
@@ -93,7 +93,7 @@ pub(super) async fn every_status_comes_back_as_it_was(storage: &SqlStorage) -> R
     Ok(())
 }
 
-pub(super) async fn the_first_report_stays(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn the_first_report_stays(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (_, assignments) = fixture.reporting(1).await?;
     let id = assignments[0].id;

@@ -1,15 +1,15 @@
 //! The pool of waiting clients.
 
 use folkmoot_coordinator::task::Candidate;
-use folkmoot_protocol::ClientId;
+use folkmoot_protocol::{ClientId, PopulationName};
 
 use super::fixture::{Fixture, NOW, fresh, later};
 use crate::{
-    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, SqlStorage,
+    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, Storage,
     StorageError,
 };
 
-pub(super) async fn the_last_check_in_counts(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let mut clients = fixture.waiting_clients(3).await?;
     clients.sort();
@@ -34,7 +34,7 @@ pub(super) async fn the_last_check_in_counts(storage: &SqlStorage) -> Result<(),
     Ok(())
 }
 
-pub(super) async fn an_offer_ends(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn an_offer_ends(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let [short, long] = [fixture.client().await?, fixture.client().await?];
     for (client_id, seconds) in [(short, 10), (long, 20)] {
@@ -53,9 +53,32 @@ pub(super) async fn an_offer_ends(storage: &SqlStorage) -> Result<(), StorageErr
     Ok(())
 }
 
-pub(super) async fn a_client_with_an_assignment_does_not_wait(
-    storage: &SqlStorage,
+/// Who checks in again in time must not be taken for one that is gone, nor lose its offer by one that is refused.
+pub(super) async fn a_later_offer_takes_the_place_of_an_earlier_one(
+    storage: &Storage,
 ) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let client_id = fixture.client().await?;
+    for seconds in [10, 30, 20] {
+        let check_in = CheckInRecord { expires_at: later(seconds), ..fixture.check_in_of(client_id) };
+        assert!(storage.check_in(&check_in).await?);
+    }
+    storage.delete_expired_check_ins(later(11)).await?;
+    let foreign = CheckInRecord { organisation_id: other.organisation_id, ..fixture.check_in_of(client_id) };
+    assert!(storage.check_in(&foreign).await.is_err());
+    let waiting = async |population: &PopulationName, seconds| -> Result<usize, StorageError> {
+        Ok(storage.waiting(fixture.organisation_id, population, later(seconds)).await?.len())
+    };
+    assert_eq!(waiting(&fixture.population, 20).await?, 1, "its last offer holds");
+    assert_eq!(waiting(&fixture.population, 21).await?, 0, "and no earlier one");
+    let elsewhere: PopulationName = "elsewhere".parse().expect("it is a population's name");
+    let moved = CheckInRecord { population: elsewhere.clone(), ..fixture.check_in_of(client_id) };
+    assert!(storage.check_in(&moved).await?);
+    assert_eq!((waiting(&elsewhere, 0).await?, waiting(&fixture.population, 0).await?), (1, 0));
+    Ok(())
+}
+
+pub(super) async fn a_client_with_an_assignment_does_not_wait(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (_, assignments) = fixture.reporting(1).await?;
     let client_id = assignments[0].client_id;
@@ -69,7 +92,7 @@ pub(super) async fn a_client_with_an_assignment_does_not_wait(
     Ok(())
 }
 
-pub(super) async fn a_revoked_client_does_not_wait(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_revoked_client_does_not_wait(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let clients = fixture.waiting_clients(1).await?;
     storage.revoke_client(fixture.organisation_id, clients[0], NOW).await?;

@@ -3,9 +3,9 @@
 use folkmoot_protocol::ClientId;
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, SqlStorage, StorageError, TokenRepository};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, Storage, StorageError, TokenRepository};
 
-pub(super) async fn a_client_enrols_once_by_its_key(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let [id, unused] = [(); 2].map(|()| ClientId::from_random_bytes(fresh()));
     let key = fresh_name();
@@ -33,7 +33,7 @@ pub(super) async fn a_client_enrols_once_by_its_key(storage: &SqlStorage) -> Res
 }
 
 pub(super) async fn a_token_that_is_spent_expired_or_revoked_enrols_nobody(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let token_id = fixture.token(Some(1), Some(later(10))).await?;
@@ -55,7 +55,7 @@ pub(super) async fn a_token_that_is_spent_expired_or_revoked_enrols_nobody(
 }
 
 pub(super) async fn a_client_is_revoked_by_its_organisation_only(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let client_id = fixture.client().await?;

@@ -14,7 +14,7 @@ use folkmoot_protocol::{
 use crate::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
     EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundCommit, RoundRecord, RoundRepository,
-    SqlStorage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
+    Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
 };
 
 /// When everything begins.
@@ -22,7 +22,7 @@ pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
 /// An organisation of its own, with a population and a token for it.
 pub(super) struct Fixture {
-    pub(super) storage: SqlStorage,
+    pub(super) storage: Storage,
     pub(super) organisation_id: OrganisationId,
     pub(super) population: PopulationName,
     pub(super) token_id: String,
@@ -46,7 +46,7 @@ pub(super) fn later(seconds: u64) -> Timestamp {
 }
 
 impl Fixture {
-    pub(super) async fn new(storage: &SqlStorage) -> Result<Fixture, StorageError> {
+    pub(super) async fn new(storage: &Storage) -> Result<Fixture, StorageError> {
         let name = format!("organisation {}", fresh_name());
         let id_if_new = OrganisationId::from_random_bytes(fresh());
         let organisation_id = storage.ensure_organisation(&name, id_if_new, NOW).await?;
@@ -241,7 +241,7 @@ pub(super) fn commit_of<'a>(
     version: &'a ModelVersionRecord,
     task_state: Option<TaskState>,
 ) -> RoundCommit<'a> {
-    RoundCommit { record, version, task_state, next: None, dropped: &[], now: NOW }
+    RoundCommit { record, version, task_state, next: None, dropped: &[], charge: None, now: NOW }
 }
 
 pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {

@@ -1,21 +1,23 @@
 //! Rounds in which clients start and report all the time, and what is remembered of clients.
 
+use std::collections::BTreeMap;
+
 use folkmoot_coordinator::{
     participation::History,
     round::{AbandonReason, Phase, Purpose},
     scheduling::ReportCounts,
 };
-use folkmoot_protocol::ClientId;
+use folkmoot_protocol::{ClientId, RoundId};
 
 use super::fixture::{
-    Fixture, NOW, aggregating, commit_of, committed, later, reporting, stored, update_of, version_of,
+    Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
     with_phase,
 };
 use crate::{
-    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason,
-    EvaluationRecord, EvaluationRepository, EvaluationSource, ModelVersionRecord, ModelVersionRepository,
-    ParticipationRepository, Rest, RoundCommit, RoundRecord, RoundRepository, SqlStorage, StorageError,
-    TaskRepository,
+    AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus,
+    CheckInRepository, DropReason, EvaluationRecord, EvaluationRepository, EvaluationSource,
+    ModelVersionRecord, ModelVersionRepository, ParticipationRepository, Rest, RoundCommit, RoundRecord,
+    RoundRepository, Storage, StorageError, TaskRepository,
 };
 
 /// Opens a round that takes two updates, with an assignment for each of three clients.
@@ -31,7 +33,7 @@ async fn collecting(fixture: &Fixture) -> Result<(RoundRecord, Vec<AssignmentRec
 }
 
 pub(super) async fn an_update_that_finds_the_round_full_counts_in_the_next(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;
@@ -62,7 +64,7 @@ pub(super) async fn an_update_that_finds_the_round_full_counts_in_the_next(
     Ok(())
 }
 
-pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;
     storage.accept_update(&update_of(&assignments[0])).await?;
@@ -91,7 +93,7 @@ pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &SqlStorage) -
     Ok(())
 }
 
-pub(super) async fn what_clients_did_is_remembered(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn what_clients_did_is_remembered(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;
     let task_id = record.round.task_id;
@@ -128,7 +130,52 @@ pub(super) async fn what_clients_did_is_remembered(storage: &SqlStorage) -> Resu
     Ok(())
 }
 
-pub(super) async fn an_evaluation_runs_beside_a_training(storage: &SqlStorage) -> Result<(), StorageError> {
+/// A client that was cut short is not to be taken for one that does not deliver.
+pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = collecting(&fixture).await?;
+    let task_id = record.round.task_id;
+    let closed = aggregating(record, 0);
+    storage.close_reporting(&closed, Rest::GoesOn, NOW).await?;
+    let next = with_phase(fixture.round_record(task_id, 2), Phase::Collecting { since: NOW });
+    let (record, version) = (committed(stored(closed), 1), version_of(task_id, 1));
+    let dropped = [assignments[0].id];
+    let commit = RoundCommit { next: Some(&next), dropped: &dropped, ..commit_of(&record, &version, None) };
+    storage.commit_round(&commit).await?;
+    let clients = fixture.waiting_clients(1).await?;
+    let mut patient = fixture.assignments_of(&next, &clients);
+    patient[0].deadline = later(601);
+    storage.assign(&next, &patient, 0).await?;
+    let phase = Phase::Abandoned { at: later(600), reason: AbandonReason::TaskPaused };
+    storage.abandon_round(&with_phase(stored(next), phase), later(600)).await?;
+    let histories: BTreeMap<ClientId, History> = storage.participations(task_id).await?.into_iter().collect();
+    let failed = |assignment: &AssignmentRecord| {
+        let history = &histories[&assignment.client_id];
+        (history.failures, history.failed_at)
+    };
+    assert_eq!(failed(&assignments[0]), (0, None), "it was left behind");
+    assert_eq!(failed(&assignments[1]), (1, Some(later(600))), "its deadline has passed");
+    assert_eq!(failed(&assignments[2]), (1, Some(later(600))));
+    assert_eq!(failed(&patient[0]), (0, None), "it had a second left");
+    assert_eq!(storage.outstanding(task_id).await?, []);
+    Ok(())
+}
+
+/// What a client's update says of the round and the version is not what counts.
+pub(super) async fn an_update_is_of_its_assignment(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = collecting(&fixture).await?;
+    let update = update_of(&assignments[0]);
+    let round_id = RoundId::from_random_bytes(fresh());
+    storage.accept_update(&AcceptedUpdate { round_id, base_version: 7, ..update.clone() }).await?;
+    assert_eq!(storage.accepted_updates(record.round.id).await?, [update]);
+    assert_eq!(storage.accepted_updates(round_id).await?, []);
+    let needed = storage.needed_logs().await?;
+    assert!(needed.contains(&(record.round.id, assignments[0].id)), "it waits for its commit");
+    Ok(())
+}
+
+pub(super) async fn an_evaluation_runs_beside_a_training(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (training, _) = collecting(&fixture).await?;
     let task_id = training.round.task_id;
@@ -172,9 +219,7 @@ pub(super) async fn an_evaluation_runs_beside_a_training(storage: &SqlStorage) -
     Ok(())
 }
 
-pub(super) async fn a_version_can_be_released_without_a_round(
-    storage: &SqlStorage,
-) -> Result<(), StorageError> {
+pub(super) async fn a_version_can_be_released_without_a_round(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let mut version = version_of(task.id, 1);

@@ -1,9 +1,9 @@
 //! Leases.
 
 use super::fixture::{NOW, fresh_name, later};
-use crate::{LeaseRepository, SqlStorage, StorageError};
+use crate::{LeaseRepository, Storage, StorageError};
 
-pub(super) async fn a_lease_has_one_holder(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_lease_has_one_holder(storage: &Storage) -> Result<(), StorageError> {
     let [name, other] = [fresh_name(), fresh_name()];
     assert!(storage.acquire_lease(&name, "one", NOW, later(10)).await?);
     assert!(!storage.acquire_lease(&name, "two", later(9), later(20)).await?, "it is held");

@@ -10,6 +10,7 @@ mod enrolments;
 mod fixture;
 mod flows;
 mod leases;
+mod ledgers;
 mod model_versions;
 mod races;
 mod races_of_rounds;
@@ -18,11 +19,11 @@ mod tasks;
 
 use std::{future::Future, pin::Pin};
 
-use crate::{SqlStorage, StorageError};
+use crate::{Storage, StorageError};
 
 /// One behaviour. It panics where it is not kept; an `Err` is one that was not expected.
 pub type Case =
-    for<'s> fn(&'s SqlStorage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
+    for<'s> fn(&'s Storage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
 
 macro_rules! cases {
     ($($module:ident::$case:ident,)*) => {
@@ -44,10 +45,12 @@ cases! {
     enrolments::a_client_is_revoked_by_its_organisation_only,
     check_ins::the_last_check_in_counts,
     check_ins::an_offer_ends,
+    check_ins::a_later_offer_takes_the_place_of_an_earlier_one,
     check_ins::a_client_with_an_assignment_does_not_wait,
     check_ins::a_revoked_client_does_not_wait,
     tasks::a_model_is_stored_once,
     tasks::a_task_comes_back_as_it_was,
+    tasks::a_task_and_its_first_version_are_stored_together,
     tasks::tasks_are_listed_in_pages,
     tasks::a_task_changes_its_state_by_revision,
     tasks::drivers_see_active_tasks_and_open_rounds,
@@ -61,6 +64,7 @@ cases! {
     rounds::a_cohort_that_is_not_free_stores_nothing,
     rounds::a_count_that_is_out_of_date_does_not_close,
     rounds::a_version_is_released_once,
+    rounds::a_commit_that_cannot_be_whole_leaves_nothing,
     rounds::a_task_that_was_cancelled_stays_cancelled,
     rounds::a_large_cohort_is_stored_as_a_whole,
     assignments::an_update_counts_once,
@@ -71,9 +75,14 @@ cases! {
     flows::an_update_that_finds_the_round_full_counts_in_the_next,
     flows::a_commit_leaves_behind_whom_it_names,
     flows::what_clients_did_is_remembered,
+    flows::who_had_all_the_time_has_failed,
+    flows::an_update_is_of_its_assignment,
     flows::an_evaluation_runs_beside_a_training,
     flows::a_version_can_be_released_without_a_round,
     leases::a_lease_has_one_holder,
+    ledgers::a_release_is_charged_with_its_version,
+    ledgers::a_commit_that_fails_charges_nothing,
+    ledgers::what_was_not_released_is_known,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,
     races::one_process_gets_the_lease,
@@ -91,10 +100,11 @@ cases! {
 ///
 /// # Panics
 /// At the first behaviour that is not kept; its name is the last that was printed.
-pub async fn run(storage: &SqlStorage) {
+pub async fn run(storage: impl Into<Storage>) {
+    let storage = storage.into();
     for (name, case) in CASES {
         eprintln!("case {name}");
-        if let Err(error) = case(storage).await {
+        if let Err(error) = case(&storage).await {
             panic!("{name}: {error}");
         }
     }

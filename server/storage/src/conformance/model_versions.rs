@@ -5,11 +5,10 @@ use folkmoot_protocol::{TaskId, update::UpdateMetrics};
 use super::fixture::{Fixture, aggregating, commit_of, committed, fresh, stored, version_of};
 use crate::conformance::fixture::{NOW, reporting};
 use crate::{
-    ModelVersionRecord, ModelVersionRepository, Rest, RoundRepository, SqlStorage, StorageError,
-    TaskRepository,
+    ModelVersionRecord, ModelVersionRepository, Rest, RoundRepository, Storage, StorageError, TaskRepository,
 };
 
-pub(super) async fn metrics_survive_bit_for_bit(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn metrics_survive_bit_for_bit(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let awkward = [0.1 + 0.2, -0.0, f64::MIN_POSITIVE / 3.0, f64::MAX, f64::NAN, f64::NEG_INFINITY, 3.0];
     for loss_sum in awkward {
@@ -22,7 +21,7 @@ pub(super) async fn metrics_survive_bit_for_bit(storage: &SqlStorage) -> Result<
     Ok(())
 }
 
-pub(super) async fn versions_are_listed_in_pages(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn versions_are_listed_in_pages(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let mut versions = vec![version_of(task.id, 0)];

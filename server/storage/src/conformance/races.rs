@@ -6,7 +6,7 @@ use futures::future::join_all;
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later, reporting, update_of};
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome,
-    LeaseRepository, RoundRepository, SqlStorage, StorageError, TokenRepository,
+    LeaseRepository, RoundRepository, Storage, StorageError, TokenRepository,
 };
 
 /// How often each race is run: an interleaving that matters does not come up every time.
@@ -24,7 +24,7 @@ where
     join_all(handles).await.into_iter().map(|result| result.expect("a runner does not panic")).collect()
 }
 
-pub(super) async fn the_last_use_of_a_token_is_spent_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn the_last_use_of_a_token_is_spent_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let token_id = fixture.token(Some(3), None).await?;
@@ -46,7 +46,7 @@ pub(super) async fn the_last_use_of_a_token_is_spent_once(storage: &SqlStorage) 
     Ok(())
 }
 
-pub(super) async fn one_key_enrols_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn one_key_enrols_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let key = fresh_name();
@@ -77,7 +77,7 @@ pub(super) async fn one_key_enrols_once(storage: &SqlStorage) -> Result<(), Stor
     Ok(())
 }
 
-pub(super) async fn one_process_gets_the_lease(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn one_process_gets_the_lease(storage: &Storage) -> Result<(), StorageError> {
     for _ in 0..RUNS {
         let name = fresh_name();
         let won = race((0..RUNNERS).map(|holder| {
@@ -91,7 +91,7 @@ pub(super) async fn one_process_gets_the_lease(storage: &SqlStorage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn one_of_two_updates_counts(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn one_of_two_updates_counts(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let (record, assignments) = fixture.reporting(1).await?;
@@ -121,7 +121,7 @@ pub(super) async fn one_of_two_updates_counts(storage: &SqlStorage) -> Result<()
 
 /// A client in both would be drawn again and again, and spoil every cohort that it is drawn for.
 pub(super) async fn a_check_in_and_a_selection_leave_no_client_in_both(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {

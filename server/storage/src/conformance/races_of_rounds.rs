@@ -7,7 +7,7 @@ use super::{
     races::{RUNNERS, RUNS, race},
 };
 use crate::{
-    AcceptOutcome, AcceptedUpdate, AssignmentRepository, Rest, RoundRecord, RoundRepository, SqlStorage,
+    AcceptOutcome, AcceptedUpdate, AssignmentRepository, Rest, RoundRecord, RoundRepository, Storage,
     StorageError,
 };
 
@@ -24,7 +24,7 @@ fn tally(results: Vec<Result<(), StorageError>>) -> Result<(usize, usize), Stora
     Ok((won, lost))
 }
 
-pub(super) async fn one_round_is_opened(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn one_round_is_opened(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let task = fixture.task().await?;
@@ -39,7 +39,7 @@ pub(super) async fn one_round_is_opened(storage: &SqlStorage) -> Result<(), Stor
     Ok(())
 }
 
-pub(super) async fn a_client_is_assigned_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_client_is_assigned_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let client_id = fixture.waiting_clients(1).await?[0];
@@ -59,7 +59,7 @@ pub(super) async fn a_client_is_assigned_once(storage: &SqlStorage) -> Result<()
 
 /// The cohorts list the same clients in different orders, so that their locks are taken crosswise.
 pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
@@ -80,7 +80,7 @@ pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
 }
 
 /// Clients report while a driver closes: whoever was told that its update counts is in the aggregate.
-pub(super) async fn what_is_accepted_is_what_is_closed(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn what_is_accepted_is_what_is_closed(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let (record, assignments) = fixture.reporting(2 * RUNNERS).await?;
@@ -108,7 +108,7 @@ pub(super) async fn what_is_accepted_is_what_is_closed(storage: &SqlStorage) -> 
 }
 
 /// Closes as a driver does: counts, closes, and counts again if an update came in between.
-async fn close(storage: SqlStorage, record: RoundRecord) -> Result<Vec<AcceptedUpdate>, StorageError> {
+async fn close(storage: Storage, record: RoundRecord) -> Result<Vec<AcceptedUpdate>, StorageError> {
     loop {
         let counts = storage.report_counts(record.round.id).await?;
         match storage.close_reporting(&aggregating(record.clone(), counts.accepted), Rest::Expires, NOW).await
@@ -119,7 +119,7 @@ async fn close(storage: SqlStorage, record: RoundRecord) -> Result<Vec<AcceptedU
     }
 }
 
-pub(super) async fn one_driver_closes(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn one_driver_closes(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
         let (record, _) = fixture.reporting(1).await?;
@@ -135,7 +135,7 @@ pub(super) async fn one_driver_closes(storage: &SqlStorage) -> Result<(), Storag
 /// A client that hangs up ends its request wherever that stands: the transaction is whole or undone, and its
 /// connection serves the next.
 pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(40).await?;

@@ -4,7 +4,7 @@ use folkmoot_coordinator::{
     round::{AbandonReason, Phase},
     task::{StopReason, TaskState},
 };
-use folkmoot_protocol::{RoundId, TaskId};
+use folkmoot_protocol::{AssignmentId, RoundId, TaskId};
 
 use super::fixture::{
     Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
@@ -12,10 +12,11 @@ use super::fixture::{
 };
 use crate::{
     AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
-    ModelVersionRepository, Rest, RoundRecord, RoundRepository, SqlStorage, StorageError, TaskRepository,
+    ModelVersionRepository, Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError,
+    TaskRepository,
 };
 
-pub(super) async fn a_task_has_one_open_round(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_task_has_one_open_round(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let task = fixture.task().await?;
     assert_eq!(storage.unfinished_round(task.id).await?, None);
@@ -37,7 +38,7 @@ pub(super) async fn a_task_has_one_open_round(storage: &SqlStorage) -> Result<()
     Ok(())
 }
 
-pub(super) async fn rounds_are_listed_in_pages(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn rounds_are_listed_in_pages(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewClients };
@@ -55,7 +56,7 @@ pub(super) async fn rounds_are_listed_in_pages(storage: &SqlStorage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn a_round_runs_to_its_commit(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_round_runs_to_its_commit(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(3).await?;
     assert_eq!(storage.round(fixture.organisation_id, record.round.id).await?, Some(record.clone()));
@@ -82,7 +83,7 @@ pub(super) async fn a_round_runs_to_its_commit(storage: &SqlStorage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn a_round_is_abandoned(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_round_is_abandoned(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(2).await?;
     storage.accept_update(&update_of(&assignments[0])).await?;
@@ -96,7 +97,7 @@ pub(super) async fn a_round_is_abandoned(storage: &SqlStorage) -> Result<(), Sto
     Ok(())
 }
 
-pub(super) async fn a_stale_revision_changes_nothing(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_stale_revision_changes_nothing(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let (record, assignments) = fixture.reporting(1).await?;
     storage.accept_update(&update_of(&assignments[0])).await?;
@@ -126,9 +127,7 @@ pub(super) async fn a_stale_revision_changes_nothing(storage: &SqlStorage) -> Re
     Ok(())
 }
 
-pub(super) async fn a_cohort_that_is_not_free_stores_nothing(
-    storage: &SqlStorage,
-) -> Result<(), StorageError> {
+pub(super) async fn a_cohort_that_is_not_free_stores_nothing(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let record = fixture.open_round(task.id, 1).await?;
@@ -149,7 +148,7 @@ pub(super) async fn a_cohort_that_is_not_free_stores_nothing(
 }
 
 pub(super) async fn a_count_that_is_out_of_date_does_not_close(
-    storage: &SqlStorage,
+    storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(2).await?;
@@ -164,7 +163,7 @@ pub(super) async fn a_count_that_is_out_of_date_does_not_close(
     Ok(())
 }
 
-pub(super) async fn a_version_is_released_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_version_is_released_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, _) = fixture.reporting(1).await?;
     let record = aggregating(record, 0);
@@ -181,9 +180,41 @@ pub(super) async fn a_version_is_released_once(storage: &SqlStorage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn a_task_that_was_cancelled_stays_cancelled(
-    storage: &SqlStorage,
+pub(super) async fn a_commit_that_cannot_be_whole_leaves_nothing(
+    storage: &Storage,
 ) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(2).await?;
+    let task_id = record.round.task_id;
+    let record = aggregating(record, 0);
+    storage.close_reporting(&record, Rest::GoesOn, NOW).await?;
+    let aggregating = stored(record);
+    let record = committed(aggregating.clone(), 1);
+    let version = ModelVersionRecord { round_id: Some(record.round.id), ..version_of(task_id, 1) };
+    let whole = commit_of(&record, &version, Some(TaskState::Cancelled));
+    let unknown = [assignments[0].id, AssignmentId::from_random_bytes(fresh())];
+    let same_number = fixture.round_record(task_id, 1);
+    let of_nobody = fixture.round_record(TaskId::from_random_bytes(fresh()), 2);
+    let stray = ModelVersionRecord { round_id: Some(of_nobody.round.id), ..version.clone() };
+    for broken in [
+        RoundCommit { dropped: &unknown, ..whole },
+        RoundCommit { next: Some(&same_number), ..whole },
+        RoundCommit { next: Some(&of_nobody), ..whole },
+        RoundCommit { version: &stray, ..whole },
+    ] {
+        assert!(storage.commit_round(&broken).await.is_err(), "{broken:?}");
+    }
+    assert_eq!(storage.unfinished_rounds(task_id).await?, [aggregating]);
+    assert_eq!(storage.model_version(task_id, 1).await?, None);
+    assert_eq!(storage.outstanding(task_id).await?.len(), 2);
+    let state = storage.task_of_any_organisation(task_id).await?.map(|task| task.state);
+    assert_eq!(state, Some(TaskState::Draft));
+    storage.commit_round(&whole).await?;
+    assert_eq!(storage.outstanding(task_id).await?, [], "without a round that follows, they expire");
+    Ok(())
+}
+
+pub(super) async fn a_task_that_was_cancelled_stays_cancelled(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, _) = fixture.reporting(1).await?;
     let record = aggregating(record, 0);
@@ -200,7 +231,7 @@ pub(super) async fn a_task_that_was_cancelled_stays_cancelled(
     Ok(())
 }
 
-pub(super) async fn a_large_cohort_is_stored_as_a_whole(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_large_cohort_is_stored_as_a_whole(storage: &Storage) -> Result<(), StorageError> {
     // More than the rows of two statements.
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(1_100).await?;

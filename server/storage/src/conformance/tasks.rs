@@ -1,16 +1,16 @@
 //! Models and tasks.
 
 use folkmoot_coordinator::task::{StopReason, TaskState};
-use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId};
+use folkmoot_protocol::{BlobDigest, OrganisationId, RoundId, TaskId};
 
 use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
 use crate::{
-    ModelRecord, ModelRepository, ModelVersionRepository, RoundRepository, SqlStorage, StorageError,
-    TaskRecord, TaskRepository,
+    ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, RoundRepository, Storage,
+    StorageError, TaskRecord, TaskRepository,
 };
 use folkmoot_coordinator::round::{AbandonReason, Phase};
 
-pub(super) async fn a_model_is_stored_once(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_model_is_stored_once(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let model = ModelRecord {
         organisation_id: fixture.organisation_id,
@@ -31,7 +31,7 @@ pub(super) async fn a_model_is_stored_once(storage: &SqlStorage) -> Result<(), S
     Ok(())
 }
 
-pub(super) async fn a_task_comes_back_as_it_was(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_task_comes_back_as_it_was(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let task = fixture.task().await?;
     assert_eq!(storage.task(fixture.organisation_id, task.id).await?, Some(task.clone()));
@@ -44,7 +44,38 @@ pub(super) async fn a_task_comes_back_as_it_was(storage: &SqlStorage) -> Result<
     Ok(())
 }
 
-pub(super) async fn tasks_are_listed_in_pages(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_task_and_its_first_version_are_stored_together(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let nobody = OrganisationId::from_random_bytes(fresh());
+    let stray = TaskRecord { organisation_id: nobody, ..fixture.task_record() };
+    let refused = storage.create_task(&stray, &version_of(stray.id, 0)).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("organisation"))), "{refused:?}");
+    let task = fixture.task_record();
+    let another = fixture.task_record();
+    for version in [version_of(another.id, 0), made_by_no_round(task.id)] {
+        let refused = storage.create_task(&task, &version).await;
+        assert!(matches!(refused, Err(StorageError::NotFound("task"))), "{refused:?}");
+        assert_eq!(storage.task_of_any_organisation(task.id).await?, None);
+        assert_eq!(storage.latest_model_version(version.task_id).await?, None);
+    }
+    storage.create_task(&task, &version_of(task.id, 0)).await?;
+    for version in [version_of(another.id, 1), made_by_no_round(task.id)] {
+        let refused = storage.release_version(fixture.organisation_id, &version).await;
+        assert!(matches!(refused, Err(StorageError::NotFound("task"))), "{refused:?}");
+    }
+    let unknown = storage.set_task_state(another.id, TaskState::Active, 0).await;
+    assert!(matches!(unknown, Err(StorageError::RevisionConflict("task"))), "{unknown:?}");
+    Ok(())
+}
+
+/// Returns a version 1 of a round that there is not.
+fn made_by_no_round(task_id: TaskId) -> ModelVersionRecord {
+    ModelVersionRecord { round_id: Some(RoundId::from_random_bytes(fresh())), ..version_of(task_id, 1) }
+}
+
+pub(super) async fn tasks_are_listed_in_pages(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let mut tasks = Vec::new();
     for seconds in [5, 1, 3, 3] {
@@ -63,7 +94,7 @@ pub(super) async fn tasks_are_listed_in_pages(storage: &SqlStorage) -> Result<()
     Ok(())
 }
 
-pub(super) async fn a_task_changes_its_state_by_revision(storage: &SqlStorage) -> Result<(), StorageError> {
+pub(super) async fn a_task_changes_its_state_by_revision(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let completed = TaskState::Completed { reason: StopReason::Rounds };
@@ -77,9 +108,7 @@ pub(super) async fn a_task_changes_its_state_by_revision(storage: &SqlStorage) -
     Ok(())
 }
 
-pub(super) async fn drivers_see_active_tasks_and_open_rounds(
-    storage: &SqlStorage,
-) -> Result<(), StorageError> {
+pub(super) async fn drivers_see_active_tasks_and_open_rounds(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let [draft, active, cancelled] = [fixture.task().await?, fixture.task().await?, fixture.task().await?];
     storage.set_task_state(active.id, TaskState::Active, 0).await?;

@@ -34,7 +34,7 @@ pub enum RoundLogError {
 
 impl RoundLogError {
     /// Adds the path to what the file system said.
-    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> RoundLogError {
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
         let path = path.to_owned();
         move |source| RoundLogError::Io { path, source }
     }

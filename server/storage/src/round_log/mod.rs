@@ -2,10 +2,12 @@
 
 mod error;
 mod folder;
+mod log;
+mod memory;
 mod reader;
 mod segment;
 
 pub use error::RoundLogError;
-pub use folder::RoundLog;
+pub use log::RoundLog;
 pub use reader::LogReader;
 pub use segment::LogSegment;

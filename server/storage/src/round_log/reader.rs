@@ -1,33 +1,32 @@
-use std::{
-    fs::File,
-    io::{self, ErrorKind, Read, Seek, SeekFrom},
-    path::PathBuf,
-};
+use std::io::{self, ErrorKind, Read};
 
-use super::RoundLogError;
+use super::{RoundLogError, folder::FileReader, memory::MemoryReader};
 
-/// Reads a segment from its beginning, tile by tile. Every call blocks on the disk.
+/// Reads a segment from its beginning, tile by tile. In a folder every call blocks on the disk.
 #[derive(Debug)]
 pub struct LogReader {
-    path: PathBuf,
-    file: File,
-    len: u64,
+    place: Place,
+}
+
+/// Where the bytes are.
+#[derive(Debug)]
+enum Place {
+    File(FileReader),
+    Memory(MemoryReader),
 }
 
 impl LogReader {
-    pub(super) fn new(path: PathBuf, file: File) -> Result<Self, RoundLogError> {
-        let len = file.metadata().map_err(RoundLogError::at(&path))?.len();
-        Ok(Self { path, file, len })
-    }
-
     /// Returns the number of bytes that the segment had when it was opened.
     pub fn len(&self) -> u64 {
-        self.len
+        match &self.place {
+            Place::File(file) => file.len(),
+            Place::Memory(memory) => memory.len(),
+        }
     }
 
     /// Says whether the segment was empty.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Goes to byte `offset` of the segment.
@@ -35,7 +34,13 @@ impl LogReader {
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.
     pub fn seek(&mut self, offset: u64) -> Result<(), RoundLogError> {
-        self.file.seek(SeekFrom::Start(offset)).map(|_| ()).map_err(RoundLogError::at(&self.path))
+        match &mut self.place {
+            Place::File(file) => file.seek(offset),
+            Place::Memory(memory) => {
+                memory.seek(offset);
+                Ok(())
+            }
+        }
     }
 
     /// Fills `tile` with the next bytes and returns how many came: fewer only at the end, 0 after it.
@@ -43,21 +48,44 @@ impl LogReader {
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.
     pub fn read_tile(&mut self, tile: &mut [u8]) -> Result<usize, RoundLogError> {
-        let mut filled = 0;
-        while filled < tile.len() {
-            match self.file.read(&mut tile[filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(RoundLogError::at(&self.path)(error)),
-            }
+        match &mut self.place {
+            Place::File(file) => fill(tile, |rest| file.read(rest)).map_err(file.failed()),
+            Place::Memory(memory) => Ok(memory.read(tile)),
         }
-        Ok(filled)
     }
+}
+
+/// Reads until `tile` is full or nothing comes any more, and returns how many bytes came.
+fn fill(tile: &mut [u8], mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < tile.len() {
+        match read(&mut tile[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 impl Read for LogReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buffer)
+        match &mut self.place {
+            Place::File(file) => file.read(buffer),
+            Place::Memory(memory) => Ok(memory.read(buffer)),
+        }
+    }
+}
+
+impl From<FileReader> for LogReader {
+    fn from(file: FileReader) -> Self {
+        Self { place: Place::File(file) }
+    }
+}
+
+impl From<MemoryReader> for LogReader {
+    fn from(memory: MemoryReader) -> Self {
+        Self { place: Place::Memory(memory) }
     }
 }

@@ -9,7 +9,7 @@ use sqlx::{Row, any::AnyRow};
 use crate::StorageError;
 
 /// Turns a count into a column. SQL integers are signed, so a count above 2^63 - 1 is refused.
-pub(super) fn integer(value: u64) -> Result<i64, StorageError> {
+pub(crate) fn integer(value: u64) -> Result<i64, StorageError> {
     i64::try_from(value).map_err(|error| sqlx::Error::Encode(Box::new(error)).into())
 }
 

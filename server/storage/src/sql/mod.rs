@@ -15,6 +15,7 @@ mod dialect;
 mod enrol;
 mod evaluation;
 mod lease;
+mod ledger;
 mod many;
 mod metrics;
 mod model;
@@ -28,6 +29,7 @@ mod task;
 mod token;
 mod transaction;
 
+pub(crate) use column::integer;
 pub use connect::{Durability, SqlOptions};
 use dialect::Dialect;
 use sqlx::AnyPool;

@@ -8,6 +8,7 @@ use super::{
     assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
     column::Columns,
+    ledger::charge,
     model_version::insert_model_version,
     participation::record_starts,
     round_rows::{insert_round, round_of, update_round},
@@ -123,11 +124,12 @@ impl RoundRepository for SqlStorage {
 }
 
 async fn release(connection: &mut AnyConnection, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
-    let RoundCommit { record, version, task_state, next, dropped, now } = *commit;
+    let RoundCommit { record, version, task_state, next, dropped, now, .. } = *commit;
     update_round(connection, record).await?;
     if !insert_model_version(connection, record.organisation_id, version).await? {
         return Err(StorageError::RevisionConflict("model version"));
     }
+    charge(connection, commit).await?;
     leave_behind(connection, dropped, now).await?;
     match next {
         Some(next) => insert_round(connection, next).await?,

@@ -21,7 +21,7 @@ use super::{
     arm::Arm,
     series::{Series, Trial},
 };
-use crate::{Failure, folder::TemporaryFolder};
+use crate::Failure;
 
 /// The seed with which settings are tuned. No result is measured with it.
 const TUNING_SEED: u64 = 1000;
@@ -38,7 +38,6 @@ pub struct Lab {
     pub is_quick: bool,
     threads: usize,
     digits: Dataset,
-    folder: TemporaryFolder,
 }
 
 /// Ends a simulation after so many rounds, committed or abandoned.
@@ -70,7 +69,7 @@ impl Lab {
     pub fn new(seeds: u64, is_quick: bool, threads: usize) -> Result<Self, Failure> {
         let options = ReadOptions { flat: true, ..ReadOptions::default() };
         let digits = folkmoot_data::read(&examples("digits/digits.csv"), &options)?;
-        Ok(Self { seeds, is_quick, threads, digits, folder: TemporaryFolder::new("reproduce")? })
+        Ok(Self { seeds, is_quick, threads, digits })
     }
 
     /// Returns the digits' perceptron, 64-64-10.
@@ -137,7 +136,7 @@ impl Lab {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(errand) = errands.get(index) else { break };
                         let arm = &arms[errand.arm];
-                        match self.simulate(arm, errand.seed, index) {
+                        match self.simulate(arm, errand.seed) {
                             Ok(trial) => {
                                 done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, trial);
                             }
@@ -157,7 +156,7 @@ impl Lab {
         }
     }
 
-    fn simulate(&self, arm: &Arm, seed: u64, place: usize) -> Result<Trial, Failure> {
+    fn simulate(&self, arm: &Arm, seed: u64) -> Result<Trial, Failure> {
         let settings = WorldSettings { seed, ..arm.world.clone() };
         let is_made = settings.synthetic.is_some();
         let (training, held_out) = self.split(seed)?;
@@ -165,8 +164,6 @@ impl Lab {
             true => DataSource::Made,
             false => DataSource::Given { training, held_out: Some(held_out.clone()) },
         };
-        let folder = self.folder.path().join(format!("{seed}-{place}"));
-        std::fs::create_dir_all(&folder)?;
         let simulation = Simulation {
             description: arm.task.clone(),
             onnx: arm.onnx.clone(),
@@ -174,14 +171,12 @@ impl Lab {
             source,
             trace: None,
             threads: 1,
-            folder: folder.clone(),
             kept: None,
             evaluate_every: arm.evaluate_every,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut progress = Counted { left: arm.rounds_max };
         let outcome = runtime.block_on(async { Box::pin(simulate(simulation, &mut progress)).await })?;
-        std::fs::remove_dir_all(&folder)?;
         let attack_success = if is_made { None } else { attack_success(arm, &outcome, &held_out)? };
         Ok(Trial { rounds: outcome.rounds, client_rounds: outcome.client_rounds, attack_success })
     }

@@ -11,7 +11,7 @@ use folkmoot_server::simulate::{DataSource, Simulation, simulate};
 use serde::{Deserialize, Serialize};
 
 use super::{case::Case, watch::Watch};
-use crate::{Failure, clock, folder::TemporaryFolder, process};
+use crate::{Failure, clock, process};
 
 /// What the process is to simulate.
 #[derive(clap::Args)]
@@ -57,7 +57,6 @@ pub struct Report {
 /// Returns why the case cannot be simulated.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let case: Case = serde_json::from_str(&arguments.case)?;
-    let folder = TemporaryFolder::new("simulation")?;
     let began = clock::start();
     let examples = case.examples()?;
     let data_seconds = began.elapsed().as_secs_f64();
@@ -68,7 +67,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         source: DataSource::Given { training: Dataset { examples, groups: None }, held_out: None },
         trace: None,
         threads: case.threads,
-        folder: folder.path().to_owned(),
         kept: None,
         evaluate_every: 1,
     };

@@ -1,0 +1,93 @@
+//! The privacy ledger.
+
+use folkmoot_privacy::{
+    NoiseMultiplier, Relation, SamplingRate,
+    ledger::{Chain, Charge, Participation, Totals},
+};
+use folkmoot_protocol::BlobDigest;
+
+use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
+use crate::{
+    LedgerRepository, ModelVersionRecord, ModelVersionRepository, Rest, RoundCommit, RoundRecord,
+    RoundRepository, Storage, StorageError,
+};
+
+/// Multipliers and rates that a careless trip through decimal digits would change.
+fn charge(participation: Participation) -> Charge {
+    let multiplier = NoiseMultiplier::new(1.0 + 1.0 / 3.0, Relation::ZeroOut);
+    Charge { noise_multiplier: multiplier.expect("it is in range"), participation }
+}
+
+fn poisson() -> Charge {
+    charge(Participation::Poisson { rate: SamplingRate::new(0.1 + 0.2).expect("it is a rate") })
+}
+
+/// Brings a new task's first round to where it commits.
+async fn ready(fixture: &Fixture) -> Result<(RoundRecord, ModelVersionRecord), StorageError> {
+    let (record, _) = fixture.reporting(1).await?;
+    let record = aggregating(record, 0);
+    fixture.storage.close_reporting(&record, Rest::Expires, NOW).await?;
+    let record = committed(stored(record), 1);
+    let version =
+        ModelVersionRecord { round_id: Some(record.round.id), ..version_of(record.round.task_id, 1) };
+    Ok((record, version))
+}
+
+pub(super) async fn a_release_is_charged_with_its_version(storage: &Storage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let (organisation_id, population) = (fixture.organisation_id, &fixture.population);
+    let charges = [charge(Participation::AtMost { count: 10 }), poisson(), poisson()];
+    let (mut totals, mut chain) = (Totals::default(), Chain::new(population.clone()));
+    for charge in &charges {
+        let (record, version) = ready(&fixture).await?;
+        let commit = RoundCommit { charge: Some((population, charge)), ..commit_of(&record, &version, None) };
+        storage.commit_round(&commit).await?;
+        totals.add(record.round.task_id, *charge, 1);
+    }
+    let entries = storage.ledger_entries(organisation_id, population, 0, 100).await?;
+    assert_eq!(entries.iter().map(|entry| entry.release.charge).collect::<Vec<_>>(), charges);
+    for entry in &entries {
+        assert_eq!(chain.follow(entry), Ok(()));
+        let round = storage.round(organisation_id, entry.release.round_id).await?;
+        assert_eq!(round.map(|record| record.round.task_id), Some(entry.release.task_id));
+    }
+    assert_eq!(storage.ledger_entries(organisation_id, population, 1, 1).await?, entries[1..2]);
+    assert_eq!(storage.ledger_totals(organisation_id, population).await?.releases(), totals.releases());
+    assert_eq!(storage.ledger_entries(other.organisation_id, population, 0, 100).await?, []);
+    Ok(())
+}
+
+pub(super) async fn a_commit_that_fails_charges_nothing(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (organisation_id, population, charge) = (fixture.organisation_id, &fixture.population, poisson());
+    let (record, version) = ready(&fixture).await?;
+    let commit = RoundCommit { charge: Some((population, &charge)), ..commit_of(&record, &version, None) };
+    let taken = ModelVersionRecord { number: 0, ..version.clone() };
+    let broken = RoundCommit { version: &taken, ..commit };
+    assert!(storage.commit_round(&broken).await.is_err(), "version 0 exists");
+    assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?, []);
+    storage.commit_round(&commit).await?;
+    assert!(storage.commit_round(&commit).await.is_err(), "it is released already");
+    assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 1);
+    assert_eq!(storage.model_version(version.task_id, 1).await?, Some(version));
+    Ok(())
+}
+
+pub(super) async fn what_was_not_released_is_known(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, version) = ready(&fixture).await?;
+    let round = record.round.id;
+    assert_eq!(storage.unreleased(round).await?, []);
+    let blobs = [BlobDigest::of(b"weights"), BlobDigest::of(b"state")];
+    storage.note_unreleased(round, &blobs[..1]).await?;
+    storage.note_unreleased(round, &blobs).await?;
+    assert_eq!(storage.unreleased(round).await?, blobs);
+    storage.forget_unreleased(round).await?;
+    assert_eq!(storage.unreleased(round).await?, []);
+    storage.note_unreleased(round, &blobs).await?;
+    let charge = poisson();
+    let charged = Some((&fixture.population, &charge));
+    storage.commit_round(&RoundCommit { charge: charged, ..commit_of(&record, &version, None) }).await?;
+    assert_eq!(storage.unreleased(round).await?, [], "it is released");
+    Ok(())
+}

@@ -1,0 +1,52 @@
+use folkmoot_protocol::{OrganisationId, Timestamp};
+
+use super::{
+    MemoryStorage, State,
+    counts::{check_counts, check_moment},
+};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+
+impl ApiKeyRepository for MemoryStorage {
+    async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError> {
+        self.lock().create_api_key(key)
+    }
+
+    async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError> {
+        Ok(self.lock().api_keys.get(id).cloned())
+    }
+
+    async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError> {
+        let state = self.lock();
+        let of_organisation = state.api_keys.values().filter(|key| key.organisation_id == organisation_id);
+        let mut keys: Vec<ApiKeyRecord> = of_organisation.cloned().collect();
+        // They are by id already, and this keeps the order of equals.
+        keys.sort_by_key(|key| key.created_at);
+        Ok(keys)
+    }
+
+    async fn revoke_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        check_moment(now)?;
+        let mut state = self.lock();
+        let key = state.api_keys.get_mut(id).filter(|key| key.organisation_id == organisation_id);
+        key.ok_or(StorageError::NotFound("API key"))?.revoked_at.get_or_insert(now);
+        Ok(())
+    }
+}
+
+impl State {
+    fn create_api_key(&mut self, key: &ApiKeyRecord) -> Result<(), StorageError> {
+        check_moment(key.created_at)?;
+        check_counts(key.revoked_at.map(|at| at.0))?;
+        if self.api_keys.contains_key(&key.id) {
+            return Err(StorageError::NameTaken("API key"));
+        }
+        self.check_organisation(key.organisation_id)?;
+        self.api_keys.insert(key.id.clone(), key.clone());
+        Ok(())
+    }
+}

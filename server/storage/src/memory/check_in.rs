@@ -1,0 +1,50 @@
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use super::{
+    MemoryStorage, State,
+    counts::{check_counts, check_moment},
+};
+use crate::{CheckInRecord, CheckInRepository, StorageError};
+
+impl CheckInRepository for MemoryStorage {
+    async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+        self.lock().check_in(check_in)
+    }
+
+    async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError> {
+        Ok(self.lock().pool.remove(client_id))
+    }
+
+    async fn waiting(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        now: Timestamp,
+    ) -> Result<Vec<Candidate>, StorageError> {
+        check_moment(now)?;
+        let state = self.lock();
+        Ok(state.pool.waiting(organisation_id, population, now).into_iter().cloned().collect())
+    }
+
+    async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError> {
+        check_moment(now)?;
+        Ok(self.lock().pool.remove_expired(now))
+    }
+}
+
+impl State {
+    fn check_in(&mut self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+        let client_id = check_in.candidate.client_id;
+        check_counts([check_in.candidate.example_count, check_in.at.0, check_in.expires_at.0])?;
+        if !self.clients.is_of(client_id, check_in.organisation_id) {
+            return Err(StorageError::NotFound("client"));
+        }
+        if self.assignments.outstanding_of(client_id).is_some() {
+            self.pool.remove(client_id);
+            return Ok(false);
+        }
+        self.pool.insert(check_in);
+        Ok(true)
+    }
+}

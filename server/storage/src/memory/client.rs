@@ -1,0 +1,81 @@
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use super::{MemoryStorage, State, counts::check_moment};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
+
+impl ClientRepository for MemoryStorage {
+    async fn enrol(
+        &self,
+        token_id: &str,
+        public_key: &str,
+        id_if_new: ClientId,
+        now: Timestamp,
+    ) -> Result<EnrolOutcome, StorageError> {
+        self.lock().enrol(token_id, public_key, id_if_new, now)
+    }
+
+    async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError> {
+        Ok(self.lock().clients.get(id).cloned())
+    }
+
+    async fn client_count(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+    ) -> Result<u64, StorageError> {
+        Ok(self.lock().clients.count(organisation_id, population))
+    }
+
+    async fn revoke_client(
+        &self,
+        organisation_id: OrganisationId,
+        id: ClientId,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        check_moment(now)?;
+        let mut state = self.lock();
+        if !state.clients.revoke(organisation_id, id, now) {
+            return Err(StorageError::NotFound("client"));
+        }
+        // It is not to be drawn any more.
+        state.pool.remove(id);
+        Ok(())
+    }
+}
+
+impl State {
+    fn enrol(
+        &mut self,
+        token_id: &str,
+        public_key: &str,
+        id_if_new: ClientId,
+        now: Timestamp,
+    ) -> Result<EnrolOutcome, StorageError> {
+        let token = self.tokens.get_mut(token_id).filter(|token| token.revoked_at.is_none());
+        let Some(token) = token else { return Ok(EnrolOutcome::TokenInvalid) };
+        if let Some(client) = self.clients.with_key(token.organisation_id, &token.population, public_key) {
+            return Ok(EnrolOutcome::Known(client.clone()));
+        }
+        if token.expires_at.is_some_and(|end| end <= now) {
+            return Ok(EnrolOutcome::TokenExpired);
+        }
+        if token.uses_max.is_some_and(|uses_max| token.uses >= uses_max) {
+            return Ok(EnrolOutcome::TokenExhausted);
+        }
+        check_moment(now)?;
+        if self.clients.get(id_if_new).is_some() {
+            return Err(StorageError::NameTaken("client"));
+        }
+        token.uses += 1;
+        let client = ClientRecord {
+            id: id_if_new,
+            organisation_id: token.organisation_id,
+            population: token.population.clone(),
+            public_key: public_key.to_owned(),
+            enrolled_at: now,
+            revoked_at: None,
+        };
+        self.clients.insert(client.clone());
+        Ok(EnrolOutcome::Enrolled(client))
+    }
+}

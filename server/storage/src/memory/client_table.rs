@@ -1,0 +1,63 @@
+use std::collections::HashMap;
+
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use crate::ClientRecord;
+
+/// The clients, found by id and by key.
+#[derive(Default)]
+pub(super) struct ClientTable {
+    by_id: HashMap<ClientId, ClientRecord>,
+    by_key: HashMap<(OrganisationId, PopulationName, String), ClientId>,
+    /// How many of each population are not revoked.
+    counts: HashMap<(OrganisationId, PopulationName), u64>,
+}
+
+impl ClientTable {
+    /// Finds a client.
+    pub(super) fn get(&self, id: ClientId) -> Option<&ClientRecord> {
+        self.by_id.get(&id)
+    }
+
+    /// Says whether the organisation has this client.
+    pub(super) fn is_of(&self, id: ClientId, organisation_id: OrganisationId) -> bool {
+        self.get(id).is_some_and(|client| client.organisation_id == organisation_id)
+    }
+
+    /// Finds the population's client with this key.
+    pub(super) fn with_key(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        public_key: &str,
+    ) -> Option<&ClientRecord> {
+        let key = (organisation_id, population.clone(), public_key.to_owned());
+        self.by_key.get(&key).and_then(|id| self.by_id.get(id))
+    }
+
+    /// Counts the population's clients that are not revoked.
+    pub(super) fn count(&self, organisation_id: OrganisationId, population: &PopulationName) -> u64 {
+        self.counts.get(&(organisation_id, population.clone())).copied().unwrap_or(0)
+    }
+
+    /// Adds a client whose id and key are new.
+    pub(super) fn insert(&mut self, client: ClientRecord) {
+        let population = (client.organisation_id, client.population.clone());
+        let key = (client.organisation_id, client.population.clone(), client.public_key.clone());
+        *self.counts.entry(population).or_default() += u64::from(client.revoked_at.is_none());
+        self.by_key.insert(key, client.id);
+        self.by_id.insert(client.id, client);
+    }
+
+    /// Revokes the organisation's client, unless it is revoked already; `false` if there is none.
+    pub(super) fn revoke(&mut self, organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> bool {
+        let client = self.by_id.get_mut(&id).filter(|client| client.organisation_id == organisation_id);
+        let Some(client) = client else { return false };
+        if client.revoked_at.is_none() {
+            client.revoked_at = Some(now);
+            let population = (organisation_id, client.population.clone());
+            *self.counts.entry(population).or_insert(1) -= 1;
+        }
+        true
+    }
+}

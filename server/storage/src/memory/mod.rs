@@ -1,0 +1,102 @@
+//! Every repository in the memory of this process, for simulations and tests.
+//!
+//! One lock guards everything. A method does its whole transaction under it and waits for nothing meanwhile: it
+//! looks first whether all of it can be done, and only then changes anything, so that an error leaves nothing
+//! behind. The conformance suite says the rest: what a method answers here is what it answers over a database.
+
+mod api_key;
+mod assignment;
+mod assignment_table;
+mod check_in;
+mod client;
+mod client_table;
+mod cohort;
+mod counts;
+mod evaluation;
+mod lease;
+mod ledger;
+mod model;
+mod model_version;
+mod participation;
+mod pool;
+mod population;
+mod release;
+mod round;
+mod round_table;
+mod task;
+mod task_table;
+mod token;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use folkmoot_coordinator::participation::History;
+use folkmoot_privacy::ledger::Entry;
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId,
+    messages::ReportRequest,
+};
+
+use self::{
+    assignment_table::AssignmentTable, client_table::ClientTable, evaluation::EvaluationKey, lease::Lease,
+    pool::Pool, round_table::RoundTable, task_table::TaskTable,
+};
+use crate::{
+    AcceptedUpdate, ApiKeyId, ApiKeyRecord, EvaluationRecord, ModelRecord, ModelVersionRecord,
+    PopulationRecord, TokenId, TokenRecord,
+};
+
+/// The repositories in the memory of this process. What they hold ends with the last clone.
+///
+/// A clone is another handle to the same rows.
+#[derive(Clone, Default)]
+pub struct MemoryStorage {
+    state: Arc<Mutex<State>>,
+}
+
+/// All rows. A map that is iterated is in the order of its keys; the others are only looked into.
+#[derive(Default)]
+struct State {
+    organisation_ids: BTreeMap<String, OrganisationId>,
+    /// The populations of each organisation that there is.
+    populations: BTreeMap<OrganisationId, BTreeMap<PopulationName, PopulationRecord>>,
+    api_keys: BTreeMap<ApiKeyId, ApiKeyRecord>,
+    tokens: BTreeMap<TokenId, TokenRecord>,
+    clients: ClientTable,
+    pool: Pool,
+    models: HashMap<(OrganisationId, BlobDigest), ModelRecord>,
+    tasks: TaskTable,
+    versions: HashMap<TaskId, BTreeMap<u64, ModelVersionRecord>>,
+    rounds: RoundTable,
+    assignments: AssignmentTable,
+    /// Accepted updates, by the round in which they count.
+    updates: HashMap<RoundId, BTreeMap<AssignmentId, AcceptedUpdate>>,
+    reports: HashMap<AssignmentId, ReportRequest>,
+    participations: HashMap<TaskId, BTreeMap<ClientId, History>>,
+    evaluations: HashMap<TaskId, BTreeMap<EvaluationKey, EvaluationRecord>>,
+    leases: HashMap<String, Lease>,
+    ledgers: HashMap<(OrganisationId, PopulationName), Vec<Entry>>,
+    /// Blobs of versions that are about to be released, by the round that makes them.
+    unreleased: HashMap<RoundId, Vec<BlobDigest>>,
+}
+
+impl MemoryStorage {
+    /// Makes a storage that holds nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the lock for one transaction.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStorage").finish_non_exhaustive()
+    }
+}

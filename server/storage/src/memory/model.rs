@@ -1,0 +1,27 @@
+use folkmoot_protocol::{BlobDigest, OrganisationId};
+
+use super::{MemoryStorage, State, counts::check_counts};
+use crate::{ModelRecord, ModelRepository, StorageError};
+
+impl ModelRepository for MemoryStorage {
+    async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError> {
+        self.lock().create_model(model)
+    }
+
+    async fn model(
+        &self,
+        organisation_id: OrganisationId,
+        model: BlobDigest,
+    ) -> Result<Option<ModelRecord>, StorageError> {
+        Ok(self.lock().models.get(&(organisation_id, model)).cloned())
+    }
+}
+
+impl State {
+    fn create_model(&mut self, model: &ModelRecord) -> Result<(), StorageError> {
+        check_counts([model.model_bytes, model.created_at.0])?;
+        self.check_organisation(model.organisation_id)?;
+        self.models.entry((model.organisation_id, model.model)).or_insert_with(|| model.clone());
+        Ok(())
+    }
+}

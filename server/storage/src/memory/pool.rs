@@ -1,0 +1,89 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+
+use crate::CheckInRecord;
+
+/// The waiting clients: at most one offer each.
+#[derive(Default)]
+pub(super) struct Pool {
+    /// In which population each client waits, and until when.
+    places: HashMap<ClientId, (PopulationKey, Timestamp)>,
+    populations: HashMap<PopulationKey, Waiters>,
+}
+
+type PopulationKey = (OrganisationId, PopulationName);
+
+/// Those who wait in one population.
+#[derive(Default)]
+struct Waiters {
+    by_client: BTreeMap<ClientId, Candidate>,
+    /// By the end of their offers, so that those whose offer is over are not in the way.
+    by_end: BTreeSet<(Timestamp, ClientId)>,
+}
+
+impl Pool {
+    /// Says whether the client is in the pool.
+    pub(super) fn contains(&self, client: ClientId) -> bool {
+        self.places.contains_key(&client)
+    }
+
+    /// Puts an offer in, in place of the client's last one.
+    pub(super) fn insert(&mut self, check_in: &CheckInRecord) {
+        let client = check_in.candidate.client_id;
+        self.remove(client);
+        let population = (check_in.organisation_id, check_in.population.clone());
+        let waiters = self.populations.entry(population.clone()).or_default();
+        waiters.by_client.insert(client, check_in.candidate.clone());
+        waiters.by_end.insert((check_in.expires_at, client));
+        self.places.insert(client, (population, check_in.expires_at));
+    }
+
+    /// Takes a client out, and says whether it was there.
+    pub(super) fn remove(&mut self, client: ClientId) -> bool {
+        let Some((population, end)) = self.places.remove(&client) else { return false };
+        if let Some(waiters) = self.populations.get_mut(&population) {
+            waiters.by_client.remove(&client);
+            waiters.by_end.remove(&(end, client));
+        }
+        true
+    }
+
+    /// Lists the population's clients whose offer holds at `now`, by id.
+    pub(super) fn waiting(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        now: Timestamp,
+    ) -> Vec<&Candidate> {
+        let Some(waiters) = self.populations.get(&(organisation_id, population.clone())) else {
+            return Vec::new();
+        };
+        let is_over = waiters.by_end.first().is_some_and(|(end, _)| *end < now);
+        if !is_over {
+            return waiters.by_client.values().collect();
+        }
+        let hold = waiters.by_end.range((now, ClientId::from_bytes([0; 16]))..);
+        let mut clients: Vec<ClientId> = hold.map(|(_, client)| *client).collect();
+        clients.sort_unstable();
+        clients.iter().filter_map(|client| waiters.by_client.get(client)).collect()
+    }
+
+    /// Takes out those whose offer ended before `now`, and says how many.
+    pub(super) fn remove_expired(&mut self, now: Timestamp) -> u64 {
+        let mut count = 0;
+        for waiters in self.populations.values_mut() {
+            while let Some((end, client)) = waiters.by_end.pop_first() {
+                if end >= now {
+                    waiters.by_end.insert((end, client));
+                    break;
+                }
+                waiters.by_client.remove(&client);
+                self.places.remove(&client);
+                count += 1;
+            }
+        }
+        count
+    }
+}

@@ -1,0 +1,86 @@
+use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
+
+use super::{MemoryStorage, State, counts::check_moment};
+use crate::{PopulationRecord, PopulationRepository, StorageError};
+
+impl PopulationRepository for MemoryStorage {
+    async fn ensure_organisation(
+        &self,
+        name: &str,
+        id_if_new: OrganisationId,
+        now: Timestamp,
+    ) -> Result<OrganisationId, StorageError> {
+        self.lock().ensure_organisation(name, id_if_new, now)
+    }
+
+    async fn ensure_population(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+        now: Timestamp,
+    ) -> Result<PopulationRecord, StorageError> {
+        self.lock().ensure_population(organisation_id, name, now)
+    }
+
+    async fn populations(
+        &self,
+        organisation_id: OrganisationId,
+    ) -> Result<Vec<PopulationRecord>, StorageError> {
+        let state = self.lock();
+        let populations = state.populations.get(&organisation_id);
+        Ok(populations.into_iter().flat_map(|populations| populations.values()).cloned().collect())
+    }
+}
+
+impl State {
+    fn ensure_organisation(
+        &mut self,
+        name: &str,
+        id_if_new: OrganisationId,
+        now: Timestamp,
+    ) -> Result<OrganisationId, StorageError> {
+        check_moment(now)?;
+        if let Some(id) = self.organisation_ids.get(name) {
+            return Ok(*id);
+        }
+        if self.populations.contains_key(&id_if_new) {
+            return Err(StorageError::NameTaken("organisation"));
+        }
+        self.organisation_ids.insert(name.to_owned(), id_if_new);
+        self.populations.entry(id_if_new).or_default();
+        Ok(id_if_new)
+    }
+
+    fn ensure_population(
+        &mut self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+        now: Timestamp,
+    ) -> Result<PopulationRecord, StorageError> {
+        check_moment(now)?;
+        let populations = self.populations.get_mut(&organisation_id);
+        let populations = populations.ok_or(StorageError::NotFound("organisation"))?;
+        let make = || PopulationRecord { organisation_id, name: name.clone(), created_at: now };
+        Ok(populations.entry(name.clone()).or_insert_with(make).clone())
+    }
+
+    /// Fails if there is no such organisation.
+    pub(super) fn check_organisation(&self, id: OrganisationId) -> Result<(), StorageError> {
+        match self.populations.contains_key(&id) {
+            true => Ok(()),
+            false => Err(StorageError::NotFound("organisation")),
+        }
+    }
+
+    /// Fails if the organisation has no such population.
+    pub(super) fn check_population(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+    ) -> Result<(), StorageError> {
+        match self.populations.get(&organisation_id).is_some_and(|names| names.contains_key(name)) {
+            true => Ok(()),
+            false => Err(StorageError::NotFound("population")),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The transaction that ends a round with a version.
+
+use folkmoot_protocol::AssignmentId;
+
+use super::{State, counts::check_moment};
+use crate::{AssignmentStatus, DropReason, RoundCommit, StorageError};
+
+impl State {
+    /// Stores a committed round with all that goes with it.
+    ///
+    /// # Errors
+    /// Those of [`crate::RoundRepository::commit_round`]; nothing is stored then.
+    pub(super) fn release(&mut self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+        let RoundCommit { record, version, task_state, next, dropped, now, .. } = *commit;
+        check_moment(now)?;
+        self.rounds.check_update(record)?;
+        self.check_version(record.organisation_id, version)?;
+        if dropped.iter().any(|id| self.assignments.get(*id).is_none()) {
+            return Err(StorageError::NotFound("assignment"));
+        }
+        if let Some(next) = next {
+            let ended = record.round.phase.is_final().then_some(record.round.id);
+            self.check_new_round(next, ended)?;
+        }
+        self.rounds.update(record);
+        self.insert_version(version);
+        self.charge(commit);
+        self.leave_behind(dropped);
+        match next {
+            Some(next) => self.rounds.insert(next),
+            None => self.expire_outstanding(&record.round, now),
+        }
+        if let Some(state) = task_state {
+            // An operator's word that came first stays.
+            self.tasks.set_state(record.round.task_id, state, |task| !task.state.is_final());
+        }
+        Ok(())
+    }
+
+    /// Drops those of these assignments that are outstanding: they fell too far behind.
+    fn leave_behind(&mut self, assignments: &[AssignmentId]) {
+        for id in assignments {
+            self.assignments.close(*id, AssignmentStatus::Dropped { reason: DropReason::LeftBehind });
+        }
+    }
+}

@@ -1,0 +1,122 @@
+use folkmoot_coordinator::round::{Phase, Purpose};
+use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
+
+use super::{MemoryStorage, State, counts::check_moment};
+use crate::{
+    AcceptedUpdate, AssignmentRecord, Rest, RoundCommit, RoundRecord, RoundRepository, StorageError,
+};
+
+impl RoundRepository for MemoryStorage {
+    async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
+        let mut state = self.lock();
+        state.check_new_round(record, None)?;
+        state.rounds.insert(record);
+        Ok(())
+    }
+
+    async fn unfinished_rounds(&self, task_id: TaskId) -> Result<Vec<RoundRecord>, StorageError> {
+        let state = self.lock();
+        let open = |purpose| state.rounds.open(task_id, purpose).cloned();
+        Ok([Purpose::Training, Purpose::Evaluation].into_iter().filter_map(open).collect())
+    }
+
+    async fn unfinished_round(&self, task_id: TaskId) -> Result<Option<RoundRecord>, StorageError> {
+        Ok(self.lock().rounds.open(task_id, Purpose::Training).cloned())
+    }
+
+    async fn round(
+        &self,
+        organisation_id: OrganisationId,
+        id: RoundId,
+    ) -> Result<Option<RoundRecord>, StorageError> {
+        let state = self.lock();
+        Ok(state.rounds.get(id).filter(|record| record.organisation_id == organisation_id).cloned())
+    }
+
+    async fn rounds(
+        &self,
+        task_id: TaskId,
+        limit: u32,
+        before: Option<u64>,
+    ) -> Result<Vec<RoundRecord>, StorageError> {
+        let state = self.lock();
+        let below = state.rounds.below(task_id, before.unwrap_or(u64::MAX));
+        Ok(below.take(limit as usize).cloned().collect())
+    }
+
+    async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError> {
+        Ok(self.lock().rounds.counts(task_id))
+    }
+
+    async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError> {
+        Ok(self.lock().rounds.first_at(task_id))
+    }
+
+    async fn assign(
+        &self,
+        record: &RoundRecord,
+        assignments: &[AssignmentRecord],
+        first_clock: u64,
+    ) -> Result<(), StorageError> {
+        let mut state = self.lock();
+        state.rounds.check_update(record)?;
+        state.check_cohort(assignments)?;
+        state.rounds.update(record);
+        state.give(record.round.task_id, assignments, first_clock);
+        Ok(())
+    }
+
+    async fn close_reporting(
+        &self,
+        record: &RoundRecord,
+        rest: Rest,
+        now: Timestamp,
+    ) -> Result<Vec<AcceptedUpdate>, StorageError> {
+        let Phase::Aggregating { accepted, .. } = record.round.phase else {
+            return Err(StorageError::RevisionConflict("round"));
+        };
+        check_moment(now)?;
+        let mut state = self.lock();
+        state.rounds.check_update(record)?;
+        if state.accepted_count(record.round.id) != accepted {
+            return Err(StorageError::RevisionConflict("round"));
+        }
+        state.rounds.update(record);
+        if rest == Rest::Expires {
+            state.expire_outstanding(&record.round, now);
+        }
+        Ok(state.accepted_updates(record.round.id))
+    }
+
+    async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+        self.lock().release(commit)
+    }
+
+    async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError> {
+        check_moment(now)?;
+        let mut state = self.lock();
+        state.rounds.check_update(record)?;
+        state.rounds.update(record);
+        state.expire_outstanding(&record.round, now);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Says whether a round can be added, once `ended` is over.
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if the task has one of this number, or another that is open;
+    /// [`StorageError::NotFound`] if the organisation has no such task.
+    pub(super) fn check_new_round(
+        &self,
+        record: &RoundRecord,
+        ended: Option<RoundId>,
+    ) -> Result<(), StorageError> {
+        self.rounds.check_insert(record, ended)?;
+        match self.tasks.is_of(record.round.task_id, record.organisation_id) {
+            true => Ok(()),
+            false => Err(StorageError::NotFound("task")),
+        }
+    }
+}

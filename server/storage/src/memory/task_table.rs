@@ -1,0 +1,76 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{OrganisationId, TaskId, Timestamp};
+
+use crate::TaskRecord;
+
+/// The tasks, found by id, and in the order in which they were made.
+#[derive(Default)]
+pub(super) struct TaskTable {
+    by_id: BTreeMap<TaskId, TaskRecord>,
+    of_organisation: BTreeMap<OrganisationId, BTreeSet<(Timestamp, TaskId)>>,
+}
+
+impl TaskTable {
+    /// Finds a task.
+    pub(super) fn get(&self, id: TaskId) -> Option<&TaskRecord> {
+        self.by_id.get(&id)
+    }
+
+    /// Says whether the organisation has this task.
+    pub(super) fn is_of(&self, id: TaskId, organisation_id: OrganisationId) -> bool {
+        self.get(id).is_some_and(|task| task.organisation_id == organisation_id)
+    }
+
+    /// Adds a task whose id is new.
+    pub(super) fn insert(&mut self, task: TaskRecord) {
+        self.of_organisation.entry(task.organisation_id).or_default().insert((task.created_at, task.id));
+        self.by_id.insert(task.id, task);
+    }
+
+    /// Lists the organisation's tasks, newest first, from before `before` when given.
+    pub(super) fn newest(
+        &self,
+        organisation_id: OrganisationId,
+        before: Option<TaskId>,
+    ) -> impl Iterator<Item = &TaskRecord> {
+        let of_organisation = self.of_organisation.get(&organisation_id);
+        // A task that the organisation does not have stands before none.
+        let end = match before {
+            None => Some((Timestamp(u64::MAX), TaskId::from_bytes([u8::MAX; 16]))),
+            Some(id) => self.get(id).filter(|task| task.organisation_id == organisation_id).map(place_of),
+        };
+        let listed = of_organisation.zip(end).map(|(tasks, end)| tasks.range(..end).rev());
+        listed.into_iter().flatten().filter_map(|(_, id)| self.get(*id))
+    }
+
+    /// Lists the active tasks.
+    pub(super) fn active(&self) -> impl Iterator<Item = TaskId> {
+        self.by_id.values().filter(|task| task.state == TaskState::Active).map(|task| task.id)
+    }
+
+    /// Stores a task's next state; `false` if there is no such task, or `is_right` says that it stays as it is.
+    pub(super) fn set_state(
+        &mut self,
+        id: TaskId,
+        state: TaskState,
+        is_right: impl FnOnce(&TaskRecord) -> bool,
+    ) -> bool {
+        let Some(task) = self.by_id.get_mut(&id).filter(|task| is_right(task)) else { return false };
+        task.state = state;
+        task.revision += 1;
+        true
+    }
+
+    /// Counts clients that a task was given.
+    pub(super) fn serve(&mut self, id: TaskId, clients: u64) {
+        if let Some(task) = self.by_id.get_mut(&id) {
+            task.served += clients;
+        }
+    }
+}
+
+fn place_of(task: &TaskRecord) -> (Timestamp, TaskId) {
+    (task.created_at, task.id)
+}

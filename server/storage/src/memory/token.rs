@@ -1,0 +1,53 @@
+use folkmoot_protocol::{OrganisationId, Timestamp};
+
+use super::{
+    MemoryStorage, State,
+    counts::{check_counts, check_moment},
+};
+use crate::{StorageError, TokenRecord, TokenRepository};
+
+impl TokenRepository for MemoryStorage {
+    async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
+        self.lock().create_token(token)
+    }
+
+    async fn token(&self, id: &str) -> Result<Option<TokenRecord>, StorageError> {
+        Ok(self.lock().tokens.get(id).cloned())
+    }
+
+    async fn tokens(&self, organisation_id: OrganisationId) -> Result<Vec<TokenRecord>, StorageError> {
+        let state = self.lock();
+        let of_organisation = state.tokens.values().filter(|token| token.organisation_id == organisation_id);
+        let mut tokens: Vec<TokenRecord> = of_organisation.cloned().collect();
+        // They are by id already, and this keeps the order of equals.
+        tokens.sort_by_key(|token| token.created_at);
+        Ok(tokens)
+    }
+
+    async fn revoke_token(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        check_moment(now)?;
+        let mut state = self.lock();
+        let token = state.tokens.get_mut(id).filter(|token| token.organisation_id == organisation_id);
+        token.ok_or(StorageError::NotFound("token"))?.revoked_at.get_or_insert(now);
+        Ok(())
+    }
+}
+
+impl State {
+    fn create_token(&mut self, token: &TokenRecord) -> Result<(), StorageError> {
+        let moments = [token.expires_at, token.revoked_at].map(|at| at.map(|at| at.0));
+        check_counts(moments.into_iter().chain([token.uses_max]).flatten())?;
+        check_counts([token.uses, token.created_at.0])?;
+        if self.tokens.contains_key(&token.id) {
+            return Err(StorageError::NameTaken("token"));
+        }
+        self.check_population(token.organisation_id, &token.population)?;
+        self.tokens.insert(token.id.clone(), token.clone());
+        Ok(())
+    }
+}

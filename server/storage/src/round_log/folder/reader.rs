@@ -1,0 +1,39 @@
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::PathBuf,
+};
+
+use crate::RoundLogError;
+
+/// Reads a segment in a file.
+#[derive(Debug)]
+pub(in crate::round_log) struct FileReader {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl FileReader {
+    pub(super) fn new(path: PathBuf, file: File) -> Result<Self, RoundLogError> {
+        let len = file.metadata().map_err(RoundLogError::at(&path))?.len();
+        Ok(Self { path, file, len })
+    }
+
+    pub(in crate::round_log) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(in crate::round_log) fn seek(&mut self, offset: u64) -> Result<(), RoundLogError> {
+        self.file.seek(SeekFrom::Start(offset)).map(|_| ()).map_err(self.failed())
+    }
+
+    pub(in crate::round_log) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+
+    /// Adds the segment's path to what the file system said.
+    pub(in crate::round_log) fn failed(&self) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
+        RoundLogError::at(&self.path)
+    }
+}

@@ -1,0 +1,89 @@
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, ErrorKind, Write},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_protocol::AssignmentId;
+
+use crate::RoundLogError;
+
+/// A segment in a file, which is locked while it is open.
+#[derive(Debug)]
+pub(in crate::round_log) struct FileSegment {
+    assignment: AssignmentId,
+    path: PathBuf,
+    file: File,
+    len: u64,
+    /// An append failed midway, and what it left could not be cut off yet.
+    is_torn: bool,
+    is_entry_synced: bool,
+}
+
+impl FileSegment {
+    /// Opens the segment at its end, makes it if it is missing, and locks it.
+    pub(super) fn open(path: PathBuf, assignment: AssignmentId) -> Result<Self, RoundLogError> {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(&path).map_err(RoundLogError::at(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            // A file system without locks: the caller's own exclusion must do.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(RoundLogError::at(&path)(error)),
+            Err(TryLockError::WouldBlock) => return Err(RoundLogError::Busy(assignment)),
+        }
+        let len = file.metadata().map_err(RoundLogError::at(&path))?.len();
+        Ok(Self { assignment, path, file, len, is_torn: false, is_entry_synced: false })
+    }
+
+    pub(in crate::round_log) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
+        if self.is_torn {
+            self.truncate(self.len)?;
+        }
+        if let Err(error) = self.file.write_all(bytes) {
+            self.is_torn = true;
+            // The first error says what happened; if the cut fails too, the next append makes it.
+            let _ = self.truncate(self.len);
+            return Err(RoundLogError::at(&self.path)(error));
+        }
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(in crate::round_log) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
+        if len > self.len {
+            return Err(RoundLogError::TooShort { len: self.len, wanted: len });
+        }
+        self.file.set_len(len).map_err(RoundLogError::at(&self.path))?;
+        self.len = len;
+        self.is_torn = false;
+        Ok(())
+    }
+
+    /// Makes the bytes durable, and the segment's name in its folders too.
+    pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
+        self.file.sync_data().map_err(RoundLogError::at(&self.path))?;
+        if !self.is_entry_synced {
+            let round_folder = self.path.parent();
+            for folder in [round_folder, round_folder.and_then(Path::parent)].into_iter().flatten() {
+                match sync_folder(folder) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        return Err(RoundLogError::NotFound(self.assignment));
+                    }
+                    synced => synced.map_err(RoundLogError::at(folder))?,
+                }
+            }
+            self.is_entry_synced = true;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the names in a folder durable. Windows does that by itself and cannot open a folder.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}

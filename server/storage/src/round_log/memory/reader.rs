@@ -1,0 +1,38 @@
+use std::sync::Arc;
+
+use super::segment::Shared;
+
+/// Reads a segment in memory.
+#[derive(Debug)]
+pub(in crate::round_log) struct MemoryReader {
+    shared: Arc<Shared>,
+    /// How many bytes there were when it was opened.
+    len: u64,
+    offset: u64,
+}
+
+impl MemoryReader {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let len = shared.bytes().len() as u64;
+        Self { shared, len, offset: 0 }
+    }
+
+    pub(in crate::round_log) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(in crate::round_log) fn seek(&mut self, offset: u64) {
+        self.offset = offset;
+    }
+
+    /// Fills `tile` with the next bytes and returns how many came: fewer only at the end, 0 after it.
+    pub(in crate::round_log) fn read(&mut self, tile: &mut [u8]) -> usize {
+        let bytes = self.shared.bytes();
+        let rest =
+            usize::try_from(self.offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+        let count = rest.len().min(tile.len());
+        tile[..count].copy_from_slice(&rest[..count]);
+        self.offset += count as u64;
+        count
+    }
+}

@@ -1,0 +1,86 @@
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use folkmoot_protocol::AssignmentId;
+
+use crate::RoundLogError;
+
+/// A segment's bytes, for who writes them and for those who read them.
+///
+/// Like a file, they stay for whoever has them open when the segment is removed.
+#[derive(Default)]
+pub(super) struct Shared {
+    bytes: Mutex<Vec<u8>>,
+    is_open: AtomicBool,
+    is_removed: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says to who has the segment open that it is gone.
+    pub(super) fn remove(&self) {
+        self.is_removed.store(true, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("len", &self.bytes().len()).finish_non_exhaustive()
+    }
+}
+
+/// A segment in memory. It is open until it is dropped.
+#[derive(Debug)]
+pub(in crate::round_log) struct MemorySegment {
+    assignment: AssignmentId,
+    shared: Arc<Shared>,
+}
+
+impl MemorySegment {
+    pub(super) fn open(shared: Arc<Shared>, assignment: AssignmentId) -> Result<Self, RoundLogError> {
+        if shared.is_open.swap(true, Ordering::AcqRel) {
+            return Err(RoundLogError::Busy(assignment));
+        }
+        Ok(Self { assignment, shared })
+    }
+
+    pub(in crate::round_log) fn len(&self) -> u64 {
+        self.shared.bytes().len() as u64
+    }
+
+    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) {
+        self.shared.bytes().extend_from_slice(bytes);
+    }
+
+    pub(in crate::round_log) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
+        let mut bytes = self.shared.bytes();
+        let held = bytes.len() as u64;
+        if len > held {
+            return Err(RoundLogError::TooShort { len: held, wanted: len });
+        }
+        bytes.truncate(len as usize);
+        Ok(())
+    }
+
+    /// Fails if the segment was removed; there is nothing else to do.
+    pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
+        match self.shared.is_removed.load(Ordering::Acquire) {
+            true => Err(RoundLogError::NotFound(self.assignment)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for MemorySegment {
+    fn drop(&mut self) {
+        self.shared.is_open.store(false, Ordering::Release);
+    }
+}

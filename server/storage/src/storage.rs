@@ -1,0 +1,164 @@
+//! The storage that a coordinator was given, whichever it is.
+
+use std::collections::BTreeSet;
+
+use folkmoot_coordinator::{
+    participation::{History, Waiting},
+    scheduling::{Outstanding, ReportCounts},
+    task::{Candidate, TaskState},
+};
+use folkmoot_privacy::ledger::{Entry, Totals};
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp,
+    messages::ReportRequest,
+};
+
+use crate::{
+    AcceptOutcome, AcceptedUpdate, ApiKeyRecord, ApiKeyRepository, AssignmentRecord, AssignmentRepository,
+    CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome, DropReason, EnrolOutcome,
+    EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository,
+    MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
+    ParticipationRepository, PopulationRecord, PopulationRepository, Rest, RoundCommit, RoundRecord,
+    RoundRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+};
+
+/// The repositories, in a database or in memory. What a method does is the same in both.
+///
+/// A clone is another handle to the same rows.
+#[derive(Clone, Debug)]
+pub enum Storage {
+    /// In a database.
+    Sql(SqlStorage),
+    /// In the memory of this process.
+    Memory(MemoryStorage),
+}
+
+impl From<SqlStorage> for Storage {
+    fn from(storage: SqlStorage) -> Self {
+        Storage::Sql(storage)
+    }
+}
+
+impl From<MemoryStorage> for Storage {
+    fn from(storage: MemoryStorage) -> Self {
+        Storage::Memory(storage)
+    }
+}
+
+/// Implements repositories by asking the storage that it is. A method is listed with what it takes and what it returns.
+macro_rules! ask {
+    ($($repository:ident { $($method:ident($($argument:ident: $taken:ty),*) -> $returned:ty;)* })*) => {
+        $(impl $repository for Storage {
+            $(async fn $method(&self $(, $argument: $taken)*) -> Result<$returned, StorageError> {
+                match self {
+                    Storage::Sql(storage) => storage.$method($($argument),*).await,
+                    Storage::Memory(storage) => storage.$method($($argument),*).await,
+                }
+            })*
+        })*
+    };
+}
+
+ask! {
+    PopulationRepository {
+        ensure_organisation(name: &str, id_if_new: OrganisationId, now: Timestamp) -> OrganisationId;
+        ensure_population(organisation_id: OrganisationId, name: &PopulationName, now: Timestamp)
+            -> PopulationRecord;
+        populations(organisation_id: OrganisationId) -> Vec<PopulationRecord>;
+    }
+    ApiKeyRepository {
+        create_api_key(key: &ApiKeyRecord) -> ();
+        api_key(id: &str) -> Option<ApiKeyRecord>;
+        api_keys(organisation_id: OrganisationId) -> Vec<ApiKeyRecord>;
+        revoke_api_key(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
+    }
+    TokenRepository {
+        create_token(token: &TokenRecord) -> ();
+        token(id: &str) -> Option<TokenRecord>;
+        tokens(organisation_id: OrganisationId) -> Vec<TokenRecord>;
+        revoke_token(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
+    }
+    ClientRepository {
+        enrol(token_id: &str, public_key: &str, id_if_new: ClientId, now: Timestamp) -> EnrolOutcome;
+        client(id: ClientId) -> Option<ClientRecord>;
+        client_count(organisation_id: OrganisationId, population: &PopulationName) -> u64;
+        revoke_client(organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> ();
+    }
+    CheckInRepository {
+        check_in(check_in: &CheckInRecord) -> bool;
+        withdraw_check_in(client_id: ClientId) -> bool;
+        waiting(organisation_id: OrganisationId, population: &PopulationName, now: Timestamp)
+            -> Vec<Candidate>;
+        delete_expired_check_ins(now: Timestamp) -> u64;
+    }
+    ModelRepository {
+        create_model(model: &ModelRecord) -> ();
+        model(organisation_id: OrganisationId, model: BlobDigest) -> Option<ModelRecord>;
+    }
+    TaskRepository {
+        create_task(task: &TaskRecord, version: &ModelVersionRecord) -> ();
+        task(organisation_id: OrganisationId, id: TaskId) -> Option<TaskRecord>;
+        task_of_any_organisation(id: TaskId) -> Option<TaskRecord>;
+        tasks(organisation_id: OrganisationId, limit: u32, before: Option<TaskId>) -> Vec<TaskRecord>;
+        set_task_state(id: TaskId, state: TaskState, revision: u64) -> ();
+        tasks_to_drive() -> Vec<TaskId>;
+    }
+    ModelVersionRepository {
+        model_version(task_id: TaskId, number: u64) -> Option<ModelVersionRecord>;
+        release_version(organisation_id: OrganisationId, version: &ModelVersionRecord) -> ();
+        latest_model_version(task_id: TaskId) -> Option<ModelVersionRecord>;
+        model_versions(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<ModelVersionRecord>;
+    }
+    RoundRepository {
+        open_round(record: &RoundRecord) -> ();
+        unfinished_rounds(task_id: TaskId) -> Vec<RoundRecord>;
+        unfinished_round(task_id: TaskId) -> Option<RoundRecord>;
+        round(organisation_id: OrganisationId, id: RoundId) -> Option<RoundRecord>;
+        rounds(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<RoundRecord>;
+        round_counts(task_id: TaskId) -> (u64, u64);
+        first_round_at(task_id: TaskId) -> Option<Timestamp>;
+        assign(record: &RoundRecord, assignments: &[AssignmentRecord], first_clock: u64) -> ();
+        close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
+        commit_round(commit: &RoundCommit<'_>) -> ();
+        abandon_round(record: &RoundRecord, now: Timestamp) -> ();
+    }
+    AssignmentRepository {
+        assignment(id: AssignmentId) -> Option<AssignmentRecord>;
+        outstanding_assignment(client_id: ClientId) -> Option<AssignmentRecord>;
+        assignments(round_id: RoundId) -> Vec<AssignmentRecord>;
+        accept_update(update: &AcceptedUpdate) -> AcceptOutcome;
+        drop_assignment(id: AssignmentId, reason: &DropReason, now: Timestamp) -> CloseOutcome;
+        report_counts(round_id: RoundId) -> ReportCounts;
+        flow_counts(task_id: TaskId, round_id: RoundId) -> ReportCounts;
+        outstanding(task_id: TaskId) -> Vec<Outstanding>;
+        needed_logs() -> BTreeSet<(RoundId, AssignmentId)>;
+        accepted_updates(round_id: RoundId) -> Vec<AcceptedUpdate>;
+        record_report(id: AssignmentId, report: &ReportRequest, now: Timestamp) -> ();
+        report(id: AssignmentId) -> Option<ReportRequest>;
+    }
+    ParticipationRepository {
+        waiting_for(organisation_id: OrganisationId, population: &PopulationName, task_id: TaskId, now: Timestamp)
+            -> Vec<Waiting>;
+        participations(task_id: TaskId) -> Vec<(ClientId, History)>;
+    }
+    EvaluationRepository {
+        record_evaluation(evaluation: &EvaluationRecord) -> ();
+        end_evaluation(record: &RoundRecord, evaluations: &[EvaluationRecord]) -> ();
+        evaluations(task_id: TaskId) -> Vec<EvaluationRecord>;
+        last_evaluated(task_id: TaskId, source: EvaluationSource) -> Option<u64>;
+        evaluations_at(task_id: TaskId, version: u64) -> Vec<EvaluationRecord>;
+        evaluation_slices(task_id: TaskId, version: u64) -> Vec<EvaluationRecord>;
+    }
+    LeaseRepository {
+        acquire_lease(name: &str, holder: &str, now: Timestamp, until: Timestamp) -> bool;
+        release_lease(name: &str, holder: &str) -> ();
+    }
+    LedgerRepository {
+        ledger_entries(organisation_id: OrganisationId, population: &PopulationName, after: u64, limit: u32)
+            -> Vec<Entry>;
+        ledger_totals(organisation_id: OrganisationId, population: &PopulationName) -> Totals;
+        note_unreleased(round_id: RoundId, blobs: &[BlobDigest]) -> ();
+        unreleased(round_id: RoundId) -> Vec<BlobDigest>;
+        forget_unreleased(round_id: RoundId) -> ();
+    }
+}

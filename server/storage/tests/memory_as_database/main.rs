@@ -1,0 +1,48 @@
+//! The storage in memory against a database: the same calls of chance, and each must answer the same.
+//!
+//! Ids come from small sets, so that calls meet what others left, and most are refused for one reason or another. What
+//! is stored is read back through every method that reads.
+
+mod chance;
+mod rounds;
+mod same;
+mod settings;
+mod stored;
+mod world;
+
+use chance::Chance;
+use world::World;
+
+/// Histories.
+const SEEDS: u64 = 24;
+/// Calls in one of them.
+const CALLS: usize = 600;
+
+/// Makes one history, and reads it now and then.
+async fn history(seed: u64) -> Result<World, String> {
+    let mut world = World::new(Chance::new(seed)).await;
+    world.begin().await?;
+    for call in 0..CALLS {
+        world.call().await.map_err(|difference| format!("seed {seed}, call {call}: {difference}"))?;
+        if call % 100 == 99 {
+            world
+                .read_all()
+                .await
+                .map_err(|difference| format!("seed {seed}, after {call}: {difference}"))?;
+        }
+    }
+    Ok(world)
+}
+
+#[tokio::test]
+async fn every_history_is_the_same_in_both() {
+    let mut reached = world::Reached::default();
+    for seed in 0..SEEDS {
+        let world = Box::pin(history(seed)).await.unwrap_or_else(|difference| panic!("{difference}"));
+        reached.add(&world.reached);
+    }
+    // A comparison of refusals only would show little.
+    let world::Reached { assigned, accepted, closed, committed, waiting } = reached;
+    assert!(assigned > 500 && accepted > 200 && closed > 100 && committed > 50, "{reached:?}");
+    assert!(waiting > 1000, "{reached:?}");
+}
