@@ -4,23 +4,25 @@ use std::{collections::HashMap, sync::Arc};
 
 use folkmoot_coordinator::pacing::RetryLimits;
 use folkmoot_protocol::ClientId;
-use folkmoot_storage::{AssignmentRepository, BlobStore, RoundLog, RoundLogError, SqlStorage, StorageError};
+use folkmoot_storage::{AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
-use crate::{catalog::Catalog, crowd::Crowds, ingest::Ingest};
+use crate::{catalog::Catalog, crowd::Crowds, ingest::Ingest, privacy::Noises};
 
 /// A coordinator: everything but the sockets and the clock.
 pub struct Coordinator {
     /// The repositories.
-    pub storage: SqlStorage,
+    pub storage: Storage,
     /// Models, weights and plans.
     pub blobs: BlobStore,
     /// Tasks and versions that were read before.
     pub catalog: Catalog,
     /// Uploads that are under way, and the sums into which they are folded.
     pub ingest: Ingest,
+    /// Noise that is drawn ahead.
+    pub noises: Noises,
     /// Wakes the driver loop when a fact was recorded.
     pub facts: Notify,
     /// Wakes uploads that wait for the next round.
@@ -35,12 +37,13 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Puts the parts together.
-    pub fn new(storage: SqlStorage, blobs: BlobStore, log: RoundLog, chance: ChaCha20Rng) -> Self {
+    pub fn new(storage: impl Into<Storage>, blobs: BlobStore, log: RoundLog, chance: ChaCha20Rng) -> Self {
         Self {
-            storage,
+            storage: storage.into(),
             blobs,
             catalog: Catalog::default(),
             ingest: Ingest::new(log),
+            noises: Noises::default(),
             facts: Notify::new(),
             round_opened: Notify::new(),
             crowds: Crowds::default(),

@@ -13,6 +13,7 @@ pub mod drivers;
 pub mod host;
 pub mod http;
 pub mod ingest;
+pub mod privacy;
 pub mod refusal;
 pub mod registry;
 pub mod simulate;

@@ -11,6 +11,7 @@ mod crash_client;
 mod crash_coordinator;
 mod idle_polls;
 mod postgres;
+mod privacy;
 mod tokens;
 mod unreliable_clients;
 

@@ -31,6 +31,7 @@ pub fn assignment() -> Assignment {
         weights: artifact("weights"),
         deadline: TIME.plus_seconds(600),
         deadline_in_milliseconds: 600_000,
+        clipping_norm: Some(1 << 27),
     }
 }
 

@@ -30,6 +30,8 @@ pub struct TaskSpec {
     pub server_learning_rate: f64,
     /// Committed rounds until the end.
     pub rounds: u64,
+    /// Further parts of the description, by name.
+    pub parts: Value,
 }
 
 impl TaskSpec {
@@ -47,6 +49,7 @@ impl TaskSpec {
             }),
             server_learning_rate: 0.75,
             rounds,
+            parts: json!({}),
         }
     }
 
@@ -57,18 +60,28 @@ impl TaskSpec {
         self
     }
 
+    /// Adds a part of the description, or takes its place.
+    #[must_use]
+    pub fn with_part(mut self, name: &str, part: Value) -> Self {
+        self.parts[name] = part;
+        self
+    }
+
     fn description(&self, population: &PopulationName) -> TaskDescription {
         let mut scheduling = self.scheduling.clone();
         scheduling["kind"] = "synchronous".into();
-        serde_json::from_value(json!({
+        let mut description = json!({
             "name": "test",
             "population": population,
             "plan": self.plan,
             "scheduling": scheduling,
             "finalizer": { "kind": "fed_avg", "server_learning_rate": self.server_learning_rate },
             "stop": { "rounds": self.rounds },
-        }))
-        .expect("the description of a test is one")
+        });
+        for (name, part) in self.parts.as_object().into_iter().flatten() {
+            description[name] = part.clone();
+        }
+        serde_json::from_value(description).expect("the description of a test is one")
     }
 }
 

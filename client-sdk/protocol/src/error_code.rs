@@ -127,6 +127,8 @@ error_codes! {
     UpdateValueNotFinite = "update_value_not_finite", 422, CheckIn;
     /// A value is larger than the plan's grid allows.
     UpdateValueOutOfRange = "update_value_out_of_range", 422, CheckIn;
+    /// The update's L2 norm on the grid is above the assignment's clipping norm.
+    UpdateNormTooLarge = "update_norm_too_large", 422, CheckIn;
     /// There is no such task.
     TaskUnknown = "task_unknown", 404, GiveUp;
     /// The task's description has faults; the detail lists them all.

@@ -146,6 +146,7 @@ impl Fake {
             weights,
             deadline: NOW,
             deadline_in_milliseconds: 1 << 40,
+            clipping_norm: None,
         };
         json(&CheckInResponse::Assigned { assignment })
     }

@@ -1,9 +1,11 @@
+use std::borrow::Cow;
+
 use folkmoot_protocol::{
     UpdateDigest,
     messages::AbortReason,
     update::{HEADER_BYTES, UpdateHeader},
 };
-use folkmoot_update::{ValueFault, check_values, encode_update};
+use folkmoot_update::{ValueFault, check_values, clip_norm, encode_update};
 
 use super::{FinishedWork, WorkError, plan::update_metrics};
 use crate::storage::WorkStore;
@@ -15,14 +17,17 @@ pub(crate) struct Prepared {
     pub length: u64,
 }
 
-/// Makes the update of what was trained or measured and stores it durably: weigh, encode, check.
+/// Makes the update of what was trained or measured and stores it durably: clip, weigh, encode, check.
 ///
 /// # Errors
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or the update cannot be
 /// stored.
 pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
     let assignment = &trained.assignment;
-    let delta = &trained.outcome.delta;
+    let mut delta = Cow::from(&trained.outcome.delta);
+    if let Some(steps) = assignment.clipping_norm {
+        clip_norm(delta.to_mut(), &trained.plan.grid, steps);
+    }
     let header = UpdateHeader {
         assignment_id: assignment.assignment_id,
         schema_digest: trained.plan.schema.digest(),
@@ -31,7 +36,7 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
         metrics: update_metrics(trained.outcome.metrics),
         element_count: delta.len() as u64,
     };
-    let bytes = encode_update(&header, delta);
+    let bytes = encode_update(&header, &delta);
     let value_max = trained.plan.grid.value_max;
     check_values(&bytes[HEADER_BYTES..], value_max).map_err(|fault| fault_error(fault, value_max))?;
     work.save_update(assignment.assignment_id, &bytes)

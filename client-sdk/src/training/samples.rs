@@ -34,5 +34,6 @@ pub(crate) fn assignment() -> Assignment {
         weights: artifact,
         deadline: Timestamp(0),
         deadline_in_milliseconds: 0,
+        clipping_norm: None,
     }
 }

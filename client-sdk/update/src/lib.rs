@@ -2,8 +2,11 @@
 
 mod decode;
 mod encode;
+pub mod grid;
+mod norm;
 mod values;
 
 pub use decode::{DecodeError, Piece, UpdateDecoder};
 pub use encode::encode_update;
+pub use norm::{SquaredNorm, clip_norm, norm_steps};
 pub use values::{ValueFault, check_values};

@@ -5,6 +5,7 @@ pub mod finalizer;
 pub mod invariants;
 pub mod pacing;
 pub mod participation;
+pub mod privacy;
 pub mod round;
 pub mod scheduling;
 pub mod selection;

@@ -18,6 +18,8 @@ pub struct History {
     pub starts: u64,
     /// Updates of the client that were accepted: its clock.
     pub clock: u64,
+    /// The same count, which nothing sets forward: what differential privacy charges.
+    pub accepted: u64,
     /// The last starts, oldest first, at most [`RECENT_STARTS_MAX`].
     pub recent: VecDeque<Start>,
     /// Assignments in a row that brought no update.
@@ -78,6 +80,7 @@ impl History {
     /// Records that an update of the client was accepted.
     pub fn push(&mut self, push: Push) {
         self.clock = self.clock.saturating_add(1);
+        self.accepted = self.accepted.saturating_add(1);
         self.failures = 0;
         self.failed_at = None;
         self.pushed_at = [self.pushed_at[1], Some(push.at)];
@@ -113,7 +116,7 @@ mod tests {
                 Push { started_at: Timestamp(at - 15), at: Timestamp(at), loss_sum: 3.0, example_count: 2 };
             history.push(push);
         }
-        assert_eq!(history.clock, 3);
+        assert_eq!((history.clock, history.accepted), (3, 3));
         assert_eq!(history.pushed_at, [Some(Timestamp(50)), Some(Timestamp(90))]);
         assert_eq!((history.milliseconds, history.mean_loss, history.failures), (Some(15), Some(1.5), 0));
         history.push(Push { started_at: Timestamp(0), at: Timestamp(1), loss_sum: 0.0, example_count: 0 });

@@ -63,7 +63,8 @@ pub struct Forecast {
     pub noise_to_signal: f64,
     /// The same over all rounds: their noise adds up as √T, steps in one direction as T. z·√d/(m·√T).
     pub noise_to_signal_over_rounds: f64,
-    /// (round, epsilon) of a client that is in the first rounds, as many as it may be in; or that is drawn as claimed.
+    /// (versions, epsilon): after how many versions that a client was in, or, where Poisson sampling is claimed, after
+    /// how many rounds.
     pub epsilon_curve: Vec<(u64, Epsilon)>,
     /// Words for the epsilon.
     pub opinion: Opinion,
@@ -204,22 +205,21 @@ impl Intention {
     }
 
     fn epsilon_curve(&self, multiplier: NoiseMultiplier) -> Result<Vec<(u64, Epsilon)>, CalibrateError> {
-        let points = CURVE_POINTS.min(self.rounds);
-        let rounds = (1..=points).map(|point| {
-            u64::try_from(u128::from(self.rounds) * u128::from(point) / u128::from(points))
-                .unwrap_or(self.rounds)
+        let last =
+            if self.is_poisson_claimed { self.rounds } else { self.participations_max.min(self.rounds) };
+        let points = CURVE_POINTS.min(last);
+        let versions = (1..=points).map(|point| {
+            u64::try_from(u128::from(last) * u128::from(point) / u128::from(points)).unwrap_or(last)
         });
         let out_of_reach = || CalibrateError::OutOfReach { target: self.epsilon };
         let Some(rate) = self.sampling_rate() else {
-            let epsilon = |round: u64| {
-                zcdp_epsilon(rho_of_gaussian(multiplier, round.min(self.participations_max)), self.delta)
-            };
-            return Ok(rounds.map(|round| (round, epsilon(round))).collect());
+            let epsilon = |count: u64| zcdp_epsilon(rho_of_gaussian(multiplier, count), self.delta);
+            return Ok(versions.map(|count| (count, epsilon(count))).collect());
         };
         let one = RdpCurve::of_poisson_gaussian(rate, multiplier, Orders::default());
         let one = one.map_err(|_| out_of_reach())?;
         let after = |round: u64| Some((round, one.clone().times(round).epsilon(self.delta)?));
-        rounds.map(after).collect::<Option<Vec<_>>>().ok_or_else(out_of_reach)
+        versions.map(after).collect::<Option<Vec<_>>>().ok_or_else(out_of_reach)
     }
 
     fn advice(&self, ratio: f64) -> Result<Vec<Advice>, CalibrateError> {
@@ -310,10 +310,12 @@ mod tests {
         let spent = zcdp_epsilon(rho, intention().delta).get();
         assert!(spent <= 8.0 && spent > 7.99, "{spent}");
         let curve = &forecast.epsilon_curve;
-        assert_eq!((curve.len(), curve[63].0), (64, 1000));
-        assert!(curve.windows(2).all(|two| two[0].1 <= two[1].1));
-        assert_eq!(curve[63].1, zcdp_epsilon(rho, intention().delta));
-        assert_eq!(curve[63].1, forecast.epsilon);
+        assert_eq!((curve.len(), curve[9].0), (10, 10));
+        assert!(curve.windows(2).all(|two| two[0].1 < two[1].1));
+        assert_eq!(curve[9].1, zcdp_epsilon(rho, intention().delta));
+        assert_eq!(curve[9].1, forecast.epsilon);
+        let often = Intention { participations_max: 1000, ..intention() }.forecast().unwrap();
+        assert_eq!((often.epsilon_curve.len(), often.epsilon_curve[63].0), (64, 1000));
     }
 
     #[test]

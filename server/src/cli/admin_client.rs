@@ -22,11 +22,13 @@ use crate::{
         evaluations::EvaluationView,
         models::ModelView,
         populations::PopulationView,
+        privacy::EntryView,
         rounds::{RoundFunnelView, RoundView},
         tasks::{TaskSummary, TaskView},
         tokens::{CreateTokenRequest, CreatedToken, TokenView},
         versions::VersionView,
     },
+    privacy::Statement,
     registry::CreateTaskRequest,
 };
 
@@ -207,6 +209,27 @@ impl AdminClient {
     /// [`AdminError`].
     pub async fn populations(&self) -> Result<Vec<PopulationView>, AdminError> {
         self.get("populations").await
+    }
+
+    /// Says what a task promises its clients, and what it has spent.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn privacy(&self, task: TaskId) -> Result<Statement, AdminError> {
+        self.get(&format!("tasks/{task}/privacy")).await
+    }
+
+    /// Lists the entries of a population's privacy ledger after a place, the oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn ledger(
+        &self,
+        population: &PopulationName,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<EntryView>, AdminError> {
+        self.get(&format!("populations/{population}/ledger?limit={limit}&after={after}")).await
     }
 
     /// Makes an enrolment token.

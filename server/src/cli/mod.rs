@@ -16,6 +16,7 @@ mod model;
 mod openapi;
 mod output;
 mod page;
+mod privacy;
 mod serve;
 mod simulate;
 mod stop_signal;
@@ -56,6 +57,9 @@ enum Command {
     /// Hand out API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// Plan privacy, say what a task promises, and check the ledger of what was spent.
+    #[command(subcommand)]
+    Privacy(privacy::Command),
     /// Measure a model's loss and accuracy on local data.
     Eval(eval::Args),
     /// Inspect, check and train models on this machine, without a coordinator.
@@ -86,6 +90,7 @@ impl Cli {
             Command::Model(command) => command.run().await,
             Command::Token(command) => command.run().await,
             Command::Key(command) => command.run().await,
+            Command::Privacy(command) => command.run().await,
             Command::Eval(args) => eval::run(args).await,
             Command::Engine(command) => command.run().await,
             Command::Config(command) => command.run(),

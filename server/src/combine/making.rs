@@ -5,10 +5,10 @@ use folkmoot_coordinator::{
     task::TaskDescription,
 };
 use folkmoot_protocol::RoundId;
-use folkmoot_storage::{AcceptedUpdate, RoundLogError};
+use folkmoot_storage::AcceptedUpdate;
 
-use super::{Bases, Rows, replayed, rows::floats, summed};
-use crate::ingest::Ingest;
+use super::{Bases, MakeError, Private, Rows, replayed, rows::floats, summed};
+use crate::{ingest::Ingest, privacy::Noises};
 
 /// All that the next version is made of.
 pub struct Making {
@@ -28,6 +28,8 @@ pub struct Making {
     pub finalizer_state: Option<Bytes>,
     /// The commit.
     pub commit: Commit,
+    /// The noise, where a version is to be private.
+    pub private: Option<Private>,
 }
 
 /// The next version.
@@ -38,14 +40,16 @@ pub struct Made {
     pub finalizer_state: Vec<u8>,
     /// How far the model moved, in L2.
     pub change_norm: f64,
+    /// The norm to which the next round clips, where a version is private.
+    pub clipping_norm: Option<f64>,
 }
 
 impl Making {
-    /// Makes the next version. The same input makes the same bytes.
+    /// Makes the next version. The same input makes the same bytes, but for noise.
     ///
     /// # Errors
-    /// If the round log cannot be read.
-    pub fn make(&self, ingest: &Ingest) -> Result<Made, RoundLogError> {
+    /// If the round log cannot be read, or there is no noise.
+    pub fn make(&self, ingest: &Ingest, noises: &Noises) -> Result<Made, MakeError> {
         let parameter_count = self.newest.len() / size_of::<f32>();
         let finalizer = self.description.finalizer.finalizer();
         let mut next = Next::new(finalizer, &self.commit, &self.newest, self.finalizer_state.as_deref());
@@ -59,17 +63,28 @@ impl Making {
             let mean = ExactMean::new(&self.description.grid, divisor)
                 .expect("a round that aggregates has an update of weight 1 or more");
             let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count);
-            let made = summed::means(ingest, &sum, &self.accepted, &factors, &mean, |tile| next.take(tile));
-            if made.is_err() {
+            if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
                 // A sum that could be half reconciled is made again from the log.
                 ingest.forget_sum(self.round_id);
+                return Err(error.into());
             }
-            made?;
+            match &self.private {
+                Some(private) => {
+                    let grid = &self.description.grid;
+                    private.means(self.round_id, grid, &sum, noises, |tile| next.take(tile))?;
+                }
+                None => summed::means(&sum, &mean, |tile| next.take(tile)),
+            }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             replayed::means(rows, aggregator, &weights, &self.attenuations, |tile| next.take(tile))?;
         }
-        Ok(next.made())
+        let mut made = next.made();
+        if let Some(private) = &self.private {
+            let grid = &self.description.grid;
+            made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
+        }
+        Ok(made)
     }
 }
 
@@ -122,6 +137,11 @@ impl<'a> Next<'a> {
 
     fn made(self) -> Made {
         let finalizer_state = self.state.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
-        Made { weights: self.weights, finalizer_state, change_norm: self.change_squares.sqrt() }
+        Made {
+            weights: self.weights,
+            finalizer_state,
+            change_norm: self.change_squares.sqrt(),
+            clipping_norm: None,
+        }
     }
 }

@@ -4,10 +4,14 @@
 //! an exact sum while it arrived ([`crate::ingest::RoundSum`]). Otherwise the updates are read back from the round
 //! log, the same range of every one of them at a time, with memory that depends on a tile and not on the model.
 
+mod error;
 mod making;
+mod private;
 mod replayed;
 mod rows;
 mod summed;
 
+pub use error::MakeError;
 pub use making::{Made, Making};
+pub use private::Private;
 pub use rows::{Bases, Rows};

@@ -8,7 +8,7 @@ use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
 };
 
-use crate::{coordinator::Coordinator, refusal::Refusal};
+use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
 /// Milliseconds for which an offer outlives the check-in's wait, so that a client which asks again at once
 /// never leaves the pool.
@@ -121,6 +121,7 @@ async fn assignment_message(
         weights: Artifact { digest: version.weights, bytes: version.weights_bytes },
         deadline: record.deadline,
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
+        clipping_norm: privacy::clipping_steps(&task, &version),
     })
 }
 

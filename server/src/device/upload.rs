@@ -15,6 +15,7 @@ use super::own_assignment;
 use crate::{
     coordinator::Coordinator,
     ingest::{Announced, ExpectedUpdate, Upload},
+    privacy,
     refusal::Refusal,
 };
 
@@ -99,7 +100,12 @@ pub async fn begin_upload(
         Some(upload) => upload,
         None => {
             let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
-            let expected = ExpectedUpdate::of(&task, &assignment);
+            let mut expected = ExpectedUpdate::of(&task, &assignment);
+            if !task.description.privacy.is_none() {
+                let (storage, base) = (&coordinator.storage, assignment.base_version);
+                let version = coordinator.catalog.version(storage, task.id, base).await?;
+                expected.norm_max = privacy::clipping_steps(&task, &version);
+            }
             match Upload::open(&coordinator.ingest, assignment.round_id, expected, request.announced) {
                 Ok(upload) => &*guard.insert(upload),
                 Err(refusal) => return Err(record_refusal(coordinator, id, refusal, now).await),

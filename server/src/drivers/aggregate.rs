@@ -9,9 +9,9 @@ use folkmoot_coordinator::{
     scheduling::{Correction, Facts, ReportCounts},
     task::{TaskInput, TaskState},
 };
-use folkmoot_protocol::{AssignmentId, Timestamp, messages::Artifact};
+use folkmoot_protocol::{AssignmentId, BlobDigest, Timestamp, messages::Artifact, update::UpdateMetrics};
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, AssignmentStatus, DropReason, ModelVersionRecord,
+    AcceptedUpdate, AssignmentRepository, AssignmentStatus, DropReason, LedgerRepository, ModelVersionRecord,
     ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, StorageError, TaskRecord,
     VersionMaking,
 };
@@ -24,8 +24,9 @@ use super::{
     open,
 };
 use crate::{
-    combine::{Bases, Making},
+    combine::{Bases, Making, Private},
     coordinator::Coordinator,
+    privacy,
 };
 
 /// What a commit makes of assignments that fall too far behind.
@@ -46,17 +47,28 @@ pub async fn aggregate(
     if record.round.purpose == Purpose::Evaluation {
         return combine_reports(coordinator, task, record, &accepted, now).await;
     }
-    let metrics = sum_metrics(accepted.iter().map(|update| &update.metrics));
+    discard_unreleased(coordinator, task, &record).await?;
+    // What clients measured is theirs where versions are private: it would be released without noise.
+    let metrics = match task.description.privacy.is_none() {
+        true => sum_metrics(accepted.iter().map(|update| &update.metrics)),
+        false => UpdateMetrics::default(),
+    };
     let (shared, making) = (coordinator.clone(), making(coordinator, task, &record, accepted.clone()).await?);
     let staleness = Staleness::of(&accepted, record.round.base_version);
-    let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest)).await??;
+    let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest, &shared.noises)).await??;
 
     let number = record.round.base_version + 1;
     let weights_bytes = made.weights.len() as u64;
-    let weights = coordinator.blobs.put(made.weights.into()).await?;
-    let finalizer_state = match made.finalizer_state.is_empty() {
+    let (weights, state) = (Bytes::from(made.weights), Bytes::from(made.finalizer_state));
+    if made.clipping_norm.is_some() {
+        let blobs = [&weights, &state].into_iter().filter(|blob| !blob.is_empty());
+        let blobs: Vec<BlobDigest> = blobs.map(|blob| BlobDigest::of(blob)).collect();
+        storage.note_unreleased(record.round.id, &blobs).await?;
+    }
+    let weights = coordinator.blobs.put(weights).await?;
+    let finalizer_state = match state.is_empty() {
         true => None,
-        false => Some(coordinator.blobs.put(made.finalizer_state.into()).await?),
+        false => Some(coordinator.blobs.put(state).await?),
     };
     let version = ModelVersionRecord {
         task_id: task.id,
@@ -70,6 +82,7 @@ pub async fn aggregate(
             change_norm: made.change_norm,
             mean_staleness: staleness.mean,
             staleness_max: staleness.max,
+            clipping_norm: made.clipping_norm,
             ..VersionMaking::default()
         },
         created_at: now,
@@ -119,7 +132,35 @@ async fn making(
         bases,
         finalizer_state,
         commit: Commit { number: base_version + 1, mean_staleness },
+        private: private(task, &base),
     })
+}
+
+/// Returns the terms of the release, where versions are private.
+fn private(task: &TaskRecord, base: &ModelVersionRecord) -> Option<Private> {
+    let (terms, central) = (privacy::terms(task)?, task.description.privacy.central()?);
+    let norm = privacy::clipping_norm(task, base)?;
+    Some(Private { terms, clipping: central.clipping, norm })
+}
+
+/// Deletes what an attempt left behind that ended before its commit: the next one draws other noise, and two noisy copies
+/// of one sum tell more than is charged. Nothing but a version that did not change the model has such a blob, too.
+async fn discard_unreleased(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+) -> Result<(), DriveError> {
+    let storage = &coordinator.storage;
+    let blobs = storage.unreleased(record.round.id).await?;
+    if blobs.is_empty() {
+        return Ok(());
+    }
+    let base = find(coordinator, task, record.round.base_version).await?;
+    let of_base = [Some(base.weights), base.making.finalizer_state];
+    for blob in blobs.into_iter().filter(|blob| !of_base.contains(&Some(*blob))) {
+        coordinator.blobs.delete(blob).await?;
+    }
+    Ok(storage.forget_unreleased(record.round.id).await?)
 }
 
 async fn find(
@@ -161,8 +202,18 @@ async fn commit(
         None => Vec::new(),
     };
     let committed = RoundRecord { round, ..record };
-    let commit =
-        RoundCommit { record: &committed, version, task_state, next: next.as_ref(), dropped: &dropped, now };
+    let terms = privacy::terms(task);
+    let charge = terms.as_ref().map(|terms| (&task.description.population, &terms.charge));
+    let next_round = next.as_ref();
+    let commit = RoundCommit {
+        record: &committed,
+        version,
+        task_state,
+        next: next_round,
+        dropped: &dropped,
+        charge,
+        now,
+    };
     storage.commit_round(&commit).await?;
     tracing::info!(
         task = %task.id, round = committed.round.number, version = version.number,

@@ -3,7 +3,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
 
-use crate::coordinator::ForgetError;
+use crate::{combine::MakeError, coordinator::ForgetError};
 
 /// Why a step could not be made. The next one tries again.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum DriveError {
     /// What is not needed any more could not be removed.
     #[error(transparent)]
     Forget(#[from] ForgetError),
+    /// No version could be made.
+    #[error(transparent)]
+    Make(#[from] MakeError),
     /// The blob store failed.
     #[error(transparent)]
     Blob(#[from] BlobStoreError),

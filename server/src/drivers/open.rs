@@ -13,7 +13,7 @@ use folkmoot_storage::{
 };
 
 use super::{DriveError, evaluate::measured};
-use crate::coordinator::Coordinator;
+use crate::{coordinator::Coordinator, privacy};
 
 /// Says whether a task is over by its stop conditions, `more` committed rounds counted that are not stored yet.
 pub async fn stop_reason(
@@ -29,7 +29,12 @@ pub async fn stop_reason(
         None => None,
     };
     let measured = if stop.needs_evaluation() { measured(coordinator, task).await? } else { Vec::new() };
-    Ok(stop.met(&Progress { committed: committed + more, began_at, now, measured: &measured }))
+    let met = stop.met(&Progress { committed: committed + more, began_at, now, measured: &measured });
+    // A round whose version may not be released is not opened.
+    match met {
+        None if privacy::is_spent(coordinator, task, more).await? => Ok(Some(StopReason::PrivacyBudget)),
+        met => Ok(met),
+    }
 }
 
 /// Opens the next round that trains.
@@ -125,7 +130,11 @@ pub async fn return_to_best(
         number: newest.number + 1,
         round_id: None,
         created_at: now,
-        making: VersionMaking { rolled_back_to: Some(best), ..VersionMaking::default() },
+        making: VersionMaking {
+            rolled_back_to: Some(best),
+            clipping_norm: newest.making.clipping_norm,
+            ..VersionMaking::default()
+        },
         ..found
     };
     coordinator.storage.release_version(task.organisation_id, &version).await?;

@@ -10,7 +10,7 @@ use folkmoot_storage::{
 };
 
 use super::DriveError;
-use crate::coordinator::Coordinator;
+use crate::{coordinator::Coordinator, privacy};
 
 /// Stores the round's next phase with what its effects ask for: one transaction for each effect, of which there is
 /// one that changes the round.
@@ -29,6 +29,7 @@ pub async fn perform(
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
                 storage.assign(next, &assignments, first_clock).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);
+                draw_noise_ahead(coordinator, task, next).await?;
                 coordinator.wake(&clients);
             }
             Effect::Drop(assignments) => {
@@ -39,6 +40,7 @@ pub async fn perform(
             Effect::ExpireOutstanding if next.round.phase.is_final() => {
                 storage.abandon_round(next, now).await?;
                 coordinator.crowds.gave_up(task, now);
+                coordinator.noises.forget(next.round.id);
                 coordinator.forget_unneeded_logs().await?;
             }
             Effect::ExpireOutstanding => {
@@ -50,6 +52,26 @@ pub async fn perform(
             }
             Effect::Aggregate => {}
         }
+    }
+    Ok(())
+}
+
+/// Begins to draw the noise of the version that the round will release. It does not depend on what the round brings.
+async fn draw_noise_ahead(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    next: &RoundRecord,
+) -> Result<(), DriveError> {
+    if next.round.purpose != Purpose::Training {
+        return Ok(());
+    }
+    let Some(terms) = privacy::terms(task) else { return Ok(()) };
+    let (storage, base) = (&coordinator.storage, next.round.base_version);
+    let version = coordinator.catalog.version(storage, task.id, base).await?;
+    let steps = privacy::clipping_steps(task, &version).unwrap_or_default();
+    // A scale that cannot be drawn is found when the round commits.
+    if let Ok(scale) = privacy::noise_scale(&terms, steps) {
+        coordinator.noises.begin(next.round.id, task.schema.parameter_count() as usize, scale);
     }
     Ok(())
 }

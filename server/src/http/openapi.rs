@@ -43,6 +43,8 @@ use super::{App, admin};
         admin::versions::list::list_versions,
         admin::versions::download::download_model,
         admin::populations::list::list_populations,
+        admin::privacy::statement::get_statement,
+        admin::privacy::ledger::list_ledger,
         admin::tokens::create::create_token,
         admin::tokens::list::list_tokens,
         admin::tokens::revoke::revoke_token,

@@ -19,6 +19,8 @@ pub struct ExpectedUpdate {
     pub parameter_count: usize,
     /// The grid on which it is summed.
     pub grid: ValueGrid,
+    /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
+    pub norm_max: Option<u64>,
     /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
     summed_by: Option<AggregatorChoice>,
 }
@@ -35,6 +37,7 @@ impl ExpectedUpdate {
             schema_digest: task.schema.digest(),
             parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
             grid: task.description.grid,
+            norm_max: None,
             summed_by: is_summed.then_some(task.description.aggregator),
         }
     }

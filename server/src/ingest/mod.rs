@@ -14,6 +14,7 @@ use std::{
 pub use expected::ExpectedUpdate;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;
+pub(crate) use replay::read_tiles;
 pub use round_sum::RoundSum;
 pub use upload::{Announced, Upload};
 

@@ -5,7 +5,7 @@ use folkmoot_protocol::{
     update::{HeaderError, update_bytes},
 };
 use folkmoot_storage::{AcceptedUpdate, LogSegment};
-use folkmoot_update::{DecodeError, Piece, UpdateDecoder, ValueFault, check_values};
+use folkmoot_update::{DecodeError, Piece, SquaredNorm, UpdateDecoder, ValueFault, check_values};
 
 use super::{ExpectedUpdate, Ingest, RoundSum, replay::read_tiles};
 use crate::refusal::Refusal;
@@ -26,6 +26,8 @@ pub struct Upload {
     segment: LogSegment,
     hasher: blake3::Hasher,
     decoder: UpdateDecoder,
+    /// Of the values so far.
+    norm: SquaredNorm,
     received: u64,
     /// The running sum of its round, for an update that is summed while it arrives.
     sum: Option<Arc<RoundSum>>,
@@ -53,8 +55,8 @@ impl Upload {
         let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
         let logged = segment.len();
         let hasher = blake3::Hasher::new();
-        let mut upload =
-            Self { expected, announced, segment, hasher, decoder: UpdateDecoder::new(), received: 0, sum };
+        let (decoder, norm) = (UpdateDecoder::new(), SquaredNorm::default());
+        let mut upload = Self { expected, announced, segment, hasher, decoder, norm, received: 0, sum };
         let mut outcome = Ok(());
         read_tiles(ingest.log(), round, id, 0..logged, &mut |tile| {
             if outcome.is_ok() {
@@ -90,7 +92,7 @@ impl Upload {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        let Self { expected, decoder, sum, hasher, .. } = self;
+        let Self { expected, decoder, norm, sum, hasher, .. } = self;
         hasher.update(bytes);
         let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
         let visited = decoder.push(bytes, &mut |piece| match piece {
@@ -100,6 +102,11 @@ impl Upload {
             }
             Piece::Values { first, bytes } => {
                 check_values(bytes, expected.grid.value_max).map_err(|fault| value_refusal(first, fault))?;
+                if let Some(norm_max) = expected.norm_max {
+                    // Before the sum: no more of it than its norm allows is ever in there.
+                    norm.add(bytes, &expected.grid);
+                    check_norm(norm, norm_max)?;
+                }
                 let is_taken = |sum: &Arc<RoundSum>| sum.fold(expected.assignment_id, factor, first, bytes);
                 if sum.as_ref().is_none_or(is_taken) {
                     Ok(())
@@ -150,6 +157,17 @@ impl Upload {
     pub fn assignment_id(&self) -> AssignmentId {
         self.expected.assignment_id
     }
+}
+
+fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
+    if norm.is_within(norm_max) {
+        return Ok(());
+    }
+    let detail = format!(
+        "the L2 norm is {:.0} steps of the grid and the assignment's clipping norm {norm_max}; clip the update",
+        norm.steps()
+    );
+    Err(Refusal::new(ErrorCode::UpdateNormTooLarge, detail))
 }
 
 fn value_refusal(first: u64, fault: ValueFault) -> Refusal {

@@ -80,7 +80,11 @@ pub async fn create_task(
         weights: checked.weights,
         weights_bytes: checked.model.schema.parameter_count() * size_of::<f32>() as u64,
         metrics: UpdateMetrics::default(),
-        making: VersionMaking { warm_start: request.warm_start, ..VersionMaking::default() },
+        making: VersionMaking {
+            warm_start: request.warm_start,
+            clipping_norm: task.description.privacy.central().map(|central| central.clipping.first_norm()),
+            ..VersionMaking::default()
+        },
         created_at: now,
     };
     coordinator.storage.create_task(&task, &version).await?;

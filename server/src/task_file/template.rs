@@ -15,13 +15,14 @@ mod text;
 pub(super) use text::{meta, prose, sentence};
 
 /// The sections, in the order in which one thinks of them. Keys that are no table come before them.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "plan",
     "eligibility",
     "selection",
     "scheduling",
     "aggregator",
     "finalizer",
+    "privacy",
     "evaluation",
     "traffic",
     "grid",

@@ -5,6 +5,7 @@ mod folder;
 mod gpu;
 mod host;
 mod ingest;
+mod privacy;
 mod process;
 mod reproduce;
 mod simulate;
@@ -31,6 +32,8 @@ struct Arguments {
 enum Bench {
     /// The coordinator: model down and update up, and the bare fold in memory
     Ingest(ingest::Arguments),
+    /// The noise of differential privacy: drawing it beside opendp alone, and what a commit waits for
+    Privacy(privacy::Arguments),
     /// A training step on one thread: our executor beside other frameworks and the bare matrix product
     Train(train::Arguments),
     /// Training steps on a graphics adapter, beside burn and the CPU, and large products against its peak
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
+        Bench::Privacy(arguments) => privacy::run(&arguments),
         Bench::Train(arguments) => train::run(&arguments),
         Bench::Gpu(arguments) => gpu::run(&arguments),
         Bench::Reproduce(arguments) => reproduce::run(&arguments),

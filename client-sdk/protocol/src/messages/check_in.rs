@@ -67,6 +67,10 @@ pub struct Assignment {
     pub deadline: Timestamp,
     /// Milliseconds from this answer to the deadline, for clients whose clock is wrong.
     pub deadline_in_milliseconds: u64,
+    /// The largest L2 norm that the update may have over all tensors, in steps of the plan's grid
+    /// (2^-fraction_bits); none where updates are not clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clipping_norm: Option<u64>,
 }
 
 /// A blob to fetch, by content.

@@ -23,6 +23,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         weights: artifact(b"weights"),
         deadline: Timestamp(deadline_in_milliseconds),
         deadline_in_milliseconds,
+        clipping_norm: None,
     }
 }
 

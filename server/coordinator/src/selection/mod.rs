@@ -114,7 +114,7 @@ impl Draw<'_> {
 }
 
 /// Reads a kind that has no fields: without it serde would let unknown ones pass.
-fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+pub(crate) fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct NoFields {}

@@ -1,10 +1,10 @@
-use folkmoot_protocol::{Codec, PopulationName, Protection, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{Codec, PopulationName, Protection, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
-use super::{Eligibility, Evaluation, Fault, StopConditions, Traffic, combination};
+use super::{Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic, combination};
 use crate::{
-    aggregation::AggregatorChoice, finalizer::FinalizerChoice, scheduling::SchedulingChoice,
-    selection::SelectionChoice,
+    aggregation::AggregatorChoice, finalizer::FinalizerChoice, participation::Waiting,
+    privacy::PrivacyChoice, scheduling::SchedulingChoice, selection::SelectionChoice,
 };
 
 /// Bytes of a task's name, at most.
@@ -37,6 +37,9 @@ pub struct TaskDescription {
     /// Who may see an update.
     #[serde(default)]
     pub protection: Protection,
+    /// What the released versions may reveal of a client.
+    #[serde(default, skip_serializing_if = "PrivacyChoice::is_none")]
+    pub privacy: PrivacyChoice,
     /// The grid on which updates are summed.
     #[serde(default)]
     pub grid: ValueGrid,
@@ -74,6 +77,7 @@ impl TaskDescription {
             scheduling,
             codec: Codec::default(),
             protection: Protection::default(),
+            privacy: PrivacyChoice::default(),
             grid: ValueGrid::default(),
             aggregator: AggregatorChoice::default(),
             finalizer: FinalizerChoice::default(),
@@ -81,6 +85,19 @@ impl TaskDescription {
             traffic: Traffic::default(),
             stop,
         }
+    }
+
+    /// Checks that a client may take part in a round, whose number counts from 1.
+    ///
+    /// # Errors
+    /// The first reason for which it may not.
+    pub fn admits(&self, waiting: &Waiting, round_number: u64, now: Timestamp) -> Result<(), Ineligible> {
+        // Who waits has no assignment under way that could still be accepted.
+        let participations_max = self.privacy.central().and_then(|central| central.participations_max);
+        if participations_max.is_some_and(|most| waiting.history.accepted >= most) {
+            return Err(Ineligible::PrivacyLimit);
+        }
+        self.eligibility.admits(waiting, round_number, now)
     }
 
     /// Says whether updates are summed while they arrive. In a flow what an update is worth is not known before its
@@ -113,6 +130,9 @@ impl TaskDescription {
         }
         self.traffic.validate(&mut faults);
         self.stop.validate(&mut faults);
+        if let Some(central) = self.privacy.central() {
+            central.validate(self, &mut faults);
+        }
         combination::validate(self, &mut faults);
         faults
     }

@@ -51,6 +51,8 @@ pub enum StopReason {
     Plateau,
     /// The time was up.
     Time,
+    /// One more version would have spent more privacy than the task may.
+    PrivacyBudget,
 }
 
 /// How far a task has come.

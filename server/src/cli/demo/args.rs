@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{data::DemoModel, error::DemoError, report::SettingsReport};
+use super::{
+    data::DemoModel,
+    error::DemoError,
+    report::{PrivacyReport, SettingsReport},
+};
 
 /// More clients would need more open files than one process usually may have.
 const CLIENTS_MAX: i64 = 200;
@@ -30,6 +34,13 @@ pub struct Args {
     /// Seed of the split into held-out examples and clients' parts.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Train with differential privacy, until so much of it is spent. With few clients the noise drowns the model:
+    /// try --clients 200 --cohort 200 --rounds 10.
+    #[arg(long, value_parser = parse_epsilon)]
+    pub epsilon: Option<f64>,
+    /// The probability mass for which epsilon need not hold.
+    #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
+    pub delta: f64,
     /// Folder for model.onnx, report.json, accuracy.svg and the data of the run.
     #[arg(long, value_name = "DIR", default_value = "demo-output")]
     pub out: PathBuf,
@@ -57,6 +68,7 @@ impl Args {
             cohort,
             alpha: self.alpha,
             seed: self.seed,
+            privacy: self.epsilon.map(|epsilon| PrivacyReport { epsilon, delta: self.delta }),
         })
     }
 }
@@ -64,6 +76,20 @@ impl Args {
 fn parse_alpha(text: &str) -> Result<f64, String> {
     let alpha: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
     if alpha.is_finite() && alpha > 0.0 { Ok(alpha) } else { Err("it must be above 0 and finite".to_owned()) }
+}
+
+fn parse_epsilon(text: &str) -> Result<f64, String> {
+    let epsilon: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    if epsilon > 0.0 && epsilon <= 1000.0 {
+        Ok(epsilon)
+    } else {
+        Err("it must be above 0 and at most 1000".to_owned())
+    }
+}
+
+fn parse_delta(text: &str) -> Result<f64, String> {
+    let delta: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    if delta > 0.0 && delta < 1.0 { Ok(delta) } else { Err("it must be above 0 and below 1".to_owned()) }
 }
 
 #[cfg(test)]
@@ -87,7 +113,14 @@ mod tests {
     fn the_defaults_are_twenty_clients_ten_of_them_a_round() {
         let args = parse("").unwrap();
         assert_eq!((args.rounds, args.out.as_path()), (30, std::path::Path::new("demo-output")));
-        let expected = SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
+        let expected = SettingsReport {
+            model: DemoModel::Mlp,
+            clients: 20,
+            cohort: 10,
+            alpha: 1.0,
+            seed: 1,
+            privacy: None,
+        };
         assert_eq!(args.settings().unwrap(), expected);
         assert_eq!(parse("--model cnn").unwrap().model, DemoModel::Cnn);
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
@@ -103,6 +136,9 @@ mod tests {
             ("--alpha=-1", "above 0"),
             ("--alpha nan", "above 0"),
             ("--alpha many", "a number"),
+            ("--epsilon 0", "above 0"),
+            ("--epsilon 8 --delta 1", "below 1"),
+            ("--delta 0.1", "--epsilon"),
         ] {
             let error = parse(flags).unwrap_err();
             assert!(error.contains(word), "{flags}: {error}");

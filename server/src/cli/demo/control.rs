@@ -22,7 +22,7 @@ pub struct Committed {
     /// The updates that it combines.
     pub reports: u64,
     /// The mean loss that its clients saw.
-    pub loss: f64,
+    pub loss: Option<f64>,
     /// Seconds from the round's opening to its commit.
     pub seconds: f64,
     /// When it was committed.
@@ -79,7 +79,7 @@ impl Control {
             round_number: round.number,
             cohort: round.cohort.unwrap_or_default(),
             reports: round.accepted.unwrap_or_default(),
-            loss: version.mean_loss.unwrap_or_default(),
+            loss: version.mean_loss,
             seconds: version.created_at.milliseconds_since(round.created_at) as f64 / 1000.0,
             at: version.created_at,
             onnx,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::Examples;
 use folkmoot_protocol::{TaskId, Timestamp};
 use tokio::time::sleep;
@@ -10,6 +11,7 @@ use super::{
     control::{Committed, Control},
     error::DemoError,
     evaluate::accuracy,
+    plan,
     report::RoundReport,
     screen::Screen,
     traffic::Traffic,
@@ -29,6 +31,8 @@ pub struct Following<'a> {
     pub control: &'a Control,
     /// The task.
     pub task: TaskId,
+    /// What it is.
+    pub description: &'a TaskDescription,
     /// What its clients say.
     pub traffic: &'a Traffic,
     /// On what each version is evaluated.
@@ -103,6 +107,7 @@ impl Following<'_> {
             cohort: committed.cohort,
             reports: committed.reports,
             loss: committed.loss,
+            epsilon: plan::spent(self.description, version),
             accuracy: accuracy(committed.onnx.clone(), self.held_out.clone()).await?,
             bytes_up: traffic.bytes_up,
             bytes_down: traffic.bytes_down,

@@ -1,10 +1,15 @@
 //! The task that the demo trains.
 
 use folkmoot_coordinator::{
+    aggregation::AggregatorChoice,
+    privacy::{Amplification, CentralPrivacy, Clipping, PrivacyChoice, Terms},
     scheduling::{SchedulingChoice, Synchronous},
     task::{StopConditions, TaskDescription},
 };
-use folkmoot_protocol::{LocalOptimizer, Loss, PopulationName, TrainingPlan};
+use folkmoot_privacy::{Delta, ledger::Totals};
+use folkmoot_protocol::{LocalOptimizer, Loss, PopulationName, TaskId, TrainingPlan};
+
+use super::report::PrivacyReport;
 
 /// The population and the task's name.
 pub const NAME: &str = "digits";
@@ -19,13 +24,18 @@ const MOMENTUM: f32 = 0.9;
 /// On one machine nobody is far away: whoever takes so long has failed.
 const DEADLINE_SECONDS: u64 = 30;
 
+/// Where training is private: about the norm of an update of these clients.
+const CLIPPING_NORM: f64 = 1.0;
+/// Rounds that the task may have beyond those for which the budget lasts.
+const ROUNDS_BEYOND: u32 = 1000;
+
 /// Returns the population's name.
 pub fn population() -> PopulationName {
     NAME.parse().expect("it begins with a letter and has no others")
 }
 
 /// Describes the task: federated averaging in synchronous rounds, without spares, since all clients are near.
-pub fn description(rounds: u32, cohort: u32) -> TaskDescription {
+pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> TaskDescription {
     let synchronous = Synchronous {
         report_goal: u64::from(cohort),
         over_selection_factor: 1.0,
@@ -35,7 +45,45 @@ pub fn description(rounds: u32, cohort: u32) -> TaskDescription {
     };
     let scheduling = SchedulingChoice::Synchronous(synchronous);
     let stop = StopConditions::after_rounds(u64::from(rounds));
-    TaskDescription::new(NAME, population(), training(), scheduling, stop)
+    let description = TaskDescription::new(NAME, population(), training(), scheduling, stop);
+    match privacy {
+        Some(budget) => private(description, budget),
+        None => description,
+    }
+}
+
+/// Makes the versions private: with the noise for which the budget lasts as many rounds as are asked for. It is the budget
+/// that ends the task then, not the number of rounds.
+fn private(description: TaskDescription, budget: PrivacyReport) -> TaskDescription {
+    let rounds = description.stop.rounds;
+    let mut central = CentralPrivacy {
+        epsilon: budget.epsilon,
+        delta: budget.delta,
+        population_epsilon: None,
+        participations_max: rounds,
+        clipping: Clipping::Fixed { norm: CLIPPING_NORM },
+        noise_multiplier: None,
+        amplification: Amplification::None,
+    };
+    let aggregator = AggregatorChoice::UniformMean;
+    let calibrated = TaskDescription { aggregator, ..description };
+    // Without terms the coordinator refuses the description, and says why.
+    let terms = Terms::of(&central, &calibrated).ok();
+    central.noise_multiplier = terms.map(|terms| terms.charge.noise_multiplier.get());
+    // A participation more than the budget has: nothing but the budget stops it.
+    central.participations_max = rounds.map(|rounds| rounds + 1);
+    let stop = StopConditions::after_rounds(u64::from(ROUNDS_BEYOND) + rounds.unwrap_or_default());
+    TaskDescription { privacy: PrivacyChoice::Central(central), stop, ..calibrated }
+}
+
+/// Returns the epsilon that so many versions spend, where they are private.
+pub fn spent(description: &TaskDescription, versions: u64) -> Option<f64> {
+    let central = description.privacy.central()?;
+    let terms = Terms::of(central, description).ok()?;
+    let mut totals = Totals::default();
+    totals.add(TaskId::from_random_bytes([0; 16]), terms.charge, versions);
+    let delta = Delta::new(central.delta).ok()?;
+    Some(totals.spent(delta).ok()?.epsilon.get())
 }
 
 fn training() -> TrainingPlan {
@@ -56,7 +104,12 @@ mod tests {
     #[test]
     fn the_task_is_one_that_the_coordinator_takes() {
         for (rounds, cohort) in [(1, 1), (30, 10), (10_000, 200)] {
-            assert_eq!(description(rounds, cohort).validate(), []);
+            assert_eq!(description(rounds, cohort, None).validate(), []);
+            let budget = PrivacyReport { epsilon: 8.0, delta: 1e-5 };
+            let private = description(rounds, cohort, Some(budget));
+            assert_eq!(private.validate(), []);
+            assert!(spent(&private, u64::from(rounds)).is_some_and(|epsilon| epsilon <= 8.0));
+            assert!(spent(&private, u64::from(rounds) + 1).is_some_and(|epsilon| epsilon > 8.0));
         }
     }
 }

@@ -13,8 +13,12 @@ pub struct RoundReport {
     pub cohort: u64,
     /// The updates that it combines.
     pub reports: u64,
-    /// The mean loss that its clients saw while they trained.
-    pub loss: f64,
+    /// The mean loss that its clients saw while they trained; none where it is theirs to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The epsilon that was spent with it and all before, where training is private.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
     /// The share of held-out examples that the model version it released gets right, 0 to 1.
     pub accuracy: f64,
     /// Bytes of updates that its clients sent.
@@ -61,6 +65,18 @@ pub struct SettingsReport {
     pub alpha: f64,
     /// The split's seed.
     pub seed: u64,
+    /// The budget, where training is private.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<PrivacyReport>,
+}
+
+/// A privacy budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PrivacyReport {
+    /// What may be spent.
+    pub epsilon: f64,
+    /// At which delta.
+    pub delta: f64,
 }
 
 impl Report {
@@ -99,13 +115,15 @@ pub fn test_report(accuracies: &[f64]) -> Report {
         round: index as u64 + 1,
         cohort: 10,
         reports: 9,
-        loss: 0.5,
+        loss: Some(0.5),
+        epsilon: None,
         accuracy,
         bytes_up: 1000,
         bytes_down: 2000,
         seconds: 0.25,
     };
-    let settings = SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1 };
+    let settings =
+        SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1, privacy: None };
     Report::new(settings, 0.1, 359, 7.5, accuracies.iter().enumerate().map(round).collect())
 }
 

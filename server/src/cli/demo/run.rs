@@ -59,10 +59,10 @@ impl Run {
         let api_key =
             host.first_api_key.as_deref().expect("a coordinator with a fresh data folder makes a key");
         let control = Control::new(AdminClient::new(&url, api_key, certificate_pem.clone())?);
-        let description = plan::description(self.args.rounds, self.settings.cohort);
+        let description = plan::description(self.args.rounds, self.settings.cohort, self.settings.privacy);
         let token = control.create_token(&description, self.settings.clients).await?;
         let meeting = Meeting { url, certificate_pem, token };
-        let task = control.create_task(self.settings.model.onnx(), description).await?;
+        let task = control.create_task(self.settings.model.onnx(), description.clone()).await?;
 
         let traffic = Traffic::default();
         let started = self.started(host, &data.parts);
@@ -75,8 +75,14 @@ impl Run {
                 evaluate::accuracy(self.settings.model.onnx().to_vec(), held_out.clone()).await?;
             let started_at = (self.clock)();
             control.activate(task).await?;
-            let following =
-                Following { control: &control, task, traffic: &traffic, held_out, clock: &self.clock };
+            let following = Following {
+                control: &control,
+                task,
+                description: &description,
+                traffic: &traffic,
+                held_out,
+                clock: &self.clock,
+            };
             let followed = following.to_the_end(self.args.rounds, screen).await?;
             let seconds = followed.ended_at.milliseconds_since(started_at) as f64 / 1000.0;
             self.finish(followed, initial_accuracy, held_out.len(), seconds, screen)

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use folkmoot_protocol::{ErrorCode, OrganisationId};
-use folkmoot_storage::{ApiKeyId, ApiKeyRepository, Role, SqlStorage};
+use folkmoot_storage::{ApiKeyId, ApiKeyRepository, Role, Storage};
 
 use crate::{credential::Credential, http::App, refusal::Refusal};
 
@@ -66,7 +66,7 @@ pub fn role_name(role: Role) -> &'static str {
     }
 }
 
-async fn caller(storage: &SqlStorage, headers: &HeaderMap) -> Result<Caller, Refusal> {
+async fn caller(storage: &Storage, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let key = bearer(headers)?;
     let invalid = || Refusal::new(ErrorCode::ApiKeyInvalid, "the API key is not known, or was revoked");
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;

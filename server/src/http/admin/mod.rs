@@ -7,6 +7,7 @@ pub mod evaluation_data;
 pub mod evaluations;
 pub mod models;
 pub mod populations;
+pub mod privacy;
 mod read;
 pub mod rounds;
 pub mod tasks;
@@ -67,6 +68,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
         endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),
+        endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
+        endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
         endpoint(&post, "/tokens", Operator, tokens::create::create_token),
         endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
         endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),

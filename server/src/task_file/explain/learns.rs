@@ -27,6 +27,12 @@ pub(super) fn learns(description: &TaskDescription) -> Vec<String> {
                 .into(),
         );
     }
-    said.push("It never sees the examples. There is no differential privacy in this task.".into());
+    said.push("It never sees the examples.".into());
+    if !description.privacy.is_none() {
+        said.push(
+            "It sees each update before the noise: the noise protects from those who get the versions."
+                .into(),
+        );
+    }
     said
 }

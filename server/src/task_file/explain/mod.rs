@@ -5,6 +5,7 @@ mod finalizer;
 mod learns;
 mod measuring;
 mod plan;
+mod privacy;
 mod quantity;
 mod scheduling;
 mod size;
@@ -41,6 +42,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("when versions are made", scheduling::scheduling(&description.scheduling)),
         paragraph("how updates are combined", aggregation::aggregation(description)),
         paragraph("how the model changes", finalizer::finalizer(&description.finalizer)),
+        paragraph("what versions may reveal", privacy::privacy(description)),
         paragraph("what is measured", measuring::evaluation(description.evaluation.as_ref())),
         paragraph("when it ends", measuring::stop(description)),
         paragraph("what the coordinator learns", learns::learns(description)),

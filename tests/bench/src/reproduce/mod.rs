@@ -14,6 +14,7 @@ mod fed_prox;
 mod finding;
 mod lab;
 mod plot;
+mod private;
 mod robust;
 mod series;
 mod spread;
@@ -65,6 +66,8 @@ enum Experiment {
     StaleSynchronous,
     /// Robust aggregation under attack (Blanchard et al. 2017, Yin et al. 2018)
     Robust,
+    /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
+    Private,
 }
 
 /// Runs the experiment and prints what came out.
@@ -83,6 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Buffered => buffered::run(&lab),
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
+        Experiment::Private => private::run(&lab),
     }?;
     if let Some(folder) = &arguments.output {
         fs::create_dir_all(folder)?;

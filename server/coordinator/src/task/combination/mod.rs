@@ -1,5 +1,7 @@
 //! Which choices do not go together, and why.
 
+mod privacy;
+
 use super::{Fault, TaskDescription};
 use crate::{
     aggregation::AggregatorChoice,
@@ -16,6 +18,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     mixing_is_averaging(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
+    privacy::validate(description, faults);
 }
 
 /// In a flow clients start one by one: there is no cohort to draw.

@@ -16,6 +16,9 @@ pub enum Ineligible {
     /// It took part as often as it may for the time being.
     #[error("it took part as often as it may for now")]
     ParticipationLimit,
+    /// Its updates are in as many versions as the task's privacy allows.
+    #[error("its updates are in as many versions as may be")]
+    PrivacyLimit,
     /// Its last assignments brought no update.
     #[error("it is left out for a while after failures")]
     CoolDown,

@@ -18,16 +18,27 @@ pub fn started(started: &Started) -> Vec<String> {
         "{} clients are enrolled; they hold {} digits, split with alpha = {}. Each round draws {} of them.",
         settings.clients, started.examples, settings.alpha, settings.cohort
     ));
-    lines.extend([String::new(), round_head(started.rounds)]);
+    if let Some(privacy) = settings.privacy {
+        lines.push(format!(
+            "Versions are private: the task ends before epsilon {} at delta {} is passed.",
+            privacy.epsilon, privacy.delta
+        ));
+    }
+    lines.extend([String::new(), round_head(started.rounds, settings.privacy.is_some())]);
     lines
 }
 
 /// Returns what the columns of [`round`] are.
-pub fn round_head(rounds: u32) -> String {
+pub fn round_head(rounds: u32, is_private: bool) -> String {
     let name = format!("{:>width$}", "round", width = round_name(1, rounds).len());
     format!(
         "{name}  {:>8}  {:>8}  {:>8}  {:>7}  {:>8}  {:>7}",
-        "reports", "sent", "fetched", "loss", "accuracy", "time"
+        "reports",
+        "sent",
+        "fetched",
+        if is_private { "epsilon" } else { "loss" },
+        "accuracy",
+        "time"
     )
 }
 
@@ -39,7 +50,7 @@ pub fn round(report: &RoundReport, rounds: u32) -> String {
     let (accuracy, seconds) = (100.0 * report.accuracy, report.seconds);
     format!(
         "{name}  {reports:>8}  {sent:>8}  {fetched:>8}  {:>7.4}  {accuracy:>6.1} %  {seconds:>5.2} s",
-        report.loss
+        report.epsilon.or(report.loss).unwrap_or_default()
     )
 }
 
@@ -79,11 +90,23 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
         ("chart", files.chart.clone()),
         ("data of this run", files.run.clone()),
     ];
+    let mut rows = Vec::from(rows);
+    let spent = report.per_round.last().and_then(|round| round.epsilon);
+    if let (Some(budget), Some(spent)) = (report.settings.privacy, spent) {
+        let of = format!("{spent:.2} of {} at delta {}", budget.epsilon, budget.delta);
+        rows.insert(2, ("epsilon spent", format!("{} {of}", gauge(spent / budget.epsilon))));
+    }
     let mut lines = vec![String::new()];
     lines.extend(accuracy_curve(&report.accuracies()));
     lines.push(String::new());
     lines.extend(table(&rows));
     lines
+}
+
+/// Draws a share as a bar of ten.
+fn gauge(share: f64) -> String {
+    let full = (share * 10.0).round().clamp(0.0, 10.0) as usize;
+    "█".repeat(full) + &"░".repeat(10 - full)
 }
 
 /// Says how to reach a coordinator that stays open, in the shell's words.
@@ -124,7 +147,7 @@ mod tests {
         for rounds in [1, 30, 10_000] {
             let report = test_report(&[0.05, 1.0]);
             let mut widths = report.per_round.iter().map(|report| round(report, rounds).chars().count());
-            let head = round_head(rounds).chars().count();
+            let head = round_head(rounds, rounds > 1).chars().count();
             assert!(head < 80 && widths.all(|width| width == head), "{rounds}");
         }
     }

@@ -6,9 +6,7 @@ use folkmoot_coordinator::{
     task::{StopReason, TaskDescription, TaskState},
 };
 use folkmoot_protocol::{BlobDigest, PopulationName, TaskId, Timestamp};
-use folkmoot_storage::{
-    AssignmentRepository, ModelVersionRepository, RoundRepository, SqlStorage, TaskRecord,
-};
+use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, RoundRepository, Storage, TaskRecord};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -76,7 +74,7 @@ pub struct OpenRoundView {
 }
 
 /// Shows a task in a list.
-pub async fn summary(storage: &SqlStorage, task: TaskRecord) -> Result<TaskSummary, Refusal> {
+pub async fn summary(storage: &Storage, task: TaskRecord) -> Result<TaskSummary, Refusal> {
     let (_, rounds_committed) = storage.round_counts(task.id).await?;
     Ok(TaskSummary {
         id: task.id,
@@ -90,7 +88,7 @@ pub async fn summary(storage: &SqlStorage, task: TaskRecord) -> Result<TaskSumma
 }
 
 /// Shows a task with where it stands.
-pub async fn view(storage: &SqlStorage, task: TaskRecord) -> Result<TaskView, Refusal> {
+pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refusal> {
     let (rounds_opened, rounds_committed) = storage.round_counts(task.id).await?;
     let latest = storage.latest_model_version(task.id).await?;
     let open_round = match storage.unfinished_round(task.id).await? {

@@ -32,6 +32,8 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /tasks/{id}/versions", "viewer"),
             ("GET /tasks/{id}/versions/{number}/model", "viewer"),
             ("GET /populations", "viewer"),
+            ("GET /tasks/{id}/privacy", "viewer"),
+            ("GET /populations/{population}/ledger", "viewer"),
             ("POST /tokens", "operator"),
             ("GET /tokens", "viewer"),
             ("DELETE /tokens/{id}", "operator"),

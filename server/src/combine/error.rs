@@ -1,0 +1,14 @@
+use folkmoot_storage::RoundLogError;
+
+use crate::privacy::DrawError;
+
+/// Why no version could be made. Nothing was released.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeError {
+    /// The round log cannot be read.
+    #[error(transparent)]
+    RoundLog(#[from] RoundLogError),
+    /// There is no noise.
+    #[error(transparent)]
+    Noise(#[from] DrawError),
+}

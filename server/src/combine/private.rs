@@ -1,0 +1,93 @@
+//! What differential privacy adds between a sum and a version: noise, a fixed denominator, and the next clipping norm.
+
+use folkmoot_coordinator::{
+    aggregation::ExactMean,
+    privacy::{Clipping, Terms, next_clipping_norm},
+};
+use folkmoot_protocol::{RoundId, ValueGrid, update::HEADER_BYTES};
+use folkmoot_storage::AcceptedUpdate;
+use folkmoot_update::{SquaredNorm, norm_steps};
+
+use super::MakeError;
+use crate::{
+    ingest::{Ingest, RoundSum, read_tiles},
+    privacy::{DrawError, Noises, noise_scale, noised_count},
+};
+
+/// An update that was clipped has the clipping norm but for rounding; what has less than this share of it was shorter.
+const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
+/// Parameters that are shown at a time.
+const TILE_PARAMETERS: usize = 32 * 1024;
+
+/// The terms of a release.
+#[derive(Clone, Copy, Debug)]
+pub struct Private {
+    /// What it costs, and the noise.
+    pub terms: Terms,
+    /// How the norm is found.
+    pub clipping: Clipping,
+    /// The norm to which the round's updates were clipped.
+    pub norm: f64,
+}
+
+impl Private {
+    /// Returns the norm in steps of the grid: the sensitivity of the sum.
+    pub fn norm_steps(&self, grid: &ValueGrid) -> u64 {
+        norm_steps(self.norm, grid)
+    }
+
+    /// Shows the noised mean to `visit`, tile by tile. The exact sum itself stays as it is, and stays here.
+    ///
+    /// # Errors
+    /// If no noise can be drawn; nothing was shown then.
+    pub(super) fn means(
+        &self,
+        round: RoundId,
+        grid: &ValueGrid,
+        sum: &RoundSum,
+        noises: &Noises,
+        mut visit: impl FnMut(&[f64]),
+    ) -> Result<(), MakeError> {
+        let mut sums = Vec::new();
+        sum.for_each_tile(|tile| sums.extend_from_slice(tile));
+        let scale = noise_scale(&self.terms, self.norm_steps(grid)).map_err(DrawError::from)?;
+        let noise = noises.take(round, sums.len(), scale).map_err(DrawError::from)?;
+        noise.add_to(&mut sums).map_err(DrawError::from)?;
+        let mean = ExactMean::new(grid, self.terms.report_goal as f64).expect("a report goal is at least 1");
+        for tile in sums.chunks(TILE_PARAMETERS) {
+            let means: Vec<f64> = tile.iter().map(|sum| mean.of(*sum)).collect();
+            visit(&means);
+        }
+        Ok(())
+    }
+
+    /// Returns the clipping norm of the next round.
+    ///
+    /// # Errors
+    /// If the log cannot be read or no noise can be drawn.
+    pub(super) fn next_norm(
+        &self,
+        ingest: &Ingest,
+        accepted: &[AcceptedUpdate],
+        grid: &ValueGrid,
+        parameter_count: usize,
+    ) -> Result<f64, MakeError> {
+        let (Clipping::Adaptive { quantile, rate, .. }, Some(deviation)) =
+            (self.clipping, self.terms.count_deviation)
+        else {
+            return Ok(self.norm);
+        };
+        let limit = self.norm_steps(grid) as f64 * SHORT_SHARE;
+        let whole = HEADER_BYTES as u64..(HEADER_BYTES + parameter_count * size_of::<f32>()) as u64;
+        let mut halves = 0;
+        for update in accepted {
+            let mut norm = SquaredNorm::default();
+            let (round, id) = (update.round_id, update.assignment_id);
+            read_tiles(ingest.log(), round, id, whole.clone(), &mut |tile| norm.add(tile, grid))?;
+            halves += if norm.steps() <= limit { 1 } else { -1 };
+        }
+        let count = noised_count(halves, deviation)?;
+        let norm_max = f64::from(grid.value_max);
+        Ok(next_clipping_norm(self.norm, (quantile, rate), count, self.terms.report_goal, norm_max))
+    }
+}

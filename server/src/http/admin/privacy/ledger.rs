@@ -1,0 +1,59 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
+use folkmoot_storage::{LedgerRepository, PopulationRepository};
+use serde::Deserialize;
+
+use super::EntryView;
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, read},
+    },
+    refusal::Refusal,
+};
+
+/// The last place that a database can number.
+const PLACE_MAX: u64 = i64::MAX as u64;
+
+/// Which entries are asked for.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LedgerPage {
+    /// How many, at most 100; 20 if it is not said.
+    limit: Option<u32>,
+    /// Those after this place: the last one of the page before.
+    after: Option<u64>,
+}
+
+/// Lists the entries of a population's privacy ledger, the oldest first.
+#[utoipa::path(
+    get, path = "/v1/admin/populations/{population}/ledger", tag = "privacy", security(("api_key" = ["viewer"])),
+    params(("population" = String, Path, description = "The population"), LedgerPage),
+    responses(
+        (status = 200, body = [EntryView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn list_ledger(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(population): Path<String>,
+    page: Result<Query<LedgerPage>, QueryRejection>,
+) -> Result<Json<Vec<EntryView>>, Refusal> {
+    let page = read::query(page)?;
+    let limit = read::limit(page.limit)?;
+    let population: PopulationName = read::id(&population, ErrorCode::ResourceUnknown)?;
+    let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
+    let populations = storage.populations(organisation_id).await?;
+    if !populations.iter().any(|record| record.name == population) {
+        let detail = format!("there is no population {population}");
+        return Err(Refusal::new(ErrorCode::ResourceUnknown, detail));
+    }
+    let after = page.after.unwrap_or(0).min(PLACE_MAX);
+    let entries = storage.ledger_entries(organisation_id, &population, after, limit).await?;
+    Ok(Json(entries.iter().map(EntryView::of).collect()))
+}

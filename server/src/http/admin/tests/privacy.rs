@@ -1,0 +1,102 @@
+use folkmoot_coordinator::{
+    privacy::{CentralPrivacy, Clipping, PrivacyChoice},
+    round::{Phase, Purpose, Round},
+    task::TaskDescription,
+};
+use folkmoot_privacy::ledger::Chain;
+use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
+use folkmoot_storage::{
+    ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, TaskRepository,
+};
+
+use super::{Running, description, model, refused, start};
+use crate::privacy;
+
+fn private() -> TaskDescription {
+    let central = CentralPrivacy {
+        epsilon: 8.0,
+        population_epsilon: None,
+        delta: 1e-6,
+        participations_max: Some(2),
+        clipping: Clipping::Fixed { norm: 1.0 },
+        noise_multiplier: None,
+        amplification: folkmoot_coordinator::privacy::Amplification::None,
+    };
+    let aggregator = folkmoot_coordinator::aggregation::AggregatorChoice::UniformMean;
+    TaskDescription { privacy: PrivacyChoice::Central(central), aggregator, ..description() }
+}
+
+/// Commits a round of a draft, which no driver touches, with its charge.
+async fn release(running: &Running, task_id: TaskId, number: u64) {
+    let storage = &running.host.coordinator.storage;
+    let organisation_id = running.host.organisation;
+    let task = storage.task(organisation_id, task_id).await.unwrap().unwrap();
+    let now = Timestamp(1_700_000_000_000 + number);
+    let id = RoundId::from_random_bytes([number as u8; 16]);
+    let phase = Phase::Selecting { since: now };
+    let round = Round { id, task_id, number, purpose: Purpose::Training, base_version: number - 1, phase };
+    let record = RoundRecord { organisation_id, round, updates_max: None, created_at: now, revision: 0 };
+    storage.open_round(&record).await.unwrap();
+    let committed = Phase::Committed { at: now, cohort: 8, accepted: 8, version: number };
+    let record = RoundRecord { round: Round { phase: committed, ..record.round }, ..record };
+    let first = storage.model_version(task_id, 0).await.unwrap().unwrap();
+    let version = ModelVersionRecord { number, round_id: Some(id), ..first };
+    let charge = privacy::terms(&task).unwrap().charge;
+    let commit = RoundCommit {
+        record: &record,
+        version: &version,
+        task_state: None,
+        next: None,
+        dropped: &[],
+        charge: Some((&task.description.population, &charge)),
+        now,
+    };
+    storage.commit_round(&commit).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_is_followed_over_its_pages() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(model()).await.unwrap();
+    let task = admin.create_task(private(), kept.model, false).await.unwrap();
+    let digits: PopulationName = "digits".parse().unwrap();
+    assert_eq!(admin.ledger(&digits, 0, 100).await.unwrap(), []);
+    for number in 1..=3 {
+        release(&running, task.id, number).await;
+    }
+    let mut chain = Chain::new(digits.clone());
+    for after in [0, 2] {
+        for view in admin.ledger(&digits, after, 2).await.unwrap() {
+            assert_eq!((view.task_id, view.version), (task.id, view.sequence));
+            chain.follow(&view.entry().unwrap()).unwrap();
+        }
+    }
+    assert_eq!(chain.head().entries, 3);
+    assert_eq!(admin.ledger(&digits, u64::MAX, 1).await.unwrap(), []);
+
+    let statement = admin.privacy(task.id).await.unwrap();
+    assert_eq!((statement.releases, statement.participations_max, statement.clients), (3, Some(2), 0));
+    // Two of three versions count, and the noise was derived for two.
+    let spent = statement.epsilon_spent.unwrap();
+    assert!(spent <= 8.0 && spent > 7.99, "{spent}");
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_promises_nothing_says_so() {
+    let running = start().await;
+    let admin = running.admin();
+    let nobody: PopulationName = "nobody".parse().unwrap();
+    let (code, detail) = refused(admin.ledger(&nobody, 0, 10).await);
+    assert_eq!((code, detail.as_str()), (ErrorCode::ResourceUnknown, "there is no population nobody"));
+    assert_eq!(refused(admin.ledger(&nobody, 0, 101).await).0, ErrorCode::MalformedRequest);
+    let unknown = TaskId::from_random_bytes([1; 16]);
+    assert_eq!(refused(admin.privacy(unknown).await).0, ErrorCode::TaskUnknown);
+
+    let kept = admin.create_model(model()).await.unwrap();
+    let task = admin.create_task(description(), kept.model, false).await.unwrap();
+    let statement = admin.privacy(task.id).await.unwrap();
+    assert!(!statement.is_private && statement.sentences[0].text.starts_with("None: "), "{statement:?}");
+    running.host.stop().await.unwrap();
+}

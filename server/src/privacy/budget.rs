@@ -1,0 +1,118 @@
+use folkmoot_coordinator::privacy::Terms;
+use folkmoot_privacy::{
+    Delta, Epsilon,
+    ledger::{Charge, RelationError, Spent, Totals},
+};
+use folkmoot_protocol::TaskId;
+use folkmoot_storage::{LedgerRepository, ModelVersionRecord, StorageError, TaskRecord};
+use folkmoot_update::norm_steps;
+
+use crate::coordinator::Coordinator;
+
+/// What a task may spend, and what was spent.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// Of every client, at most, by this task.
+    pub epsilon: Epsilon,
+    /// The delta of every epsilon.
+    pub delta: Delta,
+    /// What this task has spent.
+    pub by_task: Spent,
+    /// What all tasks of the population have spent together.
+    pub by_population: Spent,
+    /// The versions that this task has released.
+    pub releases: u64,
+    /// All of the population's releases.
+    totals: Totals,
+}
+
+/// Returns the terms of a task, if it promises privacy. A description that was accepted has them.
+pub fn terms(task: &TaskRecord) -> Option<Terms> {
+    let central = task.description.privacy.central()?;
+    Terms::of(central, &task.description).ok()
+}
+
+/// Returns the L2 norm, in steps of the grid, to which updates are clipped that start from a version of a task.
+pub fn clipping_steps(task: &TaskRecord, version: &ModelVersionRecord) -> Option<u64> {
+    clipping_norm(task, version).map(|norm| norm_steps(norm, &task.description.grid))
+}
+
+/// Returns the same as it was published with the version.
+pub fn clipping_norm(task: &TaskRecord, version: &ModelVersionRecord) -> Option<f64> {
+    let central = task.description.privacy.central()?;
+    Some(version.making.clipping_norm.unwrap_or_else(|| central.clipping.first_norm()))
+}
+
+impl Budget {
+    /// Adds up what was spent.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub async fn of(coordinator: &Coordinator, task: &TaskRecord) -> Result<Option<Self>, StorageError> {
+        if task.description.privacy.is_none() {
+            return Ok(None);
+        }
+        let population = &task.description.population;
+        let totals = coordinator.storage.ledger_totals(task.organisation_id, population).await?;
+        Self::from_totals(task, totals).map_err(|error| unreadable(&error))
+    }
+
+    /// Adds up what was spent by all releases of the task's population. None for a task that promises nothing.
+    ///
+    /// # Errors
+    /// [`RelationError`] if a release cannot be accounted.
+    pub fn from_totals(task: &TaskRecord, totals: Totals) -> Result<Option<Self>, RelationError> {
+        let Some(central) = task.description.privacy.central() else { return Ok(None) };
+        let (Ok(epsilon), Ok(delta)) = (Epsilon::new(central.epsilon), Delta::new(central.delta)) else {
+            return Ok(None);
+        };
+        let own = totals.of_task(task.id);
+        Ok(Some(Self {
+            epsilon,
+            delta,
+            by_task: own.spent(delta)?,
+            by_population: totals.spent(delta)?,
+            releases: own.releases(),
+            totals,
+        }))
+    }
+
+    /// Says whether all releases of the task cost the same.
+    pub fn is_all_of(&self, task_id: TaskId, charge: Charge) -> bool {
+        let mut alike = Totals::default();
+        alike.add(task_id, charge, self.releases);
+        self.releases == 0 || self.totals.of_task(task_id) == alike
+    }
+}
+
+/// Says whether one more version of a task would spend more than it may. `pending` versions are as good as released.
+///
+/// # Errors
+/// If the storage fails, or the ledger cannot be read.
+pub async fn is_spent(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    pending: u64,
+) -> Result<bool, StorageError> {
+    let (Some(terms), Some(budget)) = (terms(task), Budget::of(coordinator, task).await?) else {
+        return Ok(false);
+    };
+    let mut own = budget.totals.of_task(task.id);
+    own.add(task.id, terms.charge, pending);
+    let allowed = own.allows(task.id, terms.charge, (budget.epsilon, budget.delta));
+    if !allowed.map_err(|error| unreadable(&error))? {
+        return Ok(true);
+    }
+    let central = task.description.privacy.central();
+    let Some(epsilon) = central.and_then(|central| Epsilon::new(central.population_epsilon?).ok()) else {
+        return Ok(false);
+    };
+    let mut all = budget.totals;
+    all.add(task.id, terms.charge, pending);
+    let allowed = all.allows(task.id, terms.charge, (epsilon, budget.delta));
+    Ok(!allowed.map_err(|error| unreadable(&error))?)
+}
+
+fn unreadable(error: &RelationError) -> StorageError {
+    StorageError::Corrupt { what: "privacy ledger", detail: error.to_string() }
+}

@@ -1,0 +1,80 @@
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use folkmoot_coordinator::privacy::Terms;
+use folkmoot_privacy::{
+    RangeError,
+    noise::{Noise, NoiseError, NoiseScale, NoiseStock},
+};
+use folkmoot_protocol::RoundId;
+
+/// Says whether this build may draw noise from a seed, which protects nothing.
+pub const IS_SEEDED: bool = cfg!(feature = "dangerous-seeded-noise");
+
+/// The noise of the rounds that are under way. It is drawn ahead, so that a commit need not wait for it, and lives in
+/// memory only: after a restart it is drawn anew.
+#[derive(Default)]
+pub struct Noises(Mutex<HashMap<RoundId, NoiseStock>>);
+
+/// Noise for a sum cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    /// The scale is out of range.
+    #[error(transparent)]
+    Scale(#[from] RangeError),
+    /// It could not be drawn or added.
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+}
+
+impl Noises {
+    /// Begins to draw a round's noise on all cores, unless that was done.
+    pub fn begin(&self, round: RoundId, parameter_count: usize, scale: NoiseScale) {
+        let mut stocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stocks.entry(round).or_insert_with(|| NoiseStock::begin(parameter_count, scale, threads()));
+    }
+
+    /// Takes a round's noise out: what was drawn ahead, or noise that is drawn now. This blocks until it is drawn.
+    ///
+    /// # Errors
+    /// If there is no randomness to be had. Nothing may be released then.
+    pub fn take(
+        &self,
+        round: RoundId,
+        parameter_count: usize,
+        scale: NoiseScale,
+    ) -> Result<Noise, NoiseError> {
+        let drawn = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
+        drawn.unwrap_or_else(|| NoiseStock::begin(parameter_count, scale, threads())).take()
+    }
+
+    /// Lets go of the noise of a round that was abandoned.
+    pub fn forget(&self, round: RoundId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
+    }
+}
+
+/// Returns the scale of the noise on a round's sum: the multiplier times the clipping norm, in steps of the grid.
+///
+/// # Errors
+/// If it is out of the range that can be drawn.
+pub fn scale(terms: &Terms, clipping_norm: u64) -> Result<NoiseScale, RangeError> {
+    NoiseScale::new(terms.update_multiplier * clipping_norm as f64)
+}
+
+/// Adds the noise to the count of short updates: the sum over updates of 1 for a short one and −1 for another. What one
+/// client can change of it is 1, the deviation that is asked for is of the halves.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn noised_count(halves: i64, deviation: f64) -> Result<f64, DrawError> {
+    let mut count = [halves];
+    folkmoot_privacy::noise::add_noise(&mut count, NoiseScale::new(2.0 * deviation)?, 1)?;
+    Ok(count[0] as f64 / 2.0)
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,34 @@
+//! The statement as a page.
+
+use super::Statement;
+
+/// How the page looks.
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;\
+    color:#1b2530}dt{font-weight:600;margin-top:1rem}dd{margin:0}";
+
+impl Statement {
+    /// Returns the statement as a page of its own, that loads nothing.
+    pub fn html(&self) -> String {
+        let rows: String = self
+            .sentences
+            .iter()
+            .map(|one| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(&one.about), escaped(&one.text)))
+            .collect();
+        let title = format!("Privacy of {}", escaped(&self.name));
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n\
+             <p>Task {}, population {}.</p>\n<dl>\n{rows}</dl>\n</html>\n",
+            self.task_id, self.population
+        )
+    }
+}
+
+/// Names are anybody's text: none of it may become markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}

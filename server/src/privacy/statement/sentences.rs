@@ -1,0 +1,219 @@
+//! The statement in words. Each sentence says what is enforced, or whose word it rests on.
+
+use folkmoot_coordinator::privacy::Clipping;
+use folkmoot_privacy::{Epsilon, Unit, ledger::Participation, opinion::Opinion};
+
+use super::{Promise, Sentence, Statement};
+
+impl Statement {
+    fn say(&mut self, about: &str, text: impl Into<String>) {
+        self.sentences.push(Sentence { about: about.into(), text: text.into() });
+    }
+}
+
+/// Says that there is no promise.
+pub(super) fn say_nothing_is_promised(statement: &mut Statement) {
+    statement.say("Protection", "None: the released versions may reveal whatever the updates taught.");
+}
+
+/// Says all that a promise is made of.
+pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
+    if statement.is_seeded {
+        let text = "NONE. This build draws its noise from a seed (feature dangerous-seeded-noise): whoever knows the seed \
+                    takes the noise away again. It is for tests only.";
+        statement.say("Protection", text);
+    }
+    say_who_is_protected(statement, promise);
+    say_what_is_spent(statement, promise);
+    say_mechanism(statement, promise);
+    say_sampling(statement, promise);
+    say_what_is_not_counted(statement, promise);
+    say_accountant(statement, promise);
+}
+
+fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
+    statement.say(
+        "What is protected",
+        "All examples of one client, together, in everything that this task releases: its model versions.",
+    );
+    statement.say("Unit", "One enrolled client. A person with two enrolled devices is two clients.");
+    let relation = promise.terms.charge.noise_multiplier.relation();
+    let count = match promise.terms.count_deviation {
+        Some(_) => " Their place in the count of short updates is taken out with them.",
+        None => "",
+    };
+    statement.say(
+        "Neighbours",
+        format!("{}: {}.{count}", capitalised(&relation.to_string()), relation.in_words()),
+    );
+    statement.say(
+        "Against whom",
+        "Whoever sees released versions, all of them, and knows everything about the other clients.",
+    );
+    statement.say(
+        "Who is trusted",
+        "The coordinator and its operator: they see every update before the coordinator adds the noise, and no client can \
+         check that it does.",
+    );
+}
+
+fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
+    let budget = promise.budget;
+    let rho = budget.by_task.rho.map_or(String::new(), |rho| format!("; rho {:.6}", rho.get()));
+    let by_loss_distribution = match statement.epsilon_by_loss_distribution {
+        Some(epsilon) => format!(
+            " The budget is kept by this bound, of the Rényi accountant; the privacy loss distribution of the same \
+             versions bounds epsilon by {epsilon:.3} at delta {:e}.",
+            budget.delta
+        ),
+        None => String::new(),
+    };
+    statement.say(
+        "Spent so far",
+        format!(
+            "{}{rho}. It is spent of every client at most, by the {} versions that were released with noise.\
+             {by_loss_distribution}",
+            opinion(promise, budget.by_task.epsilon),
+            budget.releases
+        ),
+    );
+    statement.say(
+        "Budget",
+        format!(
+            "{}. The task ends before a version would spend more; a version and its charge are stored together or not at \
+             all.",
+            opinion(promise, budget.epsilon)
+        ),
+    );
+    let rounds = match statement.releases_max {
+        Some(most) => format!("The task ends after {most} versions, or when its budget is spent."),
+        None => "No number of versions is planned: the budget or another condition ends the task.".into(),
+    };
+    statement
+        .say("Rounds", format!("{rounds} A round that is abandoned releases nothing and costs nothing."));
+    statement.say(
+        "Other tasks",
+        format!(
+            "All tasks of the population {} that promise privacy, this one included, have together spent epsilon {:.3} at \
+             delta {:e} of a client that was in as many versions as it could be. Tuning runs and stopped tasks are among \
+             them if they promised privacy on this coordinator. Tasks that promised none are not: nothing bounds what \
+             they reveal.",
+            statement.population,
+            budget.by_population.epsilon.get(),
+            budget.delta
+        ),
+    );
+}
+
+fn say_mechanism(statement: &mut Statement, promise: &Promise<'_>) {
+    let terms = &promise.terms;
+    let clipping = match promise.central.clipping {
+        Clipping::Fixed { norm } => {
+            format!("Every update is clipped to an L2 norm of {norm}, over all tensors together")
+        }
+        Clipping::Adaptive { initial_norm, quantile, .. } => format!(
+            "Every update is clipped to an L2 norm, over all tensors together, that began at {initial_norm} and follows \
+             the quantile {quantile} of the updates' norms"
+        ),
+    };
+    let count = match terms.count_deviation {
+        Some(deviation) => format!(
+            " How many updates were shorter than the norm is counted with discrete Gaussian noise of a standard deviation \
+             of {deviation}; sum and count together cost what noise of {:.4} times the norm costs, and are charged so.",
+            terms.charge.noise_multiplier.get()
+        ),
+        None => String::new(),
+    };
+    statement.say(
+        "Mechanism",
+        format!(
+            "{clipping}; the coordinator refuses a longer one. It adds discrete Gaussian noise of {:.4} times the norm, \
+             from the operating system's generator, to the sum of the updates as integers, and divides by the report goal \
+             of {}, however many reported.{count}",
+            terms.update_multiplier, terms.report_goal
+        ),
+    );
+}
+
+fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
+    let delta = promise.budget.delta;
+    let text = match promise.terms.charge.participation {
+        Participation::AtMost { .. } => "Nothing is claimed of how clients are drawn.".into(),
+        Participation::Poisson { rate } => {
+            let plain = promise.unamplified.map_or(String::new(), |spent| {
+                let rho = spent.rho.map_or(String::new(), |rho| format!(", rho {:.6}", rho.get()));
+                format!(
+                    " Without this claim the same versions would have spent epsilon {:.3} at delta {delta:e}{rho}.",
+                    spent.epsilon.get()
+                )
+            });
+            format!(
+                "Claimed: every client of the population waits whenever a round is drawn, and is drawn with probability \
+                 {rate}, independently of the others. The coordinator draws so; that all clients wait is the operator's \
+                 word. It holds only against those who do not learn who was drawn.{plain}"
+            )
+        }
+    };
+    statement.say("Sampling", text);
+    let cap = match statement.participations_max {
+        Some(most) => format!("Selection lets a client's updates into at most {most} versions."),
+        None => "Selection does not limit in how many versions a client's updates are.".into(),
+    };
+    let charged = match promise.terms.charge.participation {
+        Participation::AtMost { .. } => " Each is charged in full.",
+        Participation::Poisson { .. } => "",
+    };
+    let separation = match promise.task.description.eligibility.participation_limit {
+        Some(limit) if limit.count == 1 && limit.rounds.is_some() => format!(
+            " Two rounds of a client are at least {} apart; nothing is claimed of that.",
+            limit.rounds.unwrap_or_default()
+        ),
+        _ => " No separation of a client's rounds is claimed.".into(),
+    };
+    statement.say("Participations", format!("{cap}{charged}{separation}"));
+}
+
+fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
+    statement.say(
+        "Metrics",
+        "Clients' losses, accuracies and example counts are not released, nor are versions measured on clients. What is \
+         measured on the operator's own examples costs clients nothing.",
+    );
+    let not_hidden = match promise.terms.charge.participation {
+        Participation::AtMost { .. } => {
+            "Who took part, and when; how many were drawn, and how many reported."
+        }
+        Participation::Poisson { .. } => {
+            "That a client is of the population; how many were drawn, and how many reported. Who was drawn must stay \
+             hidden, and that is up to the operator."
+        }
+    };
+    statement.say("Not hidden", not_hidden);
+    statement.say(
+        "Not counted",
+        "What the model knew before this task, in version 0: if it was trained on these clients, that was charged there or \
+         nowhere.",
+    );
+}
+
+fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
+    let accountant = statement.accountant.clone().unwrap_or_default();
+    let proof = match promise.terms.charge.participation {
+        Participation::AtMost { .. } => "rho is exact for the discrete Gaussian",
+        Participation::Poisson { .. } => {
+            "with sampling it is accounted as continuous Gaussian noise, which the discrete noise on a grid this fine \
+             comes near to"
+        }
+    };
+    statement.say("Accountant", format!("{accountant}; discrete Gaussian noise by opendp 0.16; {proof}."));
+}
+
+/// What an epsilon is worth, never without its delta and its unit.
+fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
+    capitalised(&Opinion::new(epsilon, promise.budget.delta, Unit::Client, promise.clients).to_string())
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,170 @@
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{BlobDigest, OrganisationId, TensorSchema, TensorSpec, Timestamp};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Makes a task with this part `privacy`.
+fn task(name: &str, privacy: &Value, selection: &Value) -> TaskRecord {
+    let description = json!({
+        "name": name,
+        "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 100 },
+        "aggregator": { "kind": "uniform_mean" },
+        "selection": selection,
+        "privacy": privacy,
+        "stop": { "rounds": 50 },
+    });
+    TaskRecord {
+        id: TaskId::from_random_bytes([1; 16]),
+        organisation_id: OrganisationId::from_random_bytes([2; 16]),
+        description: serde_json::from_value(description).expect("it is a description"),
+        state: TaskState::Draft,
+        model: BlobDigest::of(b"model"),
+        model_bytes: 5,
+        schema: TensorSchema { tensors: vec![TensorSpec { name: "weight".into(), shape: vec![2, 2] }] },
+        plan: BlobDigest::of(b"plan"),
+        plan_bytes: 4,
+        evaluation_plan: None,
+        evaluation_data: None,
+        served: 0,
+        created_at: Timestamp(0),
+        revision: 0,
+    }
+}
+
+fn capped(name: &str) -> TaskRecord {
+    let privacy = json!({ "kind": "central", "epsilon": 4.0, "delta": 1e-6, "participations_max": 10 });
+    task(name, &privacy, &json!({ "kind": "uniform" }))
+}
+
+fn sampled() -> TaskRecord {
+    let privacy = json!({ "kind": "central", "epsilon": 4.0, "delta": 1e-6, "amplification": "poisson",
+        "clipping": { "kind": "fixed", "norm": 0.5 } });
+    task("sampled", &privacy, &json!({ "kind": "poisson", "sampling_rate": 0.01 }))
+}
+
+/// Makes the statement after so many releases of the task, and as many of another one.
+fn stated(task: &TaskRecord, releases: u64) -> Statement {
+    let terms = super::super::terms(task).expect("it promises privacy");
+    let mut totals = Totals::default();
+    totals.add(task.id, terms.charge, releases);
+    totals.add(TaskId::from_random_bytes([9; 16]), terms.charge, releases);
+    let budget = Budget::from_totals(task, totals).expect("it can be accounted");
+    statement(task, budget.as_ref(), 100_000)
+}
+
+fn said<'a>(statement: &'a Statement, about: &str) -> &'a str {
+    let found = statement.sentences.iter().find(|one| one.about == about);
+    &found.unwrap_or_else(|| panic!("nothing is said about {about}: {statement:?}")).text
+}
+
+#[test]
+fn all_that_a_reader_needs_is_said() {
+    let statement = stated(&capped("digits"), 20);
+    let (spent, rho) = (statement.epsilon_spent.unwrap(), statement.rho_spent.unwrap());
+    assert_eq!(statement.is_private, !crate::privacy::IS_SEEDED);
+    assert!(spent <= 4.0 && statement.epsilon_of_population.unwrap() > spent);
+    assert_eq!((statement.releases, statement.participations_max), (20, Some(10)));
+    let wanted = [
+        ("Unit", "One enrolled client.".to_owned()),
+        ("Neighbours", "Zero-out: ".into()),
+        ("Who is trusted", "The coordinator and its operator".into()),
+        ("Spent so far", format!("Reasonable: epsilon {spent:.3} at delta 1e-6 per client; rho {rho:.6}.")),
+        ("Spent so far", "by the 20 versions".into()),
+        ("Budget", "Reasonable: epsilon 4.000 at delta 1e-6 per client.".into()),
+        ("Rounds", "after 50 versions".into()),
+        (
+            "Mechanism",
+            "an L2 norm, over all tensors together, that began at 0.1 and follows the quantile 0.5".into(),
+        ),
+        ("Mechanism", format!("{:.4} times the norm costs", statement.noise_multiplier.unwrap())),
+        ("Mechanism", "by the report goal of 100".into()),
+        ("Sampling", "Nothing is claimed".into()),
+        ("Participations", "at most 10 versions. Each is charged in full. No separation".into()),
+        ("Other tasks", "Tuning runs and stopped tasks".into()),
+        ("Metrics", "losses, accuracies and example counts are not released".into()),
+        ("Accountant", format!("zCDP, folkmoot-privacy {ACCOUNTANT_VERSION}")),
+    ];
+    for (about, text) in wanted {
+        assert!(said(&statement, about).contains(&text), "{about}: {}", said(&statement, about));
+    }
+}
+
+#[test]
+fn a_claim_of_sampling_is_named_with_what_it_saves() {
+    let statement = stated(&sampled(), 50);
+    let [rdp, tight, plain] = [
+        statement.epsilon_spent.unwrap(),
+        statement.epsilon_by_loss_distribution.unwrap(),
+        statement.epsilon_without_amplification.unwrap(),
+    ];
+    // The loss distribution is the tighter bound, and both are far below what is spent without the claim.
+    assert!(0.0 < tight && tight < rdp && rdp <= 4.0 && plain > 3.0 * rdp, "{tight} {rdp} {plain}");
+    assert_eq!((statement.rho_spent, statement.sampling_rate), (None, Some(0.01)));
+    let sampling = said(&statement, "Sampling");
+    assert!(sampling.contains("is the operator's word") && sampling.contains(&format!("epsilon {plain:.3}")));
+    assert!(sampling.contains("do not learn who was drawn"), "{sampling}");
+    let spent = said(&statement, "Spent so far");
+    assert!(
+        spent.contains(&format!("epsilon {rdp:.3}")) && spent.contains(&format!("by {tight:.3}")),
+        "{spent}"
+    );
+    assert!(said(&statement, "Accountant").starts_with("RDP, "));
+    assert!(said(&statement, "Not hidden").contains("must stay hidden"));
+}
+
+#[test]
+fn the_loss_distribution_is_asked_for_releases_of_one_kind_only() {
+    let task = sampled();
+    let charge = super::super::terms(&task).unwrap().charge;
+    let mut totals = Totals::default();
+    totals.add(task.id, charge, 3);
+    totals.add(task.id, Charge { participation: Participation::AtMost { count: 1 }, ..charge }, 1);
+    let budget = Budget::from_totals(&task, totals).unwrap();
+    let statement = statement(&task, budget.as_ref(), 0);
+    assert_eq!((statement.releases, statement.epsilon_by_loss_distribution), (4, None));
+}
+
+#[test]
+fn a_delta_that_is_too_large_for_the_population_is_called_weak() {
+    let task = capped("digits");
+    let budget = Budget::from_totals(&task, Totals::default()).unwrap();
+    let statement = statement(&task, budget.as_ref(), 2_000_000);
+    let budget = said(&statement, "Budget");
+    assert!(budget.starts_with("Weak: ") && budget.contains("not below 1 / 2000000"), "{budget}");
+}
+
+#[test]
+fn a_task_without_privacy_promises_nothing() {
+    let plain = task("digits", &json!({ "kind": "none" }), &json!({ "kind": "uniform" }));
+    let statement = statement(&plain, None, 5);
+    assert!(!statement.is_private && statement.epsilon_spent.is_none());
+    let [only] = statement.sentences.as_slice() else { panic!("{statement:?}") };
+    assert!(only.text.starts_with("None: "));
+}
+
+#[test]
+fn a_statement_survives_json() {
+    for statement in [stated(&capped("digits"), 7), stated(&sampled(), 7)] {
+        let text = serde_json::to_string(&statement).unwrap();
+        assert_eq!(serde_json::from_str::<Statement>(&text).unwrap(), statement);
+    }
+}
+
+#[test]
+fn names_cannot_bring_markup_into_the_page() {
+    let html = stated(&capped("<script>alert('&')</script>"), 1).html();
+    assert!(!html.contains("<script"), "{html}");
+    assert!(
+        html.contains("<title>Privacy of &lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;</title>"),
+        "{html}"
+    );
+    assert_eq!(html.matches("<dt>").count(), stated(&capped("digits"), 1).sentences.len());
+}
