@@ -15,16 +15,16 @@ const ROUNDS_MAX: i64 = 10_000;
 /// Train a digit classifier over real HTTPS on this machine: a coordinator and its clients in one process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Rounds to train.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
-    pub rounds: u32,
+    /// Rounds to train; 30 if it is not given, with --epsilon 10.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
+    pub rounds: Option<u32>,
     /// What to train.
     #[arg(long, value_enum, default_value_t = DemoModel::Mlp)]
     pub model: DemoModel,
-    /// Clients to enrol.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
-    pub clients: u32,
-    /// Clients that train in each round; half of them if it is not given.
+    /// Clients to enrol; 20 if it is not given, with --epsilon 100.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
+    pub clients: Option<u32>,
+    /// Clients that train in each round; half of them if it is not given, with --epsilon all.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub cohort: Option<u32>,
     /// How evenly the digits are spread over the clients: the concentration of a Dirichlet distribution.
@@ -34,8 +34,7 @@ pub struct Args {
     /// Seed of the split into held-out examples and clients' parts.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Train with differential privacy, until so much of it is spent. With few clients the noise drowns the model:
-    /// try --clients 200 --cohort 200 --rounds 10.
+    /// Train with differential privacy, until so much of it is spent. Few clients would drown in the noise.
     #[arg(long, value_parser = parse_epsilon)]
     pub epsilon: Option<f64>,
     /// The probability mass for which epsilon need not hold.
@@ -53,18 +52,28 @@ pub struct Args {
 }
 
 impl Args {
+    /// Returns how many rounds are trained.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.epsilon.is_some() { 10 } else { 30 })
+    }
+
+    fn clients(&self) -> u32 {
+        self.clients.unwrap_or(if self.epsilon.is_some() { 100 } else { 20 })
+    }
+
     /// Checks what no single flag can, and settles the defaults that depend on others.
     ///
     /// # Errors
     /// [`DemoError::CohortTooLarge`] if a round needs more clients than there are.
     pub fn settings(&self) -> Result<SettingsReport, DemoError> {
-        let cohort = self.cohort.unwrap_or(self.clients.div_ceil(2));
-        if cohort > self.clients {
-            return Err(DemoError::CohortTooLarge { cohort, clients: self.clients });
+        let (is_private, clients) = (self.epsilon.is_some(), self.clients());
+        let cohort = self.cohort.unwrap_or(if is_private { clients } else { clients.div_ceil(2) });
+        if cohort > clients {
+            return Err(DemoError::CohortTooLarge { cohort, clients });
         }
         Ok(SettingsReport {
             model: self.model,
-            clients: self.clients,
+            clients,
             cohort,
             alpha: self.alpha,
             seed: self.seed,
@@ -112,7 +121,7 @@ mod tests {
     #[test]
     fn the_defaults_are_twenty_clients_ten_of_them_a_round() {
         let args = parse("").unwrap();
-        assert_eq!((args.rounds, args.out.as_path()), (30, std::path::Path::new("demo-output")));
+        assert_eq!((args.rounds(), args.out.as_path()), (30, std::path::Path::new("demo-output")));
         let expected = SettingsReport {
             model: DemoModel::Mlp,
             clients: 20,
@@ -123,6 +132,10 @@ mod tests {
         };
         assert_eq!(args.settings().unwrap(), expected);
         assert_eq!(parse("--model cnn").unwrap().model, DemoModel::Cnn);
+        let private = parse("--epsilon 8 --delta 1e-5").unwrap();
+        let settings = private.settings().unwrap();
+        assert_eq!((private.rounds(), settings.clients, settings.cohort), (10, 100, 100));
+        assert_eq!(settings.privacy.map(|privacy| (privacy.epsilon, privacy.delta)), Some((8.0, 1e-5)));
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
     }
 

@@ -59,7 +59,7 @@ impl Run {
         let api_key =
             host.first_api_key.as_deref().expect("a coordinator with a fresh data folder makes a key");
         let control = Control::new(AdminClient::new(&url, api_key, certificate_pem.clone())?);
-        let description = plan::description(self.args.rounds, self.settings.cohort, self.settings.privacy);
+        let description = plan::description(self.args.rounds(), self.settings.cohort, self.settings.privacy);
         let token = control.create_token(&description, self.settings.clients).await?;
         let meeting = Meeting { url, certificate_pem, token };
         let task = control.create_task(self.settings.model.onnx(), description.clone()).await?;
@@ -83,7 +83,7 @@ impl Run {
                 held_out,
                 clock: &self.clock,
             };
-            let followed = following.to_the_end(self.args.rounds, screen).await?;
+            let followed = following.to_the_end(self.args.rounds(), screen).await?;
             let seconds = followed.ended_at.milliseconds_since(started_at) as f64 / 1000.0;
             self.finish(followed, initial_accuracy, held_out.len(), seconds, screen)
         };
@@ -113,7 +113,7 @@ impl Run {
             url: host.url(),
             root_certificate: host.root_certificate.as_ref().map(|path| path.display().to_string()),
             run: self.output.run().display().to_string(),
-            rounds: self.args.rounds,
+            rounds: self.args.rounds(),
             examples: parts.iter().map(Examples::len).sum(),
             settings: self.settings,
         }
