@@ -1,7 +1,7 @@
 //! `folkmoot simulate`: the real coordinator, sessions and engine in one process, on a clock that only events move.
 //!
 //! What a device is like, how data is dealt and what is recorded is `folkmoot-simulation`'s; this room has the loop:
-//! a queue of events, clients that are a [`folkmoot_session::Session`] each, and a coordinator that remembers in memory.
+//! a queue of events, clients that are a [`folkmoot_session::Session`] each, and a coordinator that keeps all in memory.
 //! Trainings are computed on all cores while virtual time goes on, and are waited for when their result is needed, so
 //! the same seed gives the same bytes on one thread or on several.
 

@@ -45,7 +45,7 @@ impl From<MemoryStorage> for Storage {
     }
 }
 
-/// Implements repositories by asking the storage that it is. A method is listed with what it takes and what it returns.
+/// Implements repositories by asking the storage that it is. A method is listed with what it takes and returns.
 macro_rules! ask {
     ($($repository:ident { $($method:ident($($argument:ident: $taken:ty),*) -> $returned:ty;)* })*) => {
         $(impl $repository for Storage {

@@ -155,9 +155,9 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
         }
     };
     statement.say("Sampling", text);
-    let cap = match statement.participations_max {
+    let cap = match promise.central.participations_max {
         Some(most) => format!("Selection lets a client's updates into at most {most} versions."),
-        None => "Selection does not limit in how many versions a client's updates are.".into(),
+        None => "A client's updates may be in every version of the task.".into(),
     };
     let charged = match promise.terms.charge.participation {
         Participation::AtMost { .. } => " Each is charged in full.",
@@ -199,7 +199,7 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
 fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
     let accountant = statement.accountant.clone().unwrap_or_default();
     let proof = match promise.terms.charge.participation {
-        Participation::AtMost { .. } => "rho is exact for the discrete Gaussian",
+        Participation::AtMost { .. } => "rho is proven for the discrete Gaussian",
         Participation::Poisson { .. } => {
             "with sampling it is accounted as continuous Gaussian noise, which the discrete noise on a grid this fine \
              comes near to"

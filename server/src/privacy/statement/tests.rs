@@ -108,6 +108,7 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
     // The loss distribution is the tighter bound, and both are far below what is spent without the claim.
     assert!(0.0 < tight && tight < rdp && rdp <= 4.0 && plain > 3.0 * rdp, "{tight} {rdp} {plain}");
     assert_eq!((statement.rho_spent, statement.sampling_rate), (None, Some(0.01)));
+    assert!(said(&statement, "Participations").starts_with("A client's updates may be in every version"));
     let sampling = said(&statement, "Sampling");
     assert!(sampling.contains("is the operator's word") && sampling.contains(&format!("epsilon {plain:.3}")));
     assert!(sampling.contains("do not learn who was drawn"), "{sampling}");

@@ -5,7 +5,7 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId};
 
 use crate::{AssignmentRecord, AssignmentStatus};
 
-/// The assignments, found by id, by round, and by who has them under way. Those that ended cost nothing but their place.
+/// The assignments, found by id, by round, and by who has them under way. Those that ended cost only their place.
 #[derive(Default)]
 pub(super) struct AssignmentTable {
     by_id: HashMap<AssignmentId, AssignmentRecord>,

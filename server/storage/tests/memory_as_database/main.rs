@@ -1,7 +1,7 @@
 //! The storage in memory against a database: the same calls of chance, and each must answer the same.
 //!
-//! Ids come from small sets, so that calls meet what others left, and most are refused for one reason or another. What
-//! is stored is read back through every method that reads.
+//! Ids come from small sets, so that calls meet what others left, and most are refused for one reason or another.
+//! What is stored is read back through every method that reads.
 
 mod chance;
 mod rounds;

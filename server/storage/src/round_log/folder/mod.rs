@@ -18,7 +18,8 @@ use super::RoundLogError;
 /// What a segment's name ends with.
 const SUFFIX: &str = ".update";
 
-/// The segments in `<folder>/<round id>/<assignment id>.update`. Nothing is held in memory. Names are made of ids only.
+/// The segments in `<folder>/<round id>/<assignment id>.update`: names are made of ids only, and nothing is held in
+/// memory.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
