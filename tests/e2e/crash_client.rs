@@ -24,7 +24,7 @@ use crate::{CLIENT, COORDINATOR, cohort::await_version};
 
 const SEED: u64 = 20_261_121;
 const CLIENTS: usize = 3;
-const ROUNDS: u64 = 6;
+const ROUNDS: u64 = 14;
 /// Local steps: about a second of training on an idle machine.
 const STEPS: u32 = 12_000;
 /// The clients' clocks run so many times as fast: they store a checkpoint every quarter of a second.
