@@ -2,8 +2,8 @@
 //! how the coins fell. Whoever estimates better than the promise allows has shown that it is broken.
 //!
 //! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training
-//! run"). Every canary is in every version, so of correlated noise it sees how much there is, and not what correlates it. It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the noise, the commit
-//! with its charge.
+//! run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the noise, the commit with
+//! its charge. Every canary is in every version, so of correlated noise it sees how much there is, and not what correlates it.
 
 use bytes::Bytes;
 use folkmoot_coordinator::{

@@ -281,7 +281,8 @@ async fn a_simulation_goes_on_from_what_was_kept() {
     std::fs::write(&damaged, b"half").unwrap();
     let resumed = run_keeping(description(), world(&json!({})), 2, folder()).await;
     // What was under way when the last round closed is waited for by nobody, and may be done or not.
-    assert!(files().count() > whole * 3 / 4, "{} of {whole}", files().count());
+    let accepted: u64 = first.rounds.iter().map(|row| row.reported).sum();
+    assert!(files().count() as u64 >= accepted, "{} of {whole}, {accepted} were accepted", files().count());
     assert!(std::fs::metadata(&damaged).unwrap().len() > 1000, "it was trained again");
     assert_eq!(bits(&resumed.weights), bits(&first.weights));
     assert_eq!(resumed.rounds, first.rounds);

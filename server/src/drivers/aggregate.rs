@@ -163,6 +163,10 @@ async fn private(
     let Some(norm) = privacy::clipping_norm(task, base) else { return Ok(None) };
     let stream_state = match base.making.noise_state {
         Some(state) => Some(coordinator.blobs.get(state).await?),
+        // A stream that began anew would not be what was charged.
+        None if terms.stream.is_some() && base.number > 0 => {
+            return Err(StorageError::NotFound("state of the noise").into());
+        }
         None => None,
     };
     Ok(Some(Private { task: task.id, terms, clipping: central.clipping, norm, stream_state }))

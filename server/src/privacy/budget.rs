@@ -5,8 +5,7 @@ use folkmoot_privacy::{
 };
 use folkmoot_protocol::{LocalNoise, TaskId};
 use folkmoot_storage::{
-    LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundRepository, StorageError, TaskRecord,
-    TaskRepository,
+    LedgerRepository, ModelVersionRecord, RoundRepository, StorageError, TaskRecord, TaskRepository,
 };
 use folkmoot_update::norm_steps;
 
@@ -109,9 +108,6 @@ pub async fn is_spent(
     let (Some(limits), Some(terms)) = (task.description.privacy.limits(), terms(task)) else {
         return Ok(false);
     };
-    if terms.stream.is_some() && has_lost_its_stream(coordinator, task).await? {
-        return Ok(true);
-    }
     let population = &task.description.population;
     let mut all = coordinator.storage.ledger_totals(task.organisation_id, population).await?;
     all.add(task.id, terms.charge, pending);
@@ -130,12 +126,6 @@ pub async fn is_spent(
         }
     }
     Ok(false)
-}
-
-/// Says whether the stream of noise cannot go on: where it stood was deleted because the task seemed to be over.
-async fn has_lost_its_stream(coordinator: &Coordinator, task: &TaskRecord) -> Result<bool, StorageError> {
-    let newest = coordinator.storage.latest_model_version(task.id).await?;
-    Ok(newest.is_some_and(|version| version.number > 0 && version.making.noise_state.is_none()))
 }
 
 /// Adds what the other tasks of the population will release with the rounds that they have open.

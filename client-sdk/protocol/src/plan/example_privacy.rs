@@ -7,7 +7,7 @@ const NOISE_MULTIPLIER_MAX: f32 = 1000.0;
 
 /// Differential privacy towards the single examples of a client: DP-SGD (Abadi et al. 2016, "Deep learning with
 /// differential privacy", algorithm 1). For clients that hold the examples of many people, such as hospitals; it is the
-/// client that adds the noise, so neither the coordinator nor the other clients have to be trusted.
+/// client that adds the noise, as the plan says, before the update leaves it.
 ///
 /// A step draws every example with the probability q = `batch_size` / examples, each by a coin of its own. It clips the
 /// gradient of each to the norm of `gradient_clipping.per_example_norm`, which it needs, adds them up as integers, adds

@@ -41,7 +41,7 @@ pub enum NoiseError {
 }
 
 /// Adds discrete Gaussian noise to an update on the device: the local mechanism (Kasiviswanathan et al. 2011, "What can we
-/// learn privately?"), for which nobody has to be trusted.
+/// learn privately?"), which hides an update from who receives it.
 ///
 /// `delta` was clipped to a norm of Δ steps by [`clip_norm`](crate::clip_norm). `scale_steps` is the scale of the noise in
 /// steps of the grid (2^-fraction_bits), from 1 to 2^52: z·Δ, rounded up, for the noise multiplier z. Against an update of

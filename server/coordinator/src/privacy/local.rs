@@ -7,7 +7,8 @@ use crate::task::{Fault, TaskDescription};
 const ROOM_DEVIATIONS: f64 = 5.0;
 
 /// Local differential privacy: every client clips its update and adds discrete Gaussian noise to it before it leaves the
-/// device. The coordinator need not be trusted, and everything that is done with the updates is private.
+/// device, so who reads updates learns no more than epsilon allows. The coordinator is trusted with the plan, which says how much
+/// noise there is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -35,7 +35,7 @@ pub enum PrivacyChoice {
     /// spent (McMahan et al. 2018, "Learning differentially private recurrent language models").
     Central(CentralPrivacy),
     /// Every client adds noise to its update before it leaves the device (Duchi, Jordan and Wainwright 2013, "Local privacy
-    /// and statistical minimax rates"): nobody need be trusted, and much more noise is in a version.
+    /// and statistical minimax rates"): who reads updates learns no more than epsilon allows, and much more noise is in a version.
     Local(LocalPrivacy),
 }
 
