@@ -287,3 +287,36 @@ async fn a_simulation_goes_on_from_what_was_kept() {
     assert_eq!(bits(&resumed.weights), bits(&first.weights));
     assert_eq!(resumed.rounds, first.rounds);
 }
+
+/// Compressed updates train as well, in far fewer bytes, and what a biased codec leaves out comes with the next update.
+#[tokio::test]
+async fn compressed_updates_train() {
+    let rounds = json!({ "rounds": 20 });
+    let all_take_part = json!({ "kind": "synchronous", "report_goal": 15, "over_selection_factor": 1.0 });
+    let described = |compression: Value| {
+        let mut changes = json!({ "stop": rounds, "scheduling": all_take_part });
+        if !compression.is_null() {
+            changes["compression"] = compression;
+        }
+        task(&changes)
+    };
+    let settings = || world(&json!({ "clients": 15 }));
+    let plain = run(described(Value::Null), settings(), 2).await;
+    let sent = |outcome: &Outcome| outcome.rounds.iter().map(|row| row.bytes_up).sum::<u64>();
+    for (codec, times, loss) in [("eden:4", 3.0, 0.05), ("qsgd:15", 2.0, 0.05), ("top_k:0.05", 3.5, 0.08)] {
+        let compression = json!({ "codec": codec, "exact_below": 100 });
+        let outcome = run(described(compression.clone()), settings(), 2).await;
+        let (with, without) = (outcome.last_metric().unwrap(), plain.last_metric().unwrap());
+        assert!(with > without - loss, "{codec}: {with} against {without}");
+        let fewer = sent(&plain) as f64 / sent(&outcome) as f64;
+        assert!(fewer > times, "{codec}: {fewer} times fewer bytes");
+        let again = run(described(compression), settings(), 1).await;
+        assert_eq!(bits(&again.weights), bits(&outcome.weights), "{codec}: one thread or two");
+    }
+    // Rules that look at updates side by side read what arrived, not how.
+    let median = json!({
+        "stop": rounds, "scheduling": all_take_part, "aggregator": { "kind": "median" }, "compression": { "codec": "eden:4" },
+    });
+    let outcome = run(task(&median), settings(), 2).await;
+    assert!(outcome.last_metric().unwrap() > 0.5, "{:?}", outcome.last_metric());
+}

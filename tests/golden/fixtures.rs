@@ -32,6 +32,7 @@ pub fn assignment() -> Assignment {
         deadline: TIME.plus_seconds(600),
         deadline_in_milliseconds: 600_000,
         clipping_norm: Some(1 << 27),
+        recipe: None,
     }
 }
 

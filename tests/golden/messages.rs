@@ -46,7 +46,8 @@ fn enrolment() {
 #[test]
 fn check_in() {
     let attributes = BTreeMap::from([("country".into(), "nl".into()), ("app".into(), "keyboard".into())]);
-    let request = CheckInRequest { sdk_version: "0.1.0".into(), example_count: 1234, attributes };
+    let request =
+        CheckInRequest { sdk_version: "0.1.0".into(), example_count: 1234, attributes, codecs: Vec::new() };
     assert_message("check_in_request", &request);
     let assigned = CheckInResponse::Assigned { assignment: fixtures::assignment() };
     assert_message("check_in_response_assigned", &assigned);

@@ -16,6 +16,7 @@ fn header() -> UpdateHeader {
         weight: 250,
         metrics: UpdateMetrics { example_count: 750, loss_sum: 321.5, correct_count: 600, step_count: 48 },
         element_count: 11,
+        is_compressed: false,
     }
 }
 

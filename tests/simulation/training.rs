@@ -66,6 +66,7 @@ pub fn train(
         weight,
         metrics,
         element_count: values.len() as u64,
+        is_compressed: false,
     };
     let remembered = RememberedUpdate { weight, values, example_count, is_garbage: nature.sends_garbage() };
     let bytes = match nature {

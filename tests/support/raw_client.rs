@@ -145,6 +145,7 @@ impl RawClient {
             sdk_version: "test".into(),
             example_count: 1000,
             attributes: Default::default(),
+            codecs: Vec::new(),
         };
         self.message(&format!("/v1/check-in?wait_seconds={wait_seconds}"), &request)
     }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_engine::{ImportLimits, Model, ParameterSpec, onnx::build::mlp};
 use folkmoot_protocol::{
-    OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid, Work,
-    update::UpdateMetrics,
+    Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid,
+    Work, update::UpdateMetrics,
 };
 use folkmoot_server::{clock, credential::Credential, host::DEFAULT_ORGANISATION};
 use folkmoot_storage::{
@@ -163,7 +163,7 @@ async fn store_task(
         work: Work::Training,
         device_rules: Vec::new(),
         training: description.plan.clone(),
-        codec: description.codec,
+        codec: Codec::None,
         protection: description.protection,
         grid,
         local_noise: None,

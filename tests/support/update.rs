@@ -37,6 +37,7 @@ impl TestUpdate {
                 step_count: 10,
             },
             element_count: task.parameter_count() as u64,
+            is_compressed: false,
         };
         let values = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
         Self { header, values }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod codec;
 mod digest;
 mod error_code;
 pub mod headers;
@@ -14,13 +15,14 @@ mod timestamp;
 pub mod update;
 mod version;
 
+pub use codec::{Codec, Recipe};
 pub use digest::{BlobDigest, DigestError, UpdateDigest};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
 pub use plan::{
-    Codec, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule, ExamplePrivacy,
-    GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, NamePattern, Plan, PlanError,
-    Precision, Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
+    DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule, ExamplePrivacy, GradientClipping,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, NamePattern, Plan, PlanError, Precision,
+    Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
 };
 pub use problem::Problem;
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | 4 | `FMUP` |
 //! | 4 | 2 | format version, now 1 |
-//! | 6 | 2 | codec: 0 is float32 |
+//! | 6 | 2 | codec: 0 is float32, 1 a payload of `folkmoot-update` |
 //! | 8 | 16 | assignment id |
 //! | 24 | 32 | digest of the tensor schema |
 //! | 56 | 8 | model version on which it is based |
@@ -14,7 +14,7 @@
 //! | 88 | 8 | correct predictions |
 //! | 96 | 8 | local steps |
 //! | 104 | 8 | elements |
-//! | 112 | 4 · elements | float32 values |
+//! | 112 | 4 · elements, or as many as they are | float32 values, or the payload |
 //!
 //! All numbers are little-endian.
 
@@ -28,6 +28,8 @@ pub const MAGIC: [u8; 4] = *b"FMUP";
 pub const FORMAT_VERSION: u16 = 1;
 /// The codec of plain float32 values.
 pub const CODEC_FLOAT32: u16 = 0;
+/// The codec of a compressed payload, which says of every tensor how it is written.
+pub const CODEC_PAYLOAD: u16 = 1;
 
 /// What stands before the values of an update.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,8 @@ pub struct UpdateHeader {
     pub metrics: UpdateMetrics,
     /// The number of values that follow.
     pub element_count: u64,
+    /// Says that they follow as a compressed payload, and not as float32.
+    pub is_compressed: bool,
 }
 
 /// Sums over the examples of a local training; they aggregate exactly.
@@ -84,7 +88,7 @@ impl UpdateHeader {
         };
         put(&MAGIC);
         put(&FORMAT_VERSION.to_le_bytes());
-        put(&CODEC_FLOAT32.to_le_bytes());
+        put(&(if self.is_compressed { CODEC_PAYLOAD } else { CODEC_FLOAT32 }).to_le_bytes());
         put(self.assignment_id.as_bytes());
         put(&self.schema_digest);
         put(&self.base_version.to_le_bytes());
@@ -109,9 +113,11 @@ impl UpdateHeader {
         if u16_at(4) != FORMAT_VERSION {
             return Err(HeaderError::FormatVersion(u16_at(4)));
         }
-        if u16_at(6) != CODEC_FLOAT32 {
-            return Err(HeaderError::Codec(u16_at(6)));
-        }
+        let is_compressed = match u16_at(6) {
+            CODEC_FLOAT32 => false,
+            CODEC_PAYLOAD => true,
+            codec => return Err(HeaderError::Codec(codec)),
+        };
         let u64_at = |at: usize| u64::from_le_bytes(array_at(bytes, at));
         Ok(Self {
             assignment_id: AssignmentId::from_bytes(array_at(bytes, 8)),
@@ -125,6 +131,7 @@ impl UpdateHeader {
                 step_count: u64_at(96),
             },
             element_count: u64_at(104),
+            is_compressed,
         })
     }
 }
@@ -147,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_header_survives_its_bytes(
-            id: [u8; 16], schema: [u8; 32], numbers: [u64; 6], loss_sum in -1e300f64..1e300,
+            id: [u8; 16], schema: [u8; 32], numbers: [u64; 6], loss_sum in -1e300f64..1e300, is_compressed: bool,
         ) {
             let header = UpdateHeader {
                 assignment_id: AssignmentId::from_bytes(id),
@@ -161,6 +168,7 @@ mod tests {
                     step_count: numbers[4],
                 },
                 element_count: numbers[5],
+                is_compressed,
             };
             prop_assert_eq!(UpdateHeader::decode(&header.encode()), Ok(header));
         }

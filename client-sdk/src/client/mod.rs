@@ -134,6 +134,7 @@ impl Client {
             sdk_version: env!("CARGO_PKG_VERSION").into(),
             example_count: self.examples.len() as u64,
             attributes: self.attributes.clone(),
+            codecs: folkmoot_protocol::codec::names(),
         };
         let offer = Offer { request, wait_seconds: self.wait_seconds };
         let session = match self.state.load_session()? {

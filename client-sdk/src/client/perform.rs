@@ -47,9 +47,13 @@ impl Runner<'_> {
                     outcome(result, Answer::Upload)
                 });
             }
-            Effect::SendReport { assignment_id, report, .. } => self.spawn(request_id, async move {
-                outcome(transport.report(assignment_id, &report).await, Answer::Report)
-            }),
+            Effect::SendReport { assignment_id, report, .. } => {
+                // The update was accepted: what it left out is the next one's.
+                self.client.work.keep_memory(assignment_id)?;
+                self.spawn(request_id, async move {
+                    outcome(transport.report(assignment_id, &report).await, Answer::Report)
+                });
+            }
             Effect::SendAbort { assignment_id, abort, .. } => self.spawn(request_id, async move {
                 outcome(transport.abort(assignment_id, &abort).await, Answer::Abort)
             }),

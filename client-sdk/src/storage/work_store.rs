@@ -3,24 +3,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_protocol::AssignmentId;
+use folkmoot_protocol::{AssignmentId, TaskId};
 
 use super::{
     StorageError,
     atomic::{read_if_present, remove_if_present, write_private},
 };
 
-/// Checkpoint and update of assignments, by assignment id.
+/// Memories of tasks that are kept; more would fill the device for tasks that are over.
+const MEMORIES_MAX: usize = 4;
+
+/// Checkpoint and update of assignments, by assignment id, and what updates left out, by task.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkStore {
     directory: PathBuf,
+    memories: PathBuf,
 }
 
 impl WorkStore {
     /// Makes the directory if need be.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
-        Ok(Self { directory: directory.into() })
+        let memories = directory.with_file_name("memories");
+        fs::create_dir_all(&memories).map_err(|error| StorageError::at(&memories, error))?;
+        Ok(Self { directory: directory.into(), memories })
     }
 
     pub fn save_checkpoint(&self, id: AssignmentId, bytes: &[u8]) -> Result<(), StorageError> {
@@ -35,6 +41,40 @@ impl WorkStore {
         write_private(&self.update_path(id), bytes)
     }
 
+    /// Keeps what an update leaves out until it is known whether the update was accepted.
+    pub fn save_pending_memory(
+        &self,
+        id: AssignmentId,
+        task: TaskId,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
+        write_private(&self.directory.join(format!("{id}.{task}")), bytes)
+    }
+
+    /// Makes what an accepted update has left out the task's memory. It may be called again.
+    pub fn keep_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
+        let prefix = format!("{id}.");
+        for path in entries(&self.directory)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let task = name.strip_prefix(&prefix).and_then(|rest| rest.parse::<TaskId>().ok());
+            let Some(task) = task else { continue };
+            let kept = self.memories.join(task.to_string());
+            fs::rename(&path, &kept).map_err(|error| StorageError::at(&kept, error))?;
+        }
+        self.forget_oldest_memories()
+    }
+
+    pub fn load_memory(&self, task: TaskId) -> Result<Option<Vec<u8>>, StorageError> {
+        read_if_present(&self.memories.join(task.to_string()))
+    }
+
+    fn forget_oldest_memories(&self) -> Result<(), StorageError> {
+        let mut memories = entries(&self.memories)?;
+        let changed = |path: &PathBuf| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        memories.sort_by_key(|path| std::cmp::Reverse(changed(path)));
+        memories.iter().skip(MEMORIES_MAX).try_for_each(|path| remove_if_present(path))
+    }
+
     /// Returns where the update of an assignment lives.
     pub fn update_path(&self, id: AssignmentId) -> PathBuf {
         self.directory.join(format!("{id}.update"))
@@ -47,20 +87,23 @@ impl WorkStore {
 
     /// Deletes what belongs to an assignment.
     pub fn forget(&self, id: AssignmentId) -> Result<(), StorageError> {
-        remove_if_present(&self.checkpoint_path(id))?;
-        remove_if_present(&self.update_path(id))
+        let prefix = format!("{id}.");
+        let is_of =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+        entries(&self.directory)?
+            .iter()
+            .filter(|path| is_of(path))
+            .try_for_each(|path| remove_if_present(path))
     }
 
     /// Deletes what belongs to any other assignment: a crash may have come between an end and its cleaning.
     pub fn forget_all_but(&self, kept: Option<AssignmentId>) -> Result<(), StorageError> {
         let kept = kept.map(|id| id.to_string());
-        let entries =
-            fs::read_dir(&self.directory).map_err(|error| StorageError::at(&self.directory, error))?;
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let is_kept = kept.as_ref().is_some_and(|id| name.to_string_lossy().starts_with(id));
+        for path in entries(&self.directory)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_kept = kept.as_ref().is_some_and(|id| name.starts_with(id));
             if !is_kept {
-                remove_if_present(&entry.path())?;
+                remove_if_present(&path)?;
             }
         }
         Ok(())
@@ -69,6 +112,11 @@ impl WorkStore {
     fn checkpoint_path(&self, id: AssignmentId) -> PathBuf {
         self.directory.join(format!("{id}.checkpoint"))
     }
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let entries = fs::read_dir(directory).map_err(|error| StorageError::at(directory, error))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
 #[cfg(test)]
@@ -88,5 +136,27 @@ mod tests {
         store.forget(current).unwrap();
         assert_eq!(store.load_checkpoint(current).unwrap(), None);
         store.forget(current).unwrap();
+    }
+
+    #[test]
+    fn a_memory_is_kept_when_its_update_was_accepted_and_only_then() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = WorkStore::open(&directory.path().join("work")).unwrap();
+        let id = |number: u8| AssignmentId::from_random_bytes([number; 16]);
+        let task = |number: u8| TaskId::from_random_bytes([number; 16]);
+        store.save_pending_memory(id(1), task(1), b"refused").unwrap();
+        store.forget(id(1)).unwrap();
+        store.keep_memory(id(1)).unwrap();
+        assert_eq!(store.load_memory(task(1)).unwrap(), None);
+        for number in 1..=6 {
+            store.save_pending_memory(id(number), task(number), &[number]).unwrap();
+            store.keep_memory(id(number)).unwrap();
+            store.keep_memory(id(number)).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        store.forget_all_but(None).unwrap();
+        let kept: Vec<bool> =
+            (1..=6).map(|number| store.load_memory(task(number)).unwrap().is_some()).collect();
+        assert_eq!(kept, [false, false, true, true, true, true]);
     }
 }

@@ -148,6 +148,7 @@ impl Fake {
             deadline: NOW,
             deadline_in_milliseconds: 1 << 40,
             clipping_norm: None,
+            recipe: None,
         };
         json(&CheckInResponse::Assigned { assignment })
     }

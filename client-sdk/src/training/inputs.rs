@@ -63,6 +63,7 @@ fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     check_device_rules(&plan.device_rules).map_err(unsupported)?;
     match (plan.codec, plan.protection) {
         (Codec::None, Protection::Plain) => Ok(plan),
+        (codec, Protection::Plain) => Err(unsupported(format!("the plan has the codec {codec}"))),
     }
 }
 

@@ -1,10 +1,14 @@
-use folkmoot_protocol::{UpdateDigest, messages::AbortReason, update::UpdateHeader};
-use folkmoot_update::{MakeError, ValueFault, make_update};
+use folkmoot_protocol::{
+    Plan, UpdateDigest,
+    messages::{AbortReason, Assignment},
+    update::UpdateHeader,
+};
+use folkmoot_update::{Compression, MakeError, ValueFault, codec::Memory, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::{FinishedWork, WorkError, plan::update_metrics};
-use crate::storage::WorkStore;
+use crate::storage::{StorageError, WorkStore};
 
 /// The update that was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +17,7 @@ pub(crate) struct Prepared {
     pub length: u64,
 }
 
-/// Makes the update of what was trained or measured and stores it durably: clip, weigh, noise, encode, check.
+/// Makes the update of what was trained or measured and stores it durably: clip, weigh, noise, compress, check.
 ///
 /// # Errors
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, there is no noise, or the update
@@ -28,21 +32,36 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
         weight: weight(trained),
         metrics: update_metrics(trained.outcome.metrics, &plan.training),
         element_count: delta.len() as u64,
+        is_compressed: false,
     };
     let failed = |error: String| WorkError::new(AbortReason::TrainingFailed, error);
     let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
         .map_err(|error| failed(format!("the operating system gave no randomness: {error}")))?;
-    let bytes =
-        make_update(header, delta, plan, assignment.clipping_norm, &mut rng).map_err(
-            |error| match error {
-                MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),
-                // A detail would tell an element as it was before the noise.
-                MakeError::Noise(_) => failed("the update cannot be given its noise".to_owned()),
-            },
-        )?;
-    work.save_update(assignment.assignment_id, &bytes)
-        .map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+    let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);
+    let memory = memory(assignment, plan, work).map_err(store_failed)?;
+    let how = Compression { recipe: assignment.recipe.as_deref(), memory: memory.as_ref() };
+    let made = make_update(header, delta, plan, how, assignment.clipping_norm, &mut rng).map_err(
+        |error| match error {
+            MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),
+            // A detail would tell an element as it was before the noise.
+            MakeError::Noise(_) => failed("the update cannot be given its noise".to_owned()),
+            MakeError::Codec(error) => failed(error.to_string()),
+        },
+    )?;
+    let (id, bytes) = (assignment.assignment_id, made.bytes);
+    if let Some(memory) = made.memory {
+        work.save_pending_memory(id, assignment.task_id, &memory.to_bytes()).map_err(store_failed)?;
+    }
+    work.save_update(id, &bytes).map_err(store_failed)?;
     Ok(Prepared { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 })
+}
+
+/// Returns what earlier updates of the task left out, or a memory of nothing; none where nothing is left out, or what there
+/// is cannot be read.
+fn memory(assignment: &Assignment, plan: &Plan, work: &WorkStore) -> Result<Option<Memory>, StorageError> {
+    let (task, version) = (assignment.task_id, assignment.base_version);
+    let stored = work.load_memory(task)?.and_then(|bytes| Memory::from_bytes(&bytes).ok());
+    Ok(Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &plan.schema, version))
 }
 
 /// The weight in the mean: the different examples that were used, capped by the plan.
@@ -72,7 +91,7 @@ fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{Metrics, TrainingOutcome};
-    use folkmoot_protocol::{Plan, ValueGrid, messages::Assignment, update::HEADER_BYTES};
+    use folkmoot_protocol::{ValueGrid, update::HEADER_BYTES};
 
     use super::*;
     use crate::training::samples;

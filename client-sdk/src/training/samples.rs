@@ -36,5 +36,6 @@ pub(crate) fn assignment() -> Assignment {
         deadline: Timestamp(0),
         deadline_in_milliseconds: 0,
         clipping_norm: None,
+        recipe: None,
     }
 }

@@ -1,4 +1,9 @@
-use folkmoot_protocol::update::{HEADER_BYTES, HeaderError, UpdateHeader};
+use folkmoot_protocol::{
+    Recipe, TensorSchema,
+    update::{CODEC_PAYLOAD, HEADER_BYTES, HeaderError, UpdateHeader},
+};
+
+use crate::codec::{CutOff, Decoder, PayloadError, Tile, TileValues};
 
 /// A part of an update, in the order of its bytes.
 #[derive(Debug)]
@@ -23,24 +28,36 @@ pub enum DecodeError<E> {
     /// There are more bytes than the header's element count allows.
     #[error("the update is longer than its header says")]
     TooLong,
+    /// What follows a header that announces a payload is none of this model.
+    #[error(transparent)]
+    Payload(PayloadError<CutOff>),
     /// The visitor refused a piece.
     #[error("{0}")]
     Refused(E),
 }
 
-/// Reads an update as its bytes arrive, in pieces of any size, with memory for one header and one value.
-#[derive(Debug, Default)]
+/// Reads an update as its bytes arrive, in pieces of any size, with memory for one header and one value, or for one tile of a
+/// payload.
+#[derive(Default)]
 pub struct UpdateDecoder {
     header_bytes: Vec<u8>,
     header: Option<UpdateHeader>,
     split_value: Vec<u8>,
     elements: u64,
+    payload: Option<Box<Decoder>>,
+    /// The values of a tile, as bytes.
+    tile: Vec<u8>,
 }
 
 impl UpdateDecoder {
     /// Makes a decoder that stands at the first byte.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Makes one that also takes payloads which the recipe has written.
+    pub fn with_recipe(schema: &TensorSchema, recipe: &Recipe) -> Self {
+        Self { payload: Some(Box::new(Decoder::expecting(schema, recipe))), ..Self::default() }
     }
 
     /// Returns the header, once it has arrived.
@@ -50,7 +67,11 @@ impl UpdateDecoder {
 
     /// Says whether every value that the header announced has arrived.
     pub fn is_complete(&self) -> bool {
-        self.header.as_ref().is_some_and(|header| header.element_count == self.elements)
+        let is_closed = |header: &UpdateHeader| {
+            let payload = self.payload.as_ref().filter(|_| header.is_compressed);
+            payload.is_none_or(|payload| payload.is_complete())
+        };
+        self.header.as_ref().is_some_and(|header| header.element_count == self.elements && is_closed(header))
     }
 
     /// Takes the next bytes and shows their pieces to `visit`.
@@ -71,8 +92,14 @@ impl UpdateDecoder {
                 return Ok(());
             };
             let header = UpdateHeader::decode(header).map_err(DecodeError::Header)?;
+            if header.is_compressed && self.payload.is_none() {
+                return Err(DecodeError::Header(HeaderError::Codec(CODEC_PAYLOAD)));
+            }
             visit(Piece::Header(&header)).map_err(DecodeError::Refused)?;
             self.header = Some(header);
+        }
+        if self.header.as_ref().is_some_and(|header| header.is_compressed) {
+            return self.compressed(bytes, visit);
         }
         if !self.split_value.is_empty() {
             let missing = 4 - self.split_value.len();
@@ -88,6 +115,27 @@ impl UpdateDecoder {
         let (whole, rest) = bytes.split_at(bytes.len() / 4 * 4);
         self.split_value.extend_from_slice(rest);
         if whole.is_empty() { self.room_for(rest.len()) } else { self.values(whole, visit) }
+    }
+
+    fn compressed<E>(
+        &mut self,
+        bytes: &[u8],
+        visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), DecodeError<E>> {
+        let Self { payload, tile: dense, elements, header, .. } = self;
+        let announced = header.as_ref().map_or(0, |header| header.element_count);
+        let Some(payload) = payload else { return Ok(()) };
+        payload
+            .push(bytes, &mut |tile: Tile<'_>| {
+                if tile.count as u64 > announced - *elements {
+                    return Err(DecodeError::TooLong);
+                }
+                write_dense(&tile, dense);
+                visit(Piece::Values { first: *elements, bytes: dense }).map_err(DecodeError::Refused)?;
+                *elements += tile.count as u64;
+                Ok(())
+            })
+            .map_err(payload_error)
     }
 
     fn values<E>(
@@ -108,6 +156,39 @@ impl UpdateDecoder {
     }
 }
 
+/// Writes all elements of a tile as float32.
+fn write_dense(tile: &Tile<'_>, dense: &mut Vec<u8>) {
+    dense.clear();
+    match tile.values {
+        TileValues::Dense(values) => dense.extend(values.iter().flat_map(|value| value.to_le_bytes())),
+        TileValues::Sparse { positions, values } => {
+            dense.resize(4 * tile.count, 0);
+            let (elements, _) = dense.as_chunks_mut::<4>();
+            for (position, value) in positions.iter().zip(values) {
+                elements[*position as usize] = value.to_le_bytes();
+            }
+        }
+    }
+}
+
+fn payload_error<E>(error: PayloadError<DecodeError<E>>) -> DecodeError<E> {
+    let error = match error {
+        PayloadError::Refused(refused) => return refused,
+        PayloadError::Magic => PayloadError::Magic,
+        PayloadError::FormatVersion(version) => PayloadError::FormatVersion(version),
+        PayloadError::TensorCount { found, expected } => PayloadError::TensorCount { found, expected },
+        PayloadError::Codec { tensor, detail } => PayloadError::Codec { tensor, detail },
+        PayloadError::OtherCodec { tensor, codec } => PayloadError::OtherCodec { tensor, codec },
+        PayloadError::ElementCount { tensor, found, expected } => {
+            PayloadError::ElementCount { tensor, found, expected }
+        }
+        PayloadError::Tile { first, detail } => PayloadError::Tile { first, detail },
+        PayloadError::NotFinite { first } => PayloadError::NotFinite { first },
+        PayloadError::TooLong => PayloadError::TooLong,
+    };
+    DecodeError::Payload(error)
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -126,6 +207,7 @@ mod tests {
             weight: 11,
             metrics: UpdateMetrics { example_count: 11, loss_sum: 1.5, correct_count: 4, step_count: 2 },
             element_count: 0,
+            is_compressed: false,
         }
     }
 
@@ -158,6 +240,69 @@ mod tests {
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let _ = UpdateDecoder::new().push(&bytes, &mut |_| Ok::<(), Infallible>(()));
         }
+    }
+
+    fn schema() -> TensorSchema {
+        let tensor = |name: &str, shape: &[u64]| folkmoot_protocol::TensorSpec {
+            name: name.into(),
+            shape: shape.to_vec(),
+        };
+        TensorSchema { tensors: vec![tensor("a", &[40, 30]), tensor("b", &[7])] }
+    }
+
+    fn payload(codec: &str) -> (Recipe, Vec<f32>, Vec<u8>) {
+        let recipe = Recipe { exact_below: 100, ..Recipe::of(codec.parse().unwrap()) };
+        let values: Vec<f32> = (0..1207).map(|step| (step as f32).sin()).collect();
+        let encoded = crate::codec::encode(&schema(), &recipe, &values, 9, None).unwrap();
+        let header = UpdateHeader { element_count: 1207, is_compressed: true, ..header() };
+        let arriving = crate::codec::decode(&schema(), &encoded.bytes).unwrap();
+        (recipe, arriving, [header.encode().as_slice(), &encoded.bytes].concat())
+    }
+
+    #[test]
+    fn a_payload_is_shown_as_the_values_that_it_stands_for() {
+        for codec in ["eden:4", "top_k:0.1", "random_k:0.2", "fp16", "low_rank:2", "none"] {
+            let (recipe, arriving, bytes) = payload(codec);
+            for cut in [1, 7, 100, 100_000] {
+                let mut decoder = UpdateDecoder::with_recipe(&schema(), &recipe);
+                let mut seen: Vec<f32> = Vec::new();
+                for piece in bytes.chunks(cut) {
+                    assert!(!decoder.is_complete());
+                    decoder
+                        .push(piece, &mut |piece| -> Result<(), Infallible> {
+                            if let Piece::Values { first, bytes } = piece {
+                                assert_eq!(first, seen.len() as u64);
+                                let (values, _) = bytes.as_chunks::<4>();
+                                seen.extend(values.iter().map(|value| f32::from_le_bytes(*value)));
+                            }
+                            Ok(())
+                        })
+                        .unwrap();
+                }
+                assert!(decoder.is_complete(), "{codec}");
+                assert_eq!(seen, arriving, "{codec}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_payload_where_none_is_expected_is_refused() {
+        let (recipe, _, bytes) = payload("eden:4");
+        let refused = UpdateDecoder::new().push(&bytes, &mut |_| Ok::<(), Infallible>(()));
+        assert_eq!(refused, Err(DecodeError::Header(HeaderError::Codec(CODEC_PAYLOAD))));
+        let (_, _, other) = payload("eden:1");
+        let mut decoder = UpdateDecoder::with_recipe(&schema(), &recipe);
+        let refused = decoder.push(&other, &mut |_| Ok::<(), Infallible>(()));
+        assert!(
+            matches!(refused, Err(DecodeError::Payload(PayloadError::OtherCodec { tensor: 0, .. }))),
+            "{refused:?}"
+        );
+        // Who knows codecs may still send float32.
+        let header = UpdateHeader { element_count: 1207, ..header() };
+        let mut decoder = UpdateDecoder::with_recipe(&schema(), &recipe);
+        let dense = encode_update(&header, &[0.5; 1207]);
+        decoder.push(&dense, &mut |_| Ok::<(), Infallible>(())).unwrap();
+        assert!(decoder.is_complete());
     }
 
     #[test]

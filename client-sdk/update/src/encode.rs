@@ -1,13 +1,14 @@
 use std::borrow::Cow;
 
 use folkmoot_protocol::{
-    Plan,
+    Plan, Recipe,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
 use rand::CryptoRng;
 
 use crate::{
     ValueFault, check_values, clip_norm,
+    codec::{self, EncodeError, Memory, PendingMemory},
     noise::{NoiseError, add_noise},
 };
 
@@ -22,7 +23,8 @@ pub fn encode_update(header: &UpdateHeader, values: &[f32]) -> Vec<u8> {
     bytes
 }
 
-/// Makes an update that a coordinator takes: clips the delta, adds the plan's noise, writes it, and checks its values.
+/// Makes an update that a coordinator takes: clips the delta, adds the plan's noise, compresses and writes it, and checks the
+/// values that arrive.
 ///
 /// `clipping_norm` is the assignment's, in steps of the plan's grid. Where the plan has local noise, its norm counts, the
 /// weight is 1 and the metrics are zeros, whatever the header says; a delta that cannot be sent counts as zeros. `rng` is seeded by the operating system.
@@ -33,9 +35,10 @@ pub fn make_update(
     mut header: UpdateHeader,
     delta: &[f32],
     plan: &Plan,
+    how: Compression<'_>,
     clipping_norm: Option<u64>,
     rng: &mut impl CryptoRng,
-) -> Result<Vec<u8>, MakeError> {
+) -> Result<Made, MakeError> {
     let (mut delta, grid) = (Cow::from(delta), &plan.grid);
     if let Some(steps) = plan.local_noise.map(|noise| noise.clipping_norm).or(clipping_norm) {
         clip_norm(delta.to_mut(), grid, steps);
@@ -49,13 +52,62 @@ pub fn make_update(
         add_noise(delta.to_mut(), grid, noise.scale, rng)?;
         (header.weight, header.metrics) = (1, UpdateMetrics::default());
     }
+    // The values that arrive are to be on the grid, too: rounding may have moved one off it. Then none is rounded.
+    if let Some(made) =
+        how.recipe.and_then(|recipe| compressed(&header, &delta, plan, recipe, how.memory).transpose())
+    {
+        return made;
+    }
     let bytes = encode_update(&header, &delta);
     check_values(&bytes[HEADER_BYTES..], grid.value_max)?;
-    Ok(bytes)
+    Ok(Made { bytes, memory: None })
+}
+
+/// How an update is to be compressed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compression<'a> {
+    /// The codec of every tensor; none for float32.
+    pub recipe: Option<&'a Recipe>,
+    /// What earlier updates of the task left out.
+    pub memory: Option<&'a Memory>,
+}
+
+/// An update, and what it leaves out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// The update.
+    pub bytes: Vec<u8>,
+    /// The memory as it will be when the update has been accepted.
+    pub memory: Option<PendingMemory>,
+}
+
+fn compressed(
+    header: &UpdateHeader,
+    delta: &[f32],
+    plan: &Plan,
+    recipe: &Recipe,
+    memory: Option<&Memory>,
+) -> Result<Option<Made>, MakeError> {
+    let [a, b, c, d, e, f, g, h, ..] = *header.assignment_id.as_bytes();
+    // Of the assignment: no two clients or rounds have the same.
+    let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    if let Some(index) = delta.iter().position(|value| !value.is_finite()) {
+        return Err(ValueFault::NotFinite { index }.into());
+    }
+    let encoded = codec::encode(&plan.schema, recipe, delta, seed, memory)?;
+    let header = UpdateHeader { is_compressed: true, ..header.clone() };
+    let arriving = codec::decode(&plan.schema, &encoded.bytes);
+    let is_on_grid = |values: Vec<f32>| values.iter().all(|value| value.abs() <= plan.grid.value_max);
+    if !arriving.is_ok_and(is_on_grid) {
+        return Ok(None);
+    }
+    let mut bytes = header.encode().to_vec();
+    bytes.extend_from_slice(&encoded.bytes);
+    Ok(Some(Made { bytes, memory: encoded.memory }))
 }
 
 /// Why an update was not made. Nothing of it may be sent.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MakeError {
     /// A value cannot be sent.
     #[error(transparent)]
@@ -63,6 +115,9 @@ pub enum MakeError {
     /// There is no noise.
     #[error(transparent)]
     Noise(#[from] NoiseError),
+    /// It cannot be compressed as it should be.
+    #[error(transparent)]
+    Codec(#[from] EncodeError),
 }
 
 #[cfg(test)]
@@ -85,7 +140,7 @@ mod tests {
             work: Work::default(),
             device_rules: Vec::new(),
             training: TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer),
-            codec: Codec::default(),
+            codec: Codec::None,
             protection: Protection::default(),
             grid: ValueGrid::default(),
             local_noise,
@@ -102,13 +157,23 @@ mod tests {
             weight: 77,
             metrics: UpdateMetrics { example_count: 77, loss_sum: 3.5, correct_count: 70, step_count: 4 },
             element_count: 1000,
+            is_compressed: false,
         };
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let plain = make_update(header.clone(), &delta, &plan(None), None, &mut rng).unwrap();
+        let plain = make_update(header.clone(), &delta, &plan(None), Compression::default(), None, &mut rng);
+        let plain = plain.unwrap().bytes;
         assert_eq!(plain, encode_update(&header, &delta));
         let step = 2f64.powi(ValueGrid::default().fraction_bits as i32);
         let noise = LocalNoise { clipping_norm: step as u64, scale: (0.5 * step) as u64 };
-        let noised = make_update(header.clone(), &delta, &plan(Some(noise)), Some(1), &mut rng).unwrap();
+        let noised = make_update(
+            header.clone(),
+            &delta,
+            &plan(Some(noise)),
+            Compression::default(),
+            Some(1),
+            &mut rng,
+        );
+        let noised = noised.unwrap().bytes;
         let told = UpdateHeader { weight: 1, metrics: UpdateMetrics::default(), ..header };
         assert_eq!(noised[..HEADER_BYTES], encode_update(&told, &delta)[..HEADER_BYTES]);
         let values: Vec<f64> = noised[HEADER_BYTES..]
@@ -119,7 +184,14 @@ mod tests {
             .collect();
         let mean = values.iter().sum::<f64>() / 1000.0;
         let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1000.0).sqrt();
-        let broken = make_update(header.clone(), &[f32::NAN; 1000], &plan(Some(noise)), None, &mut rng);
+        let broken = make_update(
+            header.clone(),
+            &[f32::NAN; 1000],
+            &plan(Some(noise)),
+            Compression::default(),
+            None,
+            &mut rng,
+        );
         assert!(broken.is_ok(), "noise over nothing");
         // Clipped to 1 over a thousand elements, each is 0.0316; six standard errors on both sides.
         assert!((mean - 0.0316).abs() < 6.0 * 0.5 / 1000f64.sqrt(), "{mean}");

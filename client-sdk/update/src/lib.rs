@@ -9,6 +9,6 @@ mod norm;
 mod values;
 
 pub use decode::{DecodeError, Piece, UpdateDecoder};
-pub use encode::{MakeError, encode_update, make_update};
+pub use encode::{Compression, Made, MakeError, encode_update, make_update};
 pub use norm::{SquaredNorm, clip_norm, norm_steps};
 pub use values::{ValueFault, check_values};

@@ -10,6 +10,8 @@ use folkmoot_storage::{
 
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
+/// Codecs that a client may name.
+const CODECS_MAX: usize = 64;
 /// Milliseconds for which an offer outlives the check-in's wait, so that a client which asks again at once
 /// never leaves the pool.
 const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
@@ -26,7 +28,8 @@ pub async fn check_in(
     now: Timestamp,
 ) -> Result<Option<Assignment>, Refusal> {
     check_limits(request)?;
-    if let Some(assignment) = assignment_of(coordinator, client, now).await? {
+    let codecs = &request.codecs;
+    if let Some(assignment) = assignment_of(coordinator, client, codecs, now).await? {
         return Ok(Some(assignment));
     }
     let check_in = CheckInRecord {
@@ -42,7 +45,7 @@ pub async fn check_in(
         expires_at: now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS),
     };
     if !coordinator.storage.check_in(&check_in).await? {
-        return assignment_of(coordinator, client, now).await;
+        return assignment_of(coordinator, client, codecs, now).await;
     }
     coordinator.facts.notify_one();
     Ok(None)
@@ -59,10 +62,11 @@ pub async fn check_in(
 pub async fn end_wait(
     coordinator: &Coordinator,
     client: &ClientRecord,
+    codecs: &[String],
     wait_milliseconds: u64,
     now: Timestamp,
 ) -> Result<CheckInResponse, Refusal> {
-    if let Some(assignment) = assignment_of(coordinator, client, now).await? {
+    if let Some(assignment) = assignment_of(coordinator, client, codecs, now).await? {
         return Ok(CheckInResponse::Assigned { assignment });
     }
     let (organisation, population) = (client.organisation_id, &client.population);
@@ -71,7 +75,7 @@ pub async fn end_wait(
     // Whose offer is gone was drawn just now.
     if leaves
         && !coordinator.storage.withdraw_check_in(client.id).await?
-        && let Some(assignment) = assignment_of(coordinator, client, now).await?
+        && let Some(assignment) = assignment_of(coordinator, client, codecs, now).await?
     {
         return Ok(CheckInResponse::Assigned { assignment });
     }
@@ -82,25 +86,28 @@ pub async fn end_wait(
     })
 }
 
-/// Returns the client's outstanding assignment, if it has one that it can still answer.
+/// Returns the client's outstanding assignment, if it has one that it can still answer. `codecs` are those that the client can
+/// write.
 ///
 /// # Errors
 /// If the storage fails.
 pub async fn assignment_of(
     coordinator: &Coordinator,
     client: &ClientRecord,
+    codecs: &[String],
     now: Timestamp,
 ) -> Result<Option<Assignment>, Refusal> {
     let Some(record) = coordinator.storage.outstanding_assignment(client.id).await? else { return Ok(None) };
     if record.deadline <= now {
         return Ok(None);
     }
-    assignment_message(coordinator, &record, now).await.map(Some)
+    assignment_message(coordinator, &record, codecs, now).await.map(Some)
 }
 
 async fn assignment_message(
     coordinator: &Coordinator,
     record: &AssignmentRecord,
+    codecs: &[String],
     now: Timestamp,
 ) -> Result<Assignment, Refusal> {
     let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
@@ -122,6 +129,13 @@ async fn assignment_message(
         deadline: record.deadline,
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
         clipping_norm: privacy::clipping_steps(&task, &version),
+        // Who does not know a codec sends float32.
+        recipe: task
+            .description
+            .compression
+            .clone()
+            .filter(|recipe| record.purpose == Purpose::Training && recipe.is_of(codecs))
+            .map(Box::new),
     })
 }
 
@@ -132,6 +146,10 @@ fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
     }
     if request.attributes.len() > ATTRIBUTES_MAX {
         return refuse(format!("more than {ATTRIBUTES_MAX} attributes"));
+    }
+    if request.codecs.len() > CODECS_MAX || request.codecs.iter().any(|name| name.len() > ATTRIBUTE_BYTES_MAX)
+    {
+        return refuse(format!("more than {CODECS_MAX} codecs, or the name of one is too long"));
     }
     let texts =
         request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);

@@ -7,14 +7,14 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::{
     AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
-    DropReason, RoundLogError,
+    DropReason,
 };
 use tokio::sync::OwnedMutexGuard;
 
 use super::own_assignment;
 use crate::{
     coordinator::Coordinator,
-    ingest::{Announced, ExpectedUpdate, Upload},
+    ingest::{Announced, ExpectedUpdate, Upload, logged},
     privacy,
     refusal::Refusal,
 };
@@ -60,10 +60,9 @@ pub async fn upload_status(
     }
     check_outstanding(&assignment, now)?;
     // Reading takes no lock: a client may ask while another of its requests still sends.
-    let received_bytes = match coordinator.ingest.log().read(assignment.round_id, id) {
-        Ok(reader) => reader.len(),
-        Err(RoundLogError::NotFound(_)) => 0,
-        Err(error) => return Err(error.into()),
+    let received_bytes = match coordinator.ingest.received(id) {
+        Some(received) => received,
+        None => logged(&coordinator.ingest, assignment.round_id, id)?,
     };
     Ok(UploadStatus { received_bytes, state: UploadState::Partial })
 }

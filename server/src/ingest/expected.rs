@@ -1,8 +1,16 @@
+use std::sync::Arc;
+
 use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose};
-use folkmoot_protocol::{AssignmentId, ErrorCode, RoundId, ValueGrid, update::UpdateHeader};
+use folkmoot_protocol::{
+    AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid,
+    update::{UpdateHeader, update_bytes},
+};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
 use crate::refusal::Refusal;
+
+/// Bytes that a payload's tags and lengths may take beside its values.
+const PAYLOAD_ROOM: u64 = 64 << 10;
 
 /// What an assignment's update must be.
 #[derive(Clone, Debug)]
@@ -19,6 +27,8 @@ pub struct ExpectedUpdate {
     pub parameter_count: usize,
     /// The grid on which it is summed.
     pub grid: ValueGrid,
+    /// The model's tensors, and how a client may have compressed them; none where updates travel as float32.
+    pub compression: Option<Arc<(TensorSchema, Recipe)>>,
     /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
     pub norm_max: Option<u64>,
     /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
@@ -37,6 +47,12 @@ impl ExpectedUpdate {
             schema_digest: task.schema.digest(),
             parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
             grid: task.description.grid,
+            compression: task
+                .description
+                .compression
+                .as_ref()
+                .filter(|_| !is_evaluation)
+                .map(|recipe| Arc::new((task.schema.clone(), recipe.clone()))),
             norm_max: None,
             summed_by: is_summed.then_some(task.description.aggregator),
         }
@@ -57,8 +73,20 @@ impl ExpectedUpdate {
             schema_digest: [0; 32],
             parameter_count,
             grid,
+            compression: None,
             norm_max: None,
             summed_by: Some(aggregator),
+        }
+    }
+
+    /// Says whether an update may have so many bytes. One that is compressed may have any number up to that of float32, and
+    /// a little more where compressing does not pay.
+    pub fn may_have(&self, bytes: u64) -> bool {
+        let dense = update_bytes(self.parameter_count as u64);
+        match &self.compression {
+            None => dense == Some(bytes),
+            Some(_) => dense
+                .is_some_and(|dense| bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)),
         }
     }
 

@@ -10,7 +10,10 @@ mod upload;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 pub use expected::ExpectedUpdate;
@@ -18,7 +21,7 @@ use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;
 pub(crate) use replay::read_tiles;
 pub use round_sum::RoundSum;
-pub use upload::{Announced, Upload};
+pub use upload::{Announced, Upload, logged};
 
 /// The uploads and running sums of this process. They are a cache: after a crash both are made again from the
 /// round log.
@@ -28,8 +31,17 @@ pub struct Ingest {
     uploads: Mutex<HashMap<AssignmentId, Slot>>,
 }
 
-/// One assignment's upload. The inner lock is held by the request that sends.
-type Slot = (RoundId, Arc<tokio::sync::Mutex<Option<Upload>>>);
+/// One assignment's upload.
+struct Slot {
+    round: RoundId,
+    /// Held by the request that sends.
+    upload: Arc<tokio::sync::Mutex<Option<Upload>>>,
+    /// How far it has come; [`NOT_BEGUN`] where there is none.
+    received: Arc<AtomicU64>,
+}
+
+/// No upload has so many bytes.
+const NOT_BEGUN: u64 = u64::MAX;
 
 impl Ingest {
     /// Makes the ingest over a round log.
@@ -62,7 +74,22 @@ impl Ingest {
     /// Returns the place of an assignment's upload; whoever locks it may send.
     pub fn slot(&self, round: RoundId, assignment: AssignmentId) -> Arc<tokio::sync::Mutex<Option<Upload>>> {
         let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-        uploads.entry(assignment).or_insert_with(|| (round, Arc::default())).1.clone()
+        let begin = || Slot { round, upload: Arc::default(), received: Arc::new(AtomicU64::new(NOT_BEGUN)) };
+        uploads.entry(assignment).or_insert_with(begin).upload.clone()
+    }
+
+    /// Returns how many bytes of an assignment's upload have arrived, if this process takes it. It does not wait for the
+    /// request that sends.
+    pub fn received(&self, assignment: AssignmentId) -> Option<u64> {
+        self.counter(assignment)
+            .map(|received| received.load(Ordering::Acquire))
+            .filter(|received| *received != NOT_BEGUN)
+    }
+
+    /// Returns where the bytes of an assignment's upload are counted.
+    fn counter(&self, assignment: AssignmentId) -> Option<Arc<AtomicU64>> {
+        let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        uploads.get(&assignment).map(|slot| slot.received.clone())
     }
 
     /// Lets go of an assignment's upload: it was accepted or refused.
@@ -90,7 +117,7 @@ impl Ingest {
     /// If the log cannot be removed; it is found again by the next start's clean-up.
     pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
-        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (of, _)| *of != round);
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, slot| slot.round != round);
         self.log.remove_round(round)
     }
 }

@@ -34,6 +34,7 @@ fn send(ingest: &Ingest, expected: ExpectedUpdate, values: &[f32], pieces: usize
         weight: expected.grid.weight_max,
         metrics: UpdateMetrics::default(),
         element_count: values.len() as u64,
+        is_compressed: false,
     };
     let bytes = encode_update(&header, values);
     let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };

@@ -1,13 +1,18 @@
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use folkmoot_protocol::{
-    AssignmentId, ErrorCode, Timestamp, UpdateDigest,
-    update::{HeaderError, update_bytes},
+    AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest,
+    update::{HEADER_BYTES, HeaderError, UpdateHeader, update_bytes},
 };
-use folkmoot_storage::{AcceptedUpdate, LogSegment};
-use folkmoot_update::{DecodeError, Piece, SquaredNorm, UpdateDecoder, ValueFault, check_values};
+use folkmoot_storage::{AcceptedUpdate, LogSegment, RoundLogError};
+use folkmoot_update::{
+    DecodeError, Piece, SquaredNorm, UpdateDecoder, ValueFault, check_values, codec::PayloadError,
+};
 
-use super::{ExpectedUpdate, Ingest, RoundSum, replay::read_tiles};
+use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles};
 use crate::refusal::Refusal;
 
 /// What a client announces with every part of an upload.
@@ -19,7 +24,11 @@ pub struct Announced {
     pub length: u64,
 }
 
-/// One update on its way: every byte goes to the round log, to the digest, and into the running sum.
+/// One update on its way: its values go to the round log, to the digest as they came, and into the running sum.
+///
+/// The log has every update as float32, whatever it travelled as: so it can be taken out of a sum, or be read where a rule
+/// looks at many updates side by side, without a word about codecs. What was compressed and had not all arrived when the
+/// process ended is sent again from its first byte.
 pub struct Upload {
     expected: ExpectedUpdate,
     announced: Announced,
@@ -29,6 +38,8 @@ pub struct Upload {
     /// Of the values so far.
     norm: SquaredNorm,
     received: u64,
+    /// The same, for who asks while it is being sent.
+    counter: Arc<AtomicU64>,
     /// The running sum of its round, for an update that is summed while it arrives.
     sum: Option<Arc<RoundSum>>,
 }
@@ -40,27 +51,37 @@ impl Upload {
     /// A refusal if the announced length is not the model's, or if what is in the log is already wrong.
     pub fn open(
         ingest: &Ingest,
-        round: folkmoot_protocol::RoundId,
+        round: RoundId,
         expected: ExpectedUpdate,
         announced: Announced,
     ) -> Result<Self, Refusal> {
-        let needed = update_bytes(expected.parameter_count as u64);
-        if needed != Some(announced.length) {
+        if !expected.may_have(announced.length) {
+            let needed = update_bytes(expected.parameter_count as u64);
             let detail =
                 format!("{} bytes are announced; the plan's update has {needed:?}", announced.length);
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
         let id = expected.assignment_id;
-        let segment = ingest.log().open(round, id)?;
+        let mut segment = ingest.log().open(round, id)?;
+        if was_compressed(ingest, round, id, segment.len())? {
+            segment.truncate(0)?;
+        }
         let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
         let logged = segment.len();
+        let counter = ingest.counter(id).unwrap_or_default();
         let hasher = blake3::Hasher::new();
-        let (decoder, norm) = (UpdateDecoder::new(), SquaredNorm::default());
-        let mut upload = Self { expected, announced, segment, hasher, decoder, norm, received: 0, sum };
+        let decoder = match expected.compression.as_deref() {
+            Some((schema, recipe)) => UpdateDecoder::with_recipe(schema, recipe),
+            None => UpdateDecoder::new(),
+        };
+        let norm = SquaredNorm::default();
+        let mut upload =
+            Self { expected, announced, segment, hasher, decoder, norm, received: 0, counter, sum };
+        upload.counter.store(0, Ordering::Release);
         let mut outcome = Ok(());
         read_tiles(ingest.log(), round, id, 0..logged, &mut |tile| {
             if outcome.is_ok() {
-                outcome = upload.take(tile);
+                outcome = upload.take(tile, false);
             }
         })?;
         outcome.map(|()| upload)
@@ -86,19 +107,19 @@ impl Upload {
             let detail = format!("more bytes arrive than the {} that were announced", self.announced.length);
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
-        // The log first: what is in the sum can then always be taken out by reading the log.
-        self.segment.append(bytes)?;
-        self.take(bytes)
+        self.take(bytes, true)
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        let Self { expected, decoder, norm, sum, hasher, .. } = self;
+    /// Takes bytes in that arrive, or, without writing them again, that are in the log.
+    fn take(&mut self, bytes: &[u8], is_new: bool) -> Result<(), Refusal> {
+        let Self { expected, decoder, norm, sum, hasher, segment, .. } = self;
         hasher.update(bytes);
         let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
         let visited = decoder.push(bytes, &mut |piece| match piece {
             Piece::Header(header) => {
                 factor = expected.factor(header.weight);
-                expected.check(header)
+                expected.check(header)?;
+                if is_new { Ok(segment.append(&header.encode())?) } else { Ok(()) }
             }
             Piece::Values { first, bytes } => {
                 check_values(bytes, expected.grid.value_max).map_err(|fault| value_refusal(first, fault))?;
@@ -106,6 +127,10 @@ impl Upload {
                     // Before the sum: no more of it than its norm allows is ever in there.
                     norm.add(bytes, &expected.grid);
                     check_norm(norm, norm_max)?;
+                }
+                // The log first: what is in the sum can then always be taken out by reading the log.
+                if is_new {
+                    segment.append(bytes)?;
                 }
                 let is_taken = |sum: &Arc<RoundSum>| sum.fold(expected.assignment_id, factor, first, bytes);
                 if sum.as_ref().is_none_or(is_taken) {
@@ -117,6 +142,7 @@ impl Upload {
         });
         visited.map_err(decode_refusal)?;
         self.received += bytes.len() as u64;
+        self.counter.store(self.received, Ordering::Release);
         Ok(())
     }
 
@@ -139,6 +165,10 @@ impl Upload {
             let detail = "the bytes do not have the announced digest; send them again from byte 0";
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
         }
+        if !self.decoder.is_complete() {
+            let detail = "the update ends before its last value";
+            return Err(Refusal::new(ErrorCode::UpdateMalformed, detail));
+        }
         self.segment.sync()?;
         let header = self.decoder.header().expect("a whole update has a header");
         Ok(AcceptedUpdate {
@@ -157,6 +187,35 @@ impl Upload {
     pub fn assignment_id(&self) -> AssignmentId {
         self.expected.assignment_id
     }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.counter.store(NOT_BEGUN, Ordering::Release);
+    }
+}
+
+/// Returns how many bytes of an assignment's update a new upload need not bring: those in the log, if they arrived as float32.
+///
+/// # Errors
+/// If the log cannot be read.
+pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, Refusal> {
+    let logged = match ingest.log().read(round, id) {
+        Ok(reader) => reader.len(),
+        Err(RoundLogError::NotFound(_)) => return Ok(0),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(if was_compressed(ingest, round, id, logged)? { 0 } else { logged })
+}
+
+/// Says whether the log has values that arrived compressed: how far they came cannot be told from it.
+fn was_compressed(ingest: &Ingest, round: RoundId, id: AssignmentId, logged: u64) -> Result<bool, Refusal> {
+    let mut header = Vec::new();
+    read_tiles(ingest.log(), round, id, 0..logged.min(HEADER_BYTES as u64), &mut |tile| {
+        header.extend_from_slice(tile);
+    })?;
+    let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
+    Ok(header.is_some_and(|header| header.is_compressed))
 }
 
 fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
@@ -192,6 +251,13 @@ fn decode_refusal(error: DecodeError<Refusal>) -> Refusal {
         DecodeError::Header(HeaderError::Magic) => {
             Refusal::new(ErrorCode::UpdateMalformed, error.to_string())
         }
+        DecodeError::Payload(
+            PayloadError::FormatVersion(_) | PayloadError::Codec { .. } | PayloadError::OtherCodec { .. },
+        ) => Refusal::new(ErrorCode::UpdateCodecUnsupported, error.to_string()),
+        DecodeError::Payload(PayloadError::NotFinite { .. }) => {
+            Refusal::new(ErrorCode::UpdateValueNotFinite, error.to_string())
+        }
+        DecodeError::Payload(_) => Refusal::new(ErrorCode::UpdateMalformed, error.to_string()),
         DecodeError::TooLong => Refusal::new(ErrorCode::UploadLengthInvalid, error.to_string()),
     }
 }

@@ -1,7 +1,8 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    BlobDigest, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
+    BlobDigest, Codec, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact,
+    update::UpdateMetrics,
 };
 use folkmoot_storage::{
     ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
@@ -246,7 +247,7 @@ async fn keep_plan(
         work,
         device_rules: description.eligibility.device_rules.clone(),
         training: description.plan.clone(),
-        codec: description.codec,
+        codec: Codec::None,
         protection: description.protection,
         grid: description.grid,
         local_noise: privacy::local_noise(description),

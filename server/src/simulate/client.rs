@@ -1,9 +1,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_protocol::{BlobDigest, PopulationName, messages::Assignment, messages::CheckInRequest};
+use folkmoot_protocol::{
+    BlobDigest, PopulationName, codec,
+    messages::{Assignment, CheckInRequest},
+};
 use folkmoot_session::{Offer, Session};
 use folkmoot_simulation::{chance::Stream, device::Device};
 use folkmoot_storage::ClientRecord;
+use folkmoot_update::codec::Memory;
 
 use super::pool::{Slot, TrainedUpdate};
 
@@ -30,6 +34,8 @@ pub struct VirtualClient {
     pub alarm: u32,
     /// The training under way or done.
     pub work: Option<Box<VirtualWork>>,
+    /// What its updates have left out.
+    pub memory: Option<Memory>,
     cached: Vec<BlobDigest>,
 }
 
@@ -52,6 +58,7 @@ impl VirtualClient {
             incarnation: 0,
             alarm: 0,
             work: None,
+            memory: None,
             cached: Vec::new(),
         }
     }
@@ -74,7 +81,12 @@ impl VirtualClient {
 
 /// What a client offers.
 pub fn offer(example_count: u64, attributes: BTreeMap<String, String>) -> Offer {
-    let request = CheckInRequest { sdk_version: env!("CARGO_PKG_VERSION").into(), example_count, attributes };
+    let request = CheckInRequest {
+        sdk_version: env!("CARGO_PKG_VERSION").into(),
+        example_count,
+        attributes,
+        codecs: codec::names(),
+    };
     Offer { request, wait_seconds: WAIT_SECONDS }
 }
 

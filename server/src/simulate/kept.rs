@@ -31,7 +31,12 @@ impl Kept {
         let (norm, bytes) = rest.split_first_chunk::<8>()?;
         let digest = UpdateDigest::of(bytes);
         let is_whole = digest.as_bytes() == kept.as_slice() && bytes.len() >= HEADER_BYTES;
-        is_whole.then(|| TrainedUpdate { digest, norm: f64::from_le_bytes(*norm), bytes: bytes.to_vec() })
+        is_whole.then(|| TrainedUpdate {
+            digest,
+            norm: f64::from_le_bytes(*norm),
+            memory: None,
+            bytes: bytes.to_vec(),
+        })
     }
 
     /// Keeps what came of a training. One that cannot be kept is trained again.

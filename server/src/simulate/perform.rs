@@ -6,6 +6,7 @@ use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
 use folkmoot_simulation::device::Fate;
+use folkmoot_update::codec::Memory;
 
 use super::{
     SimulateError,
@@ -117,6 +118,11 @@ impl World {
                 self.begin_upload(index, request_id, assignment_id, offset);
             }
             Effect::SendReport { request_id, assignment_id, report } => {
+                let client = &mut self.clients[index];
+                let update = client.work.as_mut().and_then(|work| work.update.as_mut());
+                if let Some(memory) = update.and_then(|update| update.memory.take()) {
+                    client.memory = Some(memory.accepted());
+                }
                 self.report(index, request_id, assignment_id, report).await?;
             }
             Effect::SendAbort { request_id, assignment_id, abort } => {
@@ -146,6 +152,13 @@ impl World {
         let whole = client.device.training_seconds(now, amount.examples, seed);
         let limit = lesson.plan.training.time_limit_seconds.map_or(f64::INFINITY, f64::from);
         let (seconds, share) = if whole > limit { (limit, limit / whole) } else { (whole, 1.0) };
+        let memory = Memory::with_recipe(
+            assignment.recipe.as_deref(),
+            self.clients[index].memory.clone(),
+            assignment.task_id,
+            &lesson.plan.schema,
+            assignment.base_version,
+        );
         let training = Training {
             lesson,
             weights,
@@ -154,6 +167,8 @@ impl World {
             base_version: assignment.base_version,
             steps_max: ((amount.steps as f64 * share) as u64).max(1),
             clipping_norm: assignment.clipping_norm,
+            recipe: assignment.recipe.clone(),
+            memory,
         };
         let milliseconds = (seconds * 1000.0).ceil().max(1.0) as u64;
         let incarnation = client.incarnation;

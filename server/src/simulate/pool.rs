@@ -9,11 +9,15 @@ use std::{
 use folkmoot_client::SystemChance;
 use folkmoot_engine::{Evaluator, Model, Trainer};
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, Plan, UpdateDigest, Work,
+    AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, Work,
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_update::make_update;
+use folkmoot_update::{
+    Compression,
+    codec::{Memory, PendingMemory},
+    make_update,
+};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -40,6 +44,10 @@ pub struct Training {
     pub steps_max: u64,
     /// The largest L2 norm of the update, in steps of the grid.
     pub clipping_norm: Option<u64>,
+    /// How the update is compressed.
+    pub recipe: Option<Box<Recipe>>,
+    /// What earlier updates have left out.
+    pub memory: Option<Memory>,
 }
 
 /// What came of it: the update's bytes, or why there are none.
@@ -52,6 +60,8 @@ pub struct TrainedUpdate {
     pub digest: UpdateDigest,
     /// The L2 norm before anything was clipped.
     pub norm: f64,
+    /// What it leaves out.
+    pub memory: Option<PendingMemory>,
 }
 
 /// The place where a result will be.
@@ -151,13 +161,15 @@ impl Shared {
                 }
             };
             drop(waiting);
-            if let Some(update) = self.kept.as_ref().and_then(|kept| kept.find(&training)) {
+            // What it left out is not kept with an update.
+            let kept = self.kept.as_ref().filter(|_| training.memory.is_none());
+            if let Some(update) = kept.and_then(|kept| kept.find(&training)) {
                 slot.put(Ok(update));
                 continue;
             }
             let work = std::panic::AssertUnwindSafe(|| {
                 let trained = bench.work(&self.crowd, &training);
-                if let (Some(kept), Ok(update)) = (&self.kept, &trained) {
+                if let (Some(kept), Ok(update)) = (kept, &trained) {
                     kept.keep(&training, update);
                 }
                 trained
@@ -230,12 +242,15 @@ impl Bench {
                 step_count: metrics.step_count,
             },
             element_count: delta.len() as u64,
+            is_compressed: false,
         };
         // Noise protects no one here; that it cannot be repeated is the price of one way to make an update.
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
-        let bytes = make_update(header, &delta, &lesson.plan, training.clipping_norm, &mut rng)
+        let how = Compression { recipe: training.recipe.as_deref(), memory: training.memory.as_ref() };
+        let made = make_update(header, &delta, &lesson.plan, how, training.clipping_norm, &mut rng)
             .map_err(|error| failed(&error))?;
-        Ok(TrainedUpdate { digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
+        let (bytes, memory) = (made.bytes, made.memory);
+        Ok(TrainedUpdate { memory, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
     }
 
     /// Makes the update of a canary. Those that do not keep to the norm leave out what honest software does.
@@ -251,11 +266,13 @@ impl Bench {
             weight: 1,
             metrics: UpdateMetrics::default(),
             element_count: delta.len() as u64,
+            is_compressed: false,
         };
         let norm = training.clipping_norm.filter(|_| canaries.keeps(training.client));
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
-        let bytes = make_update(header, &delta, plan, norm, &mut rng).map_err(|error| failed(&error))?;
-        Ok(TrainedUpdate { digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
+        let made = make_update(header, &delta, plan, Compression::default(), norm, &mut rng);
+        let bytes = made.map_err(|error| failed(&error))?.bytes;
+        Ok(TrainedUpdate { memory: None, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
     }
 
     fn trainer(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use folkmoot_protocol::{
-    AssignmentId,
+    AssignmentId, codec,
     messages::{AbortRequest, Artifact, CheckInRequest, CheckInResponse, ReportRequest},
 };
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
@@ -109,7 +109,7 @@ impl World {
                 coordinator.forget_waiter(record.id, &waiter);
                 let answered = match other {
                     Ok(Some(assignment)) => Ok(CheckInResponse::Assigned { assignment }),
-                    Ok(None) => device::end_wait(&coordinator, &record, wait, now).await,
+                    Ok(None) => device::end_wait(&coordinator, &record, &request.codecs, wait, now).await,
                     Err(refusal) => Err(refusal),
                 };
                 let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
@@ -136,7 +136,8 @@ impl World {
         };
         let coordinator = self.running();
         let record = self.record_of(client).await?;
-        let answered = device::end_wait(&coordinator, &record, wait, self.server_now()).await;
+        let answered =
+            device::end_wait(&coordinator, &record, &codec::names(), wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
         let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
         self.respond(client, request_id, Kind::CheckIn, answered);

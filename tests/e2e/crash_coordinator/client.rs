@@ -50,8 +50,12 @@ impl CrashClient {
     }
 
     pub async fn run(mut self) {
-        let request =
-            CheckInRequest { sdk_version: "test".into(), example_count: 10, attributes: Default::default() };
+        let request = CheckInRequest {
+            sdk_version: "test".into(),
+            example_count: 10,
+            attributes: Default::default(),
+            codecs: Vec::new(),
+        };
         loop {
             match self.transport.check_in(&request, 5).await {
                 Ok(CheckInResponse::Assigned { assignment }) => self.answer(&assignment).await,

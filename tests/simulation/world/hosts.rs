@@ -58,6 +58,7 @@ impl SimClient {
             sdk_version: "0.1.0".into(),
             example_count: chance.within(1..=500),
             attributes: BTreeMap::new(),
+            codecs: Vec::new(),
         };
         let offer = Offer { request, wait_seconds: [0, 10, 30][chance.below(3)] };
         Self {

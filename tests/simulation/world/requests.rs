@@ -105,7 +105,7 @@ impl World {
                 coordinator.forget_waiter(record.id, &waiter);
                 let answered = match other? {
                     Some(assignment) => CheckInResponse::Assigned { assignment },
-                    None => device::end_wait(coordinator, record, wait, self.server_now()).await?,
+                    None => device::end_wait(coordinator, record, &[], wait, self.server_now()).await?,
                 };
                 Ok(Some(self.check_in_answer(message.client, answered)))
             }
@@ -138,7 +138,7 @@ impl World {
         let failures = self.server.store.failures();
         let Request::CheckIn { wait_seconds, .. } = &message.request else { return Ok(()) };
         let wait = u64::from(*wait_seconds) * 1000;
-        let answered = device::end_wait(&coordinator, &record, wait, self.server_now()).await;
+        let answered = device::end_wait(&coordinator, &record, &[], wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
         match answered {
             Ok(answered) => {

@@ -85,7 +85,7 @@ impl World {
             work: Work::Training,
             device_rules: Vec::new(),
             training: description.plan.clone(),
-            codec: description.codec,
+            codec: folkmoot_protocol::Codec::None,
             protection: description.protection,
             grid: description.grid,
             local_noise: None,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AssignmentId, BlobDigest, RoundId, TaskId, Timestamp};
+use crate::{AssignmentId, BlobDigest, Recipe, RoundId, TaskId, Timestamp};
 
 /// `POST /v1/check-in?wait_seconds=…`: a client offers itself.
 ///
@@ -19,6 +19,9 @@ pub struct CheckInRequest {
     /// What else the app chooses to tell, for eligibility.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+    /// The codecs that the client can write, by name: it is asked for no other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codecs: Vec<String>,
 }
 
 /// The answer to [`CheckInRequest`].
@@ -71,6 +74,10 @@ pub struct Assignment {
     /// (2^-fraction_bits); none where updates are not clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clipping_norm: Option<u64>,
+    /// How the update travels; none where it travels as float32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub recipe: Option<Box<Recipe>>,
 }
 
 /// A blob to fetch, by content.

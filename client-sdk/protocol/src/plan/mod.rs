@@ -24,11 +24,11 @@ pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
 pub use name_pattern::NamePattern;
 pub use training::{PlanError, Precision, RunningStatistics, TrainingPlan};
-pub use transport::{Codec, Protection};
+pub use transport::Protection;
 pub use value_grid::ValueGrid;
 pub use work::Work;
 
-use crate::{BlobDigest, TensorSchema};
+use crate::{BlobDigest, Codec, TensorSchema};
 
 /// What a client must do in a round. It is data: a new plan needs no new app.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,8 @@ pub struct Plan {
     pub device_rules: Vec<DeviceRule>,
     /// The local work; an evaluation takes the loss from it.
     pub training: TrainingPlan,
-    /// How the update travels.
+    /// How the update travels where nothing else was agreed on: `none`.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub codec: Codec,
     /// Who may see the update.
     pub protection: Protection,

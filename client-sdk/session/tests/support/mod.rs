@@ -5,8 +5,12 @@ use folkmoot_session::{Effect, Event, Offer, Session};
 use rand_chacha::ChaCha8Rng;
 
 pub fn offer() -> Offer {
-    let request =
-        CheckInRequest { sdk_version: "0.1.0".into(), example_count: 10, attributes: Default::default() };
+    let request = CheckInRequest {
+        sdk_version: "0.1.0".into(),
+        example_count: 10,
+        attributes: Default::default(),
+        codecs: Vec::new(),
+    };
     Offer { request, wait_seconds: 30 }
 }
 
@@ -24,6 +28,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         deadline: Timestamp(deadline_in_milliseconds),
         deadline_in_milliseconds,
         clipping_norm: None,
+        recipe: None,
     }
 }
 

@@ -1,14 +1,12 @@
 use folkmoot_protocol::TensorSchema;
 
 use super::{
-    Fault,
+    Codec, Fault, Recipe, TILE,
     bytes::Bytes,
-    choice::{Codec, TILE},
     factors::{self, Sides},
     format::Format,
     payload::{FORMAT_VERSION, HEADER_BYTES, MAGIC},
     random::Place,
-    recipe::Recipe,
     tile::{TileDecoder, TileValues, Workspace},
 };
 

@@ -1,15 +1,12 @@
 use folkmoot_protocol::TensorSchema;
 
 use super::{
-    choice::{Codec, TILE},
-    deep_gradient,
+    Codec, Recipe, RecipeFault, TILE, deep_gradient,
     factors::{self, Sides},
-    fault::RecipeFault,
     format::Format,
     memory::{Memory, PendingMemory},
     payload::write_header,
     random::Place,
-    recipe::Recipe,
     selection::{Selection, share_of},
     sums::{largest_magnitude, sum_of_squares},
     tile::{TileDecoder, TileEncoder, TileValues, Workspace},

@@ -17,16 +17,8 @@
 //! | 12 | block weights | bits; log2 of the block |
 
 use super::{
-    Fault,
-    bytes::Bytes,
-    choice::{Codec, TILE},
-    eden::Eden,
-    factors::Sides,
-    floats::Float,
-    levels::Levels,
-    one_bit::Means,
-    uniform::Uniform,
-    weights::BlockWeights,
+    Codec, Fault, TILE, bytes::Bytes, eden::Eden, factors::Sides, floats::Float, levels::Levels,
+    one_bit::Means, uniform::Uniform, weights::BlockWeights,
 };
 
 /// How the tiles of a tensor are read.

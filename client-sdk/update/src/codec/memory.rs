@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 
-use folkmoot_protocol::{TaskId, TensorSchema, limits::PARAMETERS_MAX};
+use folkmoot_protocol::{Recipe, TaskId, TensorSchema, limits::PARAMETERS_MAX};
 
 use super::{Fault, bytes::Bytes};
 
 /// The first four bytes of a stored memory.
 const MAGIC: [u8; 4] = *b"FMEM";
+/// Versions after which what an update left out is too old to be added to another.
+const VERSIONS_MAX: u64 = 10;
 /// The format version that this build writes and reads.
 const FORMAT_VERSION: u16 = 1;
 
@@ -46,6 +48,20 @@ impl Memory {
         let residual = vec![0.0; schema.parameter_count() as usize];
         let (momentum, starts) = (Vec::new(), BTreeMap::new());
         Self { task_id, schema_digest: schema.digest(), version, rounds: 0, residual, momentum, starts }
+    }
+
+    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale; none
+    /// where the recipe leaves nothing out.
+    pub fn with_recipe(
+        recipe: Option<&Recipe>,
+        stored: Option<Self>,
+        task_id: TaskId,
+        schema: &TensorSchema,
+        version: u64,
+    ) -> Option<Self> {
+        recipe.filter(|recipe| recipe.uses_memory())?;
+        let stored = stored.and_then(|memory| memory.for_update(task_id, schema, version, VERSIONS_MAX));
+        Some(stored.unwrap_or_else(|| Self::new(task_id, schema, version)))
     }
 
     /// Returns the memory for an update that starts from `version`, or `None` where it is stale: of another

@@ -7,12 +7,12 @@
 
 mod bits;
 mod bytes;
-mod choice;
 mod decode;
 mod deep_gradient;
 mod eden;
 mod encode;
 mod entropy;
+mod expected;
 mod factors;
 mod fault;
 mod floats;
@@ -30,7 +30,6 @@ mod power;
 mod random;
 mod random_k;
 mod real;
-mod recipe;
 mod rice;
 mod rotation;
 mod selection;
@@ -39,20 +38,17 @@ mod sums;
 mod symbols;
 #[cfg(test)]
 mod tests;
-mod text;
 mod tile;
 mod uniform;
 mod weights;
 
-pub use choice::{Codec, TILE};
 pub use decode::{CutOff, Decoder, PayloadError, Tile, decode};
 pub use encode::{EncodeError, Encoded, encode};
+pub use expected::expected_error;
 use fault::Fault;
-pub use fault::RecipeFault;
+pub use folkmoot_protocol::codec::{Codec, CodecTextError, Recipe, RecipeFault, Rule, TILE};
 pub use measure::{Measurement, measure};
 pub use memory::{Memory, MemoryError, PendingMemory};
-pub use recipe::{Recipe, Rule};
-pub use text::CodecTextError;
 pub use tile::TileValues;
 
 /// Runs a loop that is compiled for every instruction set the processor may have.

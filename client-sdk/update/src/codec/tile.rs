@@ -1,9 +1,8 @@
 //! One tile of a tensor, to bytes and back.
 
 use super::{
-    Fault,
+    Codec, Fault, TILE,
     bytes::Bytes,
-    choice::{Codec, TILE},
     factors::{self, Factors, Sides},
     floats,
     format::Format,

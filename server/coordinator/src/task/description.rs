@@ -1,4 +1,4 @@
-use folkmoot_protocol::{Codec, PopulationName, Protection, Timestamp, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
 use super::{Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic, combination};
@@ -36,9 +36,9 @@ pub struct TaskDescription {
     pub selection: SelectionChoice,
     /// When clients start and versions are committed.
     pub scheduling: SchedulingChoice,
-    /// How updates travel.
-    #[serde(default)]
-    pub codec: Codec,
+    /// How updates are compressed; by default they travel as float32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Recipe>,
     /// Who may see an update.
     #[serde(default)]
     pub protection: Protection,
@@ -80,7 +80,7 @@ impl TaskDescription {
             eligibility: Eligibility::default(),
             selection: SelectionChoice::default(),
             scheduling,
-            codec: Codec::default(),
+            compression: None,
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),
             grid: ValueGrid::default(),
@@ -150,6 +150,13 @@ impl TaskDescription {
             PrivacyChoice::None => {}
             PrivacyChoice::Central(central) => central.validate(self, &mut faults),
             PrivacyChoice::Local(local) => local.validate(self, &mut faults),
+        }
+        if let Some(recipe) = &self.compression {
+            faults.extend(recipe.validate().into_iter().map(|fault| {
+                let (message, remedy) =
+                    (format!("it is {}", fault.value), format!("it must be {}", fault.allowed));
+                Fault::new(&format!("compression.{}", fault.field), message, remedy)
+            }));
         }
         combination::validate(self, &mut faults);
         faults

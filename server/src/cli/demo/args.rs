@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use folkmoot_protocol::Codec;
+
 use super::{
     data::DemoModel,
     error::DemoError,
@@ -40,6 +42,9 @@ pub struct Args {
     /// The probability mass for which epsilon need not hold.
     #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
     pub delta: f64,
+    /// How clients compress their updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default they do not.
+    #[arg(long, conflicts_with = "epsilon")]
+    pub codec: Option<Codec>,
     /// Folder for model.onnx, report.json, accuracy.svg and the data of the run.
     #[arg(long, value_name = "DIR", default_value = "demo-output")]
     pub out: PathBuf,
@@ -78,6 +83,7 @@ impl Args {
             alpha: self.alpha,
             seed: self.seed,
             privacy: self.epsilon.map(|epsilon| PrivacyReport { epsilon, delta: self.delta }),
+            codec: self.codec,
         })
     }
 }
@@ -129,6 +135,7 @@ mod tests {
             alpha: 1.0,
             seed: 1,
             privacy: None,
+            codec: None,
         };
         assert_eq!(args.settings().unwrap(), expected);
         assert_eq!(parse("--model cnn").unwrap().model, DemoModel::Cnn);

@@ -1,5 +1,6 @@
 //! What a run came to.
 
+use folkmoot_protocol::{Codec, update::update_bytes};
 use serde::Serialize;
 
 use super::data::DemoModel;
@@ -46,6 +47,8 @@ pub struct Report {
     pub bytes_up: u64,
     /// Bytes that clients fetched, in all rounds.
     pub bytes_down: u64,
+    /// Bytes that the same updates have as float32.
+    pub bytes_up_as_float32: u64,
     /// What was asked for.
     pub settings: SettingsReport,
     /// Every round.
@@ -68,6 +71,13 @@ pub struct SettingsReport {
     /// The budget, where training is private.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privacy: Option<PrivacyReport>,
+    /// How updates were compressed, where they were.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub codec: Option<Codec>,
+}
+
+fn as_text<S: serde::Serializer>(codec: &Option<Codec>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&codec.map(|codec| codec.to_string()).unwrap_or_default())
 }
 
 /// A privacy budget.
@@ -86,8 +96,10 @@ impl Report {
         initial_accuracy: f64,
         held_out_examples: usize,
         seconds: f64,
+        parameter_count: u64,
         per_round: Vec<RoundReport>,
     ) -> Self {
+        let reports: u64 = per_round.iter().map(|round| round.reports).sum();
         Self {
             accuracy: per_round.last().map_or(initial_accuracy, |round| round.accuracy),
             initial_accuracy,
@@ -96,6 +108,7 @@ impl Report {
             seconds,
             bytes_up: per_round.iter().map(|round| round.bytes_up).sum(),
             bytes_down: per_round.iter().map(|round| round.bytes_down).sum(),
+            bytes_up_as_float32: update_bytes(parameter_count).unwrap_or_default() * reports,
             settings,
             per_round,
         }
@@ -122,9 +135,16 @@ pub fn test_report(accuracies: &[f64]) -> Report {
         bytes_down: 2000,
         seconds: 0.25,
     };
-    let settings =
-        SettingsReport { model: DemoModel::Mlp, clients: 20, cohort: 10, alpha: 1.0, seed: 1, privacy: None };
-    Report::new(settings, 0.1, 359, 7.5, accuracies.iter().enumerate().map(round).collect())
+    let settings = SettingsReport {
+        model: DemoModel::Mlp,
+        clients: 20,
+        cohort: 10,
+        alpha: 1.0,
+        seed: 1,
+        privacy: None,
+        codec: None,
+    };
+    Report::new(settings, 0.1, 359, 7.5, 2_410, accuracies.iter().enumerate().map(round).collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 use std::{path::PathBuf, time::Duration};
 
-use folkmoot_engine::Examples;
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_engine::{Examples, ImportLimits, Model};
+use folkmoot_protocol::Recipe;
 use tokio::{signal::ctrl_c, time::sleep};
 
 use super::{
@@ -60,6 +62,8 @@ impl Run {
             host.first_api_key.as_deref().expect("a coordinator with a fresh data folder makes a key");
         let control = Control::new(AdminClient::new(&url, api_key, certificate_pem.clone())?);
         let description = plan::description(self.args.rounds(), self.settings.cohort, self.settings.privacy);
+        let compression = self.settings.codec.map(Recipe::of);
+        let description = TaskDescription { compression, ..description };
         let token = control.create_token(&description, self.settings.clients).await?;
         let meeting = Meeting { url, certificate_pem, token };
         let task = control.create_task(self.settings.model.onnx(), description.clone()).await?;
@@ -128,8 +132,16 @@ impl Run {
         seconds: f64,
         screen: &mut dyn Screen,
     ) -> Result<(), DemoError> {
-        let report =
-            Report::new(self.settings, initial_accuracy, held_out_examples, seconds, followed.rounds);
+        let model = Model::from_onnx(self.settings.model.onnx(), &ImportLimits::default());
+        let parameter_count = model.map_or(0, |model| model.initial_weights().len() as u64);
+        let report = Report::new(
+            self.settings,
+            initial_accuracy,
+            held_out_examples,
+            seconds,
+            parameter_count,
+            followed.rounds,
+        );
         let json = serde_json::to_string_pretty(&report).expect("numbers and texts are JSON");
         let write =
             |name, bytes: &[u8]| Ok::<_, DemoError>(self.output.write(name, bytes)?.display().to_string());

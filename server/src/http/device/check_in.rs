@@ -46,19 +46,22 @@ pub async fn check_in(
         device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
             .await;
     let found = match found {
-        Ok(None) => await_assignment(&app, &signed.client, &waiter, wait).await,
+        Ok(None) => await_assignment(&app, &signed.client, &signed.message.codecs, &waiter, wait).await,
         other => other,
     };
     app.coordinator.forget_waiter(signed.client.id, &waiter);
     if let Some(assignment) = found? {
         return Ok(Json(CheckInResponse::Assigned { assignment }));
     }
-    device::end_wait(&app.coordinator, &signed.client, wait_milliseconds, (app.clock)()).await.map(Json)
+    let codecs = &signed.message.codecs;
+    let now = (app.clock)();
+    device::end_wait(&app.coordinator, &signed.client, codecs, wait_milliseconds, now).await.map(Json)
 }
 
 async fn await_assignment(
     app: &App,
     client: &ClientRecord,
+    codecs: &[String],
     waiter: &tokio::sync::Notify,
     wait: Duration,
 ) -> Result<Option<Assignment>, Refusal> {
@@ -78,8 +81,9 @@ async fn await_assignment(
         if *closing.borrow() || tokio::time::Instant::now() >= end {
             return Ok(None);
         }
-        if let Some(assignment) = device::assignment_of(&app.coordinator, client, (app.clock)()).await? {
-            return Ok(Some(assignment));
+        let found = device::assignment_of(&app.coordinator, client, codecs, (app.clock)()).await?;
+        if found.is_some() {
+            return Ok(found);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! How updates become one aggregate.
 
 use folkmoot_coordinator::{aggregation::AggregatorChoice, task::TaskDescription};
-use folkmoot_protocol::Codec;
 
 use super::quantity::{grouped, percent};
 
@@ -45,8 +44,12 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
         true => "Updates are summed while they arrive.".into(),
         false => "Updates are kept until the version is made, and combined then.".into(),
     });
-    said.push(match description.codec {
-        Codec::None => "They travel as 32-bit numbers.".into(),
+    said.push(match &description.compression {
+        None => "They travel as 32-bit numbers.".into(),
+        Some(recipe) => format!(
+            "Clients that know {} compress them by it, but for tensors of fewer than {} elements.",
+            recipe.codec, recipe.exact_below
+        ),
     });
     said.push(format!(
         "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",

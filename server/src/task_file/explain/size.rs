@@ -1,7 +1,7 @@
 //! What travels between a client and the coordinator.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::{Codec, update::HEADER_BYTES};
+use folkmoot_protocol::update::HEADER_BYTES;
 
 use super::{
     ModelSize,
@@ -10,10 +10,7 @@ use super::{
 
 /// Explains how much a client downloads and uploads.
 pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<String> {
-    let value_bytes = match description.codec {
-        Codec::None => 4,
-    };
-    let weights = model.parameters.saturating_mul(value_bytes);
+    let weights = model.parameters.saturating_mul(size_of::<f32>() as u64);
     let update = weights.saturating_add(HEADER_BYTES as u64);
     let policy = description.scheduling.policy();
     let mut said = vec![

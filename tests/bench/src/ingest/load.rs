@@ -149,6 +149,7 @@ async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32
         weight: 100,
         metrics: UpdateMetrics { example_count: 100, loss_sum: 1.0, correct_count: 50, step_count: 10 },
         element_count: 0,
+        is_compressed: false,
     };
     let update = Bytes::from(encode_update(&header, values));
     debug_assert_eq!(update.len(), HEADER_BYTES + values.len() * 4);
@@ -159,8 +160,12 @@ async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32
 }
 
 async fn await_assignment(transport: &Transport) -> Result<Assignment, Failure> {
-    let request =
-        CheckInRequest { sdk_version: "bench".into(), example_count: 100, attributes: Default::default() };
+    let request = CheckInRequest {
+        sdk_version: "bench".into(),
+        example_count: 100,
+        attributes: Default::default(),
+        codecs: Vec::new(),
+    };
     loop {
         match transport.check_in(&request, 30).await? {
             CheckInResponse::Assigned { assignment } => return Ok(assignment),

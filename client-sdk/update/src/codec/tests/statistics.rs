@@ -142,7 +142,7 @@ fn large_rotated_blocks_follow_theory() {
         .map(|words| words.iter().map(|word| f64::from(*word) / 4_294_967_296.0 - 0.5).sum::<f64>() as f32)
         .collect();
     for (codec, tolerance) in [("eden:1", 0.02), ("eden:2", 0.02), ("eden:3", 0.02), ("eden:4", 0.02)] {
-        let theory = codec.parse::<crate::codec::Codec>().unwrap().expected_error().unwrap();
+        let theory = crate::codec::expected_error(&codec.parse().unwrap()).unwrap();
         let error = measure(&values, &through(codec, &values, 3), 1).normalised_error;
         assert!((error / theory - 1.0).abs() < tolerance, "{codec}: {error} {theory}");
     }

@@ -14,6 +14,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     } else {
         counts_are_not_weights(description, faults);
     }
+    rounding_comes_before_the_norm(description, faults);
     draws_do_not_look_at_data(description, faults);
     nothing_else_is_released(description, faults);
 }
@@ -36,6 +37,25 @@ fn clients_count_alike(description: &TaskDescription, faults: &mut Vec<Fault>) {
             "aggregator.kind",
             "privacy.kind bounds what one client can change, and this rule lets clients count differently",
             "choose aggregator.kind = \"uniform_mean\"",
+        ));
+    }
+}
+
+/// What is rounded after it was clipped can be longer than the norm, and a memory brings back what clipping took away.
+fn rounding_comes_before_the_norm(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let Some(recipe) = &description.compression else { return };
+    let is_central = description.privacy.central().is_some();
+    if is_central || recipe.uses_memory() {
+        faults.push(Fault::new(
+            "compression.codec",
+            match is_central {
+                true => "it rounds updates after they were clipped, and privacy.kind bounds what arrives",
+                false => "its memory keeps what was left out of an update, past the clipping of privacy.kind",
+            },
+            match is_central {
+                true => "leave compression out",
+                false => "choose an unbiased codec, such as \"eden:4\"",
+            },
         ));
     }
 }

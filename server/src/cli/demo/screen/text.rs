@@ -83,7 +83,7 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
         ("before training", format!("{:.1} %", 100.0 * report.initial_accuracy)),
         ("rounds", format!("{} in {:.1} s", report.rounds, report.seconds)),
         ("updates combined", reports.to_string()),
-        ("sent by clients", bytes(report.bytes_up)),
+        ("sent by clients", sent(report)),
         ("fetched by clients", bytes(report.bytes_down)),
         ("model", files.model.clone()),
         ("report", files.report.clone()),
@@ -135,6 +135,21 @@ fn table(rows: &[(&str, String)]) -> Vec<String> {
     lines.extend(rows.iter().map(|(name, value)| format!("│ {name:<left$} │ {value:<right$} │")));
     lines.push(edge('└', '┴', '┘'));
     lines
+}
+
+/// The bytes that clients sent, and how many times fewer they are than float32 would be.
+fn sent(report: &Report) -> String {
+    let sent = bytes(report.bytes_up);
+    match report.settings.codec {
+        None => sent,
+        Some(codec) => {
+            let times = report.bytes_up_as_float32 as f64 / report.bytes_up.max(1) as f64;
+            format!(
+                "{sent} as {codec}, {times:.1} times fewer than the {} of float32",
+                bytes(report.bytes_up_as_float32)
+            )
+        }
+    }
 }
 
 #[cfg(test)]

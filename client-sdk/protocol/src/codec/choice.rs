@@ -4,6 +4,8 @@ use super::fault::{Faults, RecipeFault};
 
 /// Values of a tile: what is decoded at once, and what every block divides.
 pub const TILE: usize = 1 << 16;
+/// The block of a rotation: it fits into the first cache of any processor, and rotates well.
+pub const ROTATION_BLOCK: u32 = 4096;
 /// The smallest block of a rotation.
 const ROTATED_BLOCK_MIN: u32 = 64;
 /// The largest rank of a factor.
@@ -165,9 +167,8 @@ fn iterations() -> u32 {
     2
 }
 
-/// The block of a rotation: it fits into the first cache of any processor, and rotates well.
-pub(crate) fn rotation_block() -> u32 {
-    4096
+fn rotation_block() -> u32 {
+    ROTATION_BLOCK
 }
 
 fn qsgd_bucket() -> u32 {
@@ -178,15 +179,11 @@ fn weights_block() -> u32 {
     64
 }
 
-impl Default for Codec {
-    /// EDEN with 4 bits: an eighth of the bytes, a normalised error of 0.0096 whatever the values, unbiased,
-    /// and no memory, which few clients come back to use.
-    fn default() -> Self {
-        Self::Eden { bits: 4, unbiased: true, block: rotation_block() }
-    }
-}
-
 impl Codec {
+    /// EDEN with 4 bits: an eighth of the bytes, a normalised error of 0.0096 whatever the values, unbiased, and no memory,
+    /// which few clients come back to use.
+    pub const EDEN_4: Self = Self::Eden { bits: 4, unbiased: true, block: ROTATION_BLOCK };
+
     /// Lists what is wrong with the numbers; nothing if they may be used.
     pub fn validate(&self) -> Vec<RecipeFault> {
         let mut faults = Faults::default();
@@ -254,24 +251,5 @@ impl Codec {
     /// unbiased, whose error can be larger than the update.
     pub fn uses_memory(&self) -> bool {
         !self.is_unbiased() && !matches!(self, Self::Weights { .. })
-    }
-
-    /// Returns the normalised squared error `E |C(x) - x|^2 / |x|^2` that theory gives, for values that are
-    /// normally distributed where it depends on that; `None` where there is no such number.
-    pub fn expected_error(&self) -> Option<f64> {
-        let half_normal = 1.0 - 2.0 / std::f64::consts::PI;
-        match *self {
-            Self::None => Some(0.0),
-            Self::OneBit | Self::Sign => Some(half_normal),
-            Self::RandomK { share, unbiased } => Some(if unbiased { 1.0 / share - 1.0 } else { 1.0 - share }),
-            Self::Drive { unbiased, .. } => {
-                Self::Eden { bits: 1, unbiased, block: rotation_block() }.expected_error()
-            }
-            Self::Eden { bits, unbiased, .. } => {
-                let distortion = *super::lloyd_max::DISTORTIONS.get(usize::from(bits).checked_sub(1)?)?;
-                Some(if unbiased { 1.0 / (1.0 - distortion) - 1.0 } else { distortion })
-            }
-            _ => None,
-        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::{Map, Value};
 
-use super::choice::Codec;
+use super::Codec;
 
 /// The number that stands first, for each codec that has one.
 const FIRST: [(&str, &str); 11] = [
@@ -23,6 +24,12 @@ const FIRST: [(&str, &str); 11] = [
 
 /// Codecs that have no numbers at all.
 const BARE: [&str; 5] = ["none", "fp16", "bf16", "one_bit", "sign"];
+
+/// Lists the names of all codecs that this build writes and reads.
+pub fn names() -> Vec<String> {
+    let numbered = FIRST.iter().map(|(name, _)| *name).chain(["drive"]);
+    BARE.into_iter().chain(numbered).map(str::to_owned).collect()
+}
 
 /// A text that is no codec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +77,14 @@ impl FromStr for Codec {
     }
 }
 
+impl Codec {
+    /// Returns its name.
+    pub fn name(&self) -> String {
+        let text = self.to_string();
+        text.split(':').next().unwrap_or_default().to_owned()
+    }
+}
+
 impl fmt::Display for Codec {
     /// Writes the shortest text that is read as the same codec.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +119,36 @@ fn is_default(name: &str, fields: &Value, key: &str) -> bool {
     let mut without = fields.clone();
     without.as_object_mut().map(|fields| fields.remove(key));
     read(&without).is_some_and(|codec| Some(codec) == read(fields))
+}
+
+/// Codecs in files and messages: as their text.
+pub(super) mod as_text {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(codec: &Codec, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(codec)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Codec, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The same, for one that may be left out.
+pub(super) mod as_optional_text {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(codec: &Option<Codec>, serializer: S) -> Result<S::Ok, S::Error> {
+        match codec {
+            Some(codec) => serializer.collect_str(codec),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Codec>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(serde::de::Error::custom)).transpose()
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +187,7 @@ mod tests {
         for text in texts {
             assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
         }
-        assert_eq!(Codec::default().to_string(), "eden:4");
+        assert_eq!(Codec::EDEN_4.to_string(), "eden:4");
         assert_eq!("drive".parse::<Codec>(), "drive:block=4096,unbiased=true".parse());
     }
 
@@ -174,7 +219,7 @@ mod tests {
     fn the_json_form_knows_its_fields() {
         let read = |json: &str| serde_json::from_str::<Codec>(json);
         assert_eq!(read(r#""one_bit""#).unwrap(), Codec::OneBit);
-        assert_eq!(read(r#"{"eden": {"bits": 4}}"#).unwrap(), Codec::default());
+        assert_eq!(read(r#"{"eden": {"bits": 4}}"#).unwrap(), Codec::EDEN_4);
         assert!(read(r#"{"eden": {"bits": 4, "size": 1}}"#).is_err());
     }
 }

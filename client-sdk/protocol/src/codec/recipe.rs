@@ -1,7 +1,7 @@
-use folkmoot_protocol::{NamePattern, TensorSchema, TensorSpec};
+use crate::{NamePattern, TensorSchema, TensorSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{choice::Codec, fault::RecipeFault};
+use super::{Codec, RecipeFault};
 
 /// Rules of a recipe, at most.
 const RULES_MAX: usize = 64;
@@ -11,19 +11,23 @@ const RULES_MAX: usize = 64;
 /// The first rule whose pattern matches the tensor's name decides; then the size; then, for the first and the
 /// last matrix, the finer codec of the edges; then the codec of all others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The codec of every tensor that nothing else is said about.
-    #[serde(default)]
+    #[serde(default = "eden", with = "super::text::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("default" = "eden:4", "examples" = ["eden:4"])))]
     pub codec: Codec,
     /// Codecs by name, in order, at most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [[{ "tensors": "embedding.*", "codec": "none" }]])))]
     pub rules: Vec<Rule>,
     /// Tensors of fewer elements travel as float32: biases and scales are few bytes, and wrong ones do harm.
     #[serde(default = "exact_below")]
     pub exact_below: u64,
     /// The codec of the first and the last tensor of two dimensions or more, which bear least.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::text::as_optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("examples" = ["fp16"])))]
     pub edges: Option<Codec>,
     /// Whether symbols are entropy-coded where that is shorter: some 6 % off EDEN's bytes and much off
     /// QSGD's, for time.
@@ -31,14 +35,24 @@ pub struct Recipe {
     pub lossless: bool,
 }
 
+// Numbers are read from text and JSON, neither of which has NaN.
+impl Eq for Recipe {}
+
 /// The codec of the tensors whose name matches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The names.
     pub tensors: NamePattern,
     /// Their codec.
+    #[serde(with = "super::text::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("examples" = ["none"])))]
     pub codec: Codec,
+}
+
+fn eden() -> Codec {
+    Codec::EDEN_4
 }
 
 fn exact_below() -> u64 {
@@ -51,7 +65,7 @@ fn lossless() -> bool {
 
 impl Default for Recipe {
     fn default() -> Self {
-        Self::of(Codec::default())
+        Self::of(Codec::EDEN_4)
     }
 }
 
@@ -80,6 +94,19 @@ impl Recipe {
             });
         }
         faults
+    }
+
+    /// Says whether a client that can write these codecs, by name, can follow it.
+    pub fn is_of(&self, names: &[String]) -> bool {
+        let codecs = [Some(self.codec), self.edges].into_iter().flatten();
+        let mut codecs = codecs.chain(self.rules.iter().map(|rule| rule.codec));
+        codecs.all(|codec| names.contains(&codec.name()))
+    }
+
+    /// Says whether what a codec leaves out waits in a memory.
+    pub fn uses_memory(&self) -> bool {
+        let codecs = [Some(self.codec), self.edges].into_iter().flatten();
+        codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
     }
 
     /// Returns the codec of every tensor of a model, in order.
@@ -122,7 +149,7 @@ mod tests {
     fn names_come_before_sizes_and_sizes_before_edges() {
         let rule = Rule { tensors: "c.*".into(), codec: Codec::Sign };
         let recipe = Recipe { rules: vec![rule], edges: Some(Codec::Fp16), ..Recipe::default() };
-        let eden = Codec::default();
+        let eden = Codec::EDEN_4;
         assert_eq!(recipe.codecs(&schema()), [Codec::Fp16, Codec::None, eden, Codec::Sign, Codec::Sign]);
         let plain = Recipe { edges: Some(Codec::Bf16), exact_below: 0, ..Recipe::default() };
         assert_eq!(plain.codecs(&schema()), [Codec::Bf16, eden, eden, Codec::Bf16, eden]);
