@@ -176,7 +176,7 @@ async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
         let assignments = storage.assignments(record.round.id).await.expect("the database can be read");
         for assignment in assignments {
             match assignment.status {
-                AssignmentStatus::Accepted { digest } => {
+                AssignmentStatus::Accepted { digest, .. } => {
                     let found = digests.0.get(&assignment.id).copied().unwrap_or(digest);
                     assert_eq!(found, digest, "another update was sent than was stored");
                 }

@@ -4,9 +4,11 @@
 mod bad_auth;
 mod bad_http;
 mod bad_http2;
+mod bad_network;
 mod bad_updates;
 mod bad_uploads;
 mod cohort;
+mod compressed_updates;
 mod crash_client;
 mod crash_coordinator;
 mod idle_polls;

@@ -130,7 +130,7 @@ pub fn every_assignment_counts_once(updates: &[AcceptedUpdate], assignments: &[A
 
 fn accepted_digest(assignment: &AssignmentRecord) -> Option<(AssignmentId, UpdateDigest)> {
     match assignment.status {
-        AssignmentStatus::Accepted { digest } => Some((assignment.id, digest)),
+        AssignmentStatus::Accepted { digest, .. } => Some((assignment.id, digest)),
         _ => None,
     }
 }
@@ -148,7 +148,7 @@ pub fn an_update_counts_in_one_round(
     counted: Option<RoundId>,
     round: RoundId,
 ) -> Holds {
-    let is_accepted = *status == AssignmentStatus::Accepted { digest: update.digest };
+    let is_accepted = *status == AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes };
     let is_so = is_accepted && counted.is_none_or(|before| before == round);
     holds("an_update_counts_in_one_round", is_so, || {
         format!("{update:?} is {status:?}, counted in {counted:?} and {round}")
@@ -202,7 +202,7 @@ pub fn what_was_answered_is_stored(
         return Ok(());
     }
     let is_so = match (status, digest) {
-        (AssignmentStatus::Accepted { digest }, Some(announced)) => *digest == announced,
+        (AssignmentStatus::Accepted { digest, .. }, Some(announced)) => *digest == announced,
         (AssignmentStatus::Accepted { .. }, None) => true,
         _ => false,
     };

@@ -22,6 +22,8 @@ pub struct RawClient {
     pub key: SigningKey,
     /// Its id, once it is enrolled.
     pub id: Option<ClientId>,
+    /// What it says at a check-in.
+    pub check_in_body: Vec<u8>,
 }
 
 /// What a request says and what its signature covers, before it is signed.
@@ -86,7 +88,14 @@ impl RawClient {
     /// Makes a client with a fresh key that is not enrolled.
     pub fn new(endpoint: &Endpoint) -> Self {
         let key = SigningKey::from_bytes(&random_bytes());
-        Self { endpoint: endpoint.clone(), key, id: None }
+        let check_in = CheckInRequest {
+            sdk_version: "test".into(),
+            example_count: 1000,
+            attributes: Default::default(),
+            codecs: Vec::new(),
+        };
+        let check_in_body = serde_json::to_vec(&check_in).expect("a message is plain data");
+        Self { endpoint: endpoint.clone(), key, id: None, check_in_body }
     }
 
     /// Makes a client and enrols it.
@@ -141,13 +150,7 @@ impl RawClient {
 
     /// Prepares a check-in.
     pub fn check_in(&self, wait_seconds: u32) -> Unsigned {
-        let request = CheckInRequest {
-            sdk_version: "test".into(),
-            example_count: 1000,
-            attributes: Default::default(),
-            codecs: Vec::new(),
-        };
-        self.message(&format!("/v1/check-in?wait_seconds={wait_seconds}"), &request)
+        self.post(&format!("/v1/check-in?wait_seconds={wait_seconds}"), self.check_in_body.clone())
     }
 
     /// Prepares the upload of a whole update.

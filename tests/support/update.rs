@@ -4,6 +4,7 @@ use folkmoot_protocol::{
     messages::Assignment,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
+use folkmoot_update::codec::decode;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -51,13 +52,17 @@ impl TestUpdate {
     }
 }
 
-/// Reads the weight and the values of an update's bytes.
+/// Reads the weight and the values of the bytes of an update of `task`.
 ///
 /// # Panics
 /// If they are none.
-pub fn read_update(bytes: &[u8]) -> (u64, Vec<f32>) {
+pub fn read_update(task: &TestTask, bytes: &[u8]) -> (u64, Vec<f32>) {
     let header = bytes.first_chunk::<HEADER_BYTES>().expect("an update has a header");
     let header = UpdateHeader::decode(header).expect("what was accepted can be read");
+    if header.is_compressed {
+        let values = decode(&task.schema, &bytes[HEADER_BYTES..]).expect("what was accepted can be read");
+        return (header.weight, values);
+    }
     let (values, _) = bytes[HEADER_BYTES..].as_chunks::<4>();
     (header.weight, values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }

@@ -78,7 +78,10 @@ async fn verify_accepted(
         assert_eq!(update.digest, UpdateDigest::of(bytes), "another update counts than was sent");
         let assignment = assignments.iter().find(|assignment| assignment.id == update.assignment_id);
         let assignment = assignment.expect("an update counts in the round of its assignment");
-        assert_eq!(assignment.status, AssignmentStatus::Accepted { digest: update.digest });
+        assert_eq!(
+            assignment.status,
+            AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes }
+        );
         assert!(clients.insert(assignment.client_id), "client {} counts twice", assignment.client_id);
     }
     let accepted = assignments.iter().filter(|one| matches!(one.status, AssignmentStatus::Accepted { .. }));
@@ -91,7 +94,8 @@ fn expected_weights(
     updates: &[AcceptedUpdate],
     sent: &BTreeMap<AssignmentId, Bytes>,
 ) -> Vec<f32> {
-    let updates: Vec<_> = updates.iter().map(|update| read_update(&sent[&update.assignment_id])).collect();
+    let updates: Vec<_> =
+        updates.iter().map(|update| read_update(task, &sent[&update.assignment_id])).collect();
     next_weights(base, &updates, &task.grid, task.server_learning_rate)
 }
 

@@ -114,10 +114,13 @@ pub enum Effect {
         /// The request's id.
         request_id: RequestId,
     },
-    /// Delete the checkpoint and the update of this assignment.
+    /// Delete the checkpoint and the update of this assignment. If it was accepted, what the update left out first becomes
+    /// the task's memory. It may come again for an assignment of which nothing is left.
     Forget {
         /// Whose.
         assignment_id: AssignmentId,
+        /// Whether the coordinator has accepted its update.
+        was_accepted: bool,
     },
 }
 

@@ -11,6 +11,9 @@ pub struct Failure {
     pub retry_after_milliseconds: Option<u64>,
     /// For an upload: the bytes that the coordinator has.
     pub received_bytes: Option<u64>,
+    /// Bytes of a blob that came before it failed, and stay; bytes of an update that went. With some, the network works:
+    /// what is left is sent for again soon.
+    pub transferred_bytes: u64,
 }
 
 impl Failure {
@@ -21,6 +24,7 @@ impl Failure {
             disposition: Disposition::Retry,
             retry_after_milliseconds: None,
             received_bytes: None,
+            transferred_bytes: 0,
         }
     }
 
@@ -37,6 +41,7 @@ impl From<&Problem> for Failure {
             disposition: problem.disposition,
             retry_after_milliseconds: problem.retry_after_milliseconds,
             received_bytes: problem.received_bytes,
+            transferred_bytes: 0,
         }
     }
 }

@@ -148,6 +148,9 @@ pub struct Uploading {
     pub training_milliseconds: u64,
     /// Bytes sent so far, with what had to be sent again.
     pub upload_bytes: u64,
+    /// The most bytes that the coordinator has said to have.
+    #[serde(default)]
+    pub acknowledged_bytes: u64,
     /// How often the coordinator saw another digest than was announced.
     pub digest_mismatches: u32,
 }
@@ -238,6 +241,14 @@ impl State {
             State::BackingOff { resume: Resume::Fetch(fetching), .. } => Some(&fetching.work),
             State::BackingOff { resume: Resume::Upload(uploading), .. } => Some(&uploading.work),
             _ => None,
+        }
+    }
+
+    /// Returns the assignment whose files the host must not delete yet.
+    pub fn assignment_id(&self) -> Option<AssignmentId> {
+        match self {
+            State::Done { assignment_id, .. } => Some(*assignment_id),
+            _ => self.work().map(|work| work.assignment.assignment_id),
         }
     }
 

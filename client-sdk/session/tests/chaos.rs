@@ -161,6 +161,7 @@ impl Host {
         Failure {
             retry_after_milliseconds: self.rng.random::<bool>().then(|| self.rng.random_range(0..9000)),
             received_bytes: self.rng.random::<bool>().then(|| self.rng.random_range(0..2000)),
+            transferred_bytes: if self.rng.random() { 0 } else { self.rng.random_range(0..2000) },
             ..failure
         }
     }

@@ -15,9 +15,16 @@ pub(super) async fn fetch(
         let detail = format!("a blob of {} bytes is larger than the cache", artifact.bytes);
         return (Answer::WorkFailed { reason: AbortReason::FetchFailed, detail }, None);
     }
-    match fetch_missing(&transport, blobs, &host, artifact).await {
+    let mut came = 0;
+    match fetch_missing(&transport, blobs, &host, artifact, &mut came).await {
         Ok(bytes) => (Answer::Fetch(Ok(bytes)), None),
-        Err(error) => (Answer::Fetch(Err(Failure::from(&error))), Some(error.to_string())),
+        Err(error) => {
+            // What came of bytes that are damaged is thrown away.
+            let stays = matches!(error, TransportError::Network(_) | TransportError::Silence(_));
+            let failure =
+                Failure { transferred_bytes: if stays { came } else { 0 }, ..Failure::from(&error) };
+            (Answer::Fetch(Err(failure)), Some(error.to_string()))
+        }
     }
 }
 
@@ -26,7 +33,7 @@ pub(super) async fn prefetch(transport: Transport, blobs: BlobCache, host: Host,
     if artifact.bytes > blobs.bytes_max() || blobs.seems_to_hold(artifact) {
         return;
     }
-    match fetch_missing(&transport, blobs, &host, artifact).await {
+    match fetch_missing(&transport, blobs, &host, artifact, &mut 0).await {
         Ok(bytes) => tracing::debug!(bytes, "weights that were offered are here"),
         Err(error) => tracing::debug!(%error, "weights that were offered did not come"),
     }
@@ -37,6 +44,7 @@ async fn fetch_missing(
     blobs: BlobCache,
     host: &Host,
     artifact: Artifact,
+    came: &mut u64,
 ) -> Result<u64, TransportError> {
     let now = host.now();
     let begun = spawn_blocking(move || {
@@ -45,7 +53,12 @@ async fn fetch_missing(
     });
     let Some(mut partial) = begun.await.map_err(std::io::Error::other)?? else { return Ok(0) };
     let offset = partial.bytes();
-    let result = transport.fetch_blob_from(artifact, offset, |piece| partial.append(piece)).await;
+    let take = |piece: &[u8]| {
+        partial.append(piece)?;
+        *came += piece.len() as u64;
+        Ok(())
+    };
+    let result = transport.fetch_blob_from(artifact, offset, take).await;
     // An answer of another length or range: what is there would never become whole.
     if matches!(result, Err(TransportError::NotUnderstood { status: 200..300, .. })) {
         partial.discard()?;

@@ -141,8 +141,8 @@ impl Client {
             Some(session) => session.with_offer(offer),
             None => Session::new(offer),
         };
-        let kept = session.state().work().map(|work| work.assignment.assignment_id);
-        self.work.forget_all_but(kept)?;
+        self.work.forget_all_but(session.state().assignment_id())?;
+        self.work.memories().forget_old(self.host.now())?;
         Ok(session)
     }
 }

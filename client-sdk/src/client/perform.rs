@@ -1,6 +1,9 @@
 //! What each effect means here.
 
-use std::sync::{Arc, PoisonError, atomic::AtomicBool};
+use std::sync::{
+    Arc, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use folkmoot_protocol::{
     AssignmentId,
@@ -41,15 +44,19 @@ impl Runner<'_> {
                     self.spawn(request_id, async { (Answer::UpdateLost, None) });
                     return Ok(());
                 }
-                let source = self.update_source(assignment_id, length);
+                let sent = Arc::new(AtomicU64::new(offset));
+                let source = self.update_source(assignment_id, length, Arc::clone(&sent));
                 self.spawn(request_id, async move {
                     let result = transport.upload(assignment_id, &source, offset, length, digest).await;
-                    outcome(result, Answer::Upload)
+                    let went = sent.load(Ordering::Relaxed).saturating_sub(offset);
+                    outcome(result, |result| {
+                        Answer::Upload(
+                            result.map_err(|failure| Failure { transferred_bytes: went, ..failure }),
+                        )
+                    })
                 });
             }
             Effect::SendReport { assignment_id, report, .. } => {
-                // The update was accepted: what it left out is the next one's.
-                self.client.work.keep_memory(assignment_id)?;
                 self.spawn(request_id, async move {
                     outcome(transport.report(assignment_id, &report).await, Answer::Report)
                 });
@@ -81,7 +88,12 @@ impl Runner<'_> {
                     .begin(artifact.digest, prefetch(transport, blobs, self.client.host.clone(), artifact));
             }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
-            Effect::Forget { assignment_id } => self.client.work.forget(assignment_id)?,
+            Effect::Forget { assignment_id, was_accepted } => {
+                if was_accepted {
+                    self.client.work.keep_memory(assignment_id)?;
+                }
+                self.client.work.forget(assignment_id)?;
+            }
             _ => {}
         }
         Ok(())
@@ -91,9 +103,12 @@ impl Runner<'_> {
         self.tasks.spawn(request_id, Arc::default(), request);
     }
 
-    fn update_source(&self, assignment_id: AssignmentId, total: u64) -> UpdateSource {
+    fn update_source(&self, assignment_id: AssignmentId, total: u64, count: Arc<AtomicU64>) -> UpdateSource {
         let on_event = Arc::clone(&self.client.on_event);
-        let on_sent = Arc::new(move |sent| on_event(ClientEvent::Uploading { assignment_id, sent, total }));
+        let on_sent = Arc::new(move |sent| {
+            count.store(sent, Ordering::Relaxed);
+            on_event(ClientEvent::Uploading { assignment_id, sent, total });
+        });
         UpdateSource::File { path: self.client.work.update_path(assignment_id), on_sent }
     }
 
@@ -103,8 +118,8 @@ impl Runner<'_> {
         // Other weights than the assignment's would be fetched at its cost.
         self.prefetch.end_unless(assignment.as_ref().map(|assignment| assignment.weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
-        let Client { transport, blobs, host, consent, .. } = self.client;
-        let (transport, blobs) = (transport.clone(), blobs.clone());
+        let Client { transport, blobs, work, host, consent, .. } = self.client;
+        let (transport, blobs, memories) = (transport.clone(), blobs.clone(), work.memories().clone());
         let (host, consent) = (host.clone(), consent.clone());
         self.spawn(request_id, async move {
             if let Some(prefetched) = prefetched {
@@ -113,7 +128,16 @@ impl Runner<'_> {
             let fetched = fetch(transport, blobs.clone(), host.clone(), artifact).await;
             let plan_of = assignment.filter(|_| kind == ArtifactKind::Plan);
             let (Some(assignment), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else { return fetched };
-            let screened = move || screen(&assignment, &blobs, &consent, host.now());
+            let screened = move || {
+                let screened = screen(&assignment, &blobs, &consent, host.now());
+                // What earlier updates left out may not be used any more, either.
+                if screened.is_err()
+                    && let Err(error) = memories.forget(assignment.task_id)
+                {
+                    tracing::warn!(%error, "what was left out of updates could not be deleted");
+                }
+                screened
+            };
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
                 Ok(Err(error)) => work_failed(error),

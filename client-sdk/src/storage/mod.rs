@@ -7,6 +7,7 @@
 //! devices.json         what was learnt about the graphics adapters of the machine
 //! blobs/               plans, models and weights, by SHA-256
 //! assignments/         checkpoint and update of the assignment under way
+//! memories/            what accepted updates left out, by task
 //! directory.lock       held while a client runs: two would make two updates of one assignment
 //! ```
 
@@ -18,6 +19,7 @@ mod blob_cache;
 )]
 mod device_store;
 mod error;
+mod memory_store;
 mod state_store;
 mod work_store;
 
@@ -25,5 +27,6 @@ pub(crate) use atomic::write_private;
 pub(crate) use blob_cache::BlobCache;
 pub(crate) use device_store::DeviceStore;
 pub use error::StorageError;
+pub(crate) use memory_store::MemoryStore;
 pub(crate) use state_store::{Enrolment, StateStore};
 pub(crate) use work_store::WorkStore;

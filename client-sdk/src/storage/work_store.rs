@@ -6,26 +6,22 @@ use std::{
 use folkmoot_protocol::{AssignmentId, TaskId};
 
 use super::{
-    StorageError,
+    MemoryStore, StorageError,
     atomic::{read_if_present, remove_if_present, write_private},
 };
-
-/// Memories of tasks that are kept; more would fill the device for tasks that are over.
-const MEMORIES_MAX: usize = 4;
 
 /// Checkpoint and update of assignments, by assignment id, and what updates left out, by task.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkStore {
     directory: PathBuf,
-    memories: PathBuf,
+    memories: MemoryStore,
 }
 
 impl WorkStore {
     /// Makes the directory if need be.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
-        let memories = directory.with_file_name("memories");
-        fs::create_dir_all(&memories).map_err(|error| StorageError::at(&memories, error))?;
+        let memories = MemoryStore::open(&directory.with_file_name("memories"))?;
         Ok(Self { directory: directory.into(), memories })
     }
 
@@ -58,21 +54,14 @@ impl WorkStore {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let task = name.strip_prefix(&prefix).and_then(|rest| rest.parse::<TaskId>().ok());
             let Some(task) = task else { continue };
-            let kept = self.memories.join(task.to_string());
-            fs::rename(&path, &kept).map_err(|error| StorageError::at(&kept, error))?;
+            self.memories.keep(task, &path)?;
         }
-        self.forget_oldest_memories()
+        Ok(())
     }
 
-    pub fn load_memory(&self, task: TaskId) -> Result<Option<Vec<u8>>, StorageError> {
-        read_if_present(&self.memories.join(task.to_string()))
-    }
-
-    fn forget_oldest_memories(&self) -> Result<(), StorageError> {
-        let mut memories = entries(&self.memories)?;
-        let changed = |path: &PathBuf| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-        memories.sort_by_key(|path| std::cmp::Reverse(changed(path)));
-        memories.iter().skip(MEMORIES_MAX).try_for_each(|path| remove_if_present(path))
+    /// Returns the memories of tasks.
+    pub fn memories(&self) -> &MemoryStore {
+        &self.memories
     }
 
     /// Returns where the update of an assignment lives.
@@ -147,16 +136,11 @@ mod tests {
         store.save_pending_memory(id(1), task(1), b"refused").unwrap();
         store.forget(id(1)).unwrap();
         store.keep_memory(id(1)).unwrap();
-        assert_eq!(store.load_memory(task(1)).unwrap(), None);
-        for number in 1..=6 {
-            store.save_pending_memory(id(number), task(number), &[number]).unwrap();
-            store.keep_memory(id(number)).unwrap();
-            store.keep_memory(id(number)).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        assert_eq!(store.memories().load(task(1)).unwrap(), None);
+        store.save_pending_memory(id(2), task(2), b"accepted").unwrap();
+        store.keep_memory(id(2)).unwrap();
+        store.keep_memory(id(2)).unwrap();
         store.forget_all_but(None).unwrap();
-        let kept: Vec<bool> =
-            (1..=6).map(|number| store.load_memory(task(number)).unwrap().is_some()).collect();
-        assert_eq!(kept, [false, false, true, true, true, true]);
+        assert_eq!(store.memories().load(task(2)).unwrap().as_deref(), Some(&b"accepted"[..]));
     }
 }

@@ -1,15 +1,18 @@
 //! A coordinator of one round and one client that checks what it is sent, and fails as it is told to.
 
 use std::{
-    sync::{Mutex, MutexGuard},
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicU8, Ordering},
+    },
     time::Duration,
 };
 
 use bytes::Bytes;
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, Codec, ErrorCode, LocalOptimizer, Loss, Plan, Problem, Protection,
-    RoundId, TaskId, TensorSchema, TensorSpec, Timestamp, TrainingPlan, UpdateDigest, ValueGrid, Work,
-    headers,
+    Recipe, RoundId, TaskId, TensorSchema, TensorSpec, Timestamp, TrainingPlan, UpdateDigest, ValueGrid,
+    Work, headers,
     messages::*,
     signing::{self, SignedParts},
 };
@@ -61,6 +64,10 @@ pub struct Seen {
 
 pub struct Fake {
     pub plan: Plan,
+    /// How updates are to be compressed.
+    pub recipe: Option<Recipe>,
+    /// The assignment that it gives.
+    pub assignment: AtomicU8,
     pub trouble: Mutex<Trouble>,
     pub seen: Mutex<Seen>,
 }
@@ -86,7 +93,21 @@ impl Fake {
             grid: ValueGrid::default(),
             local_noise: None,
         };
-        Self { plan, trouble: Mutex::new(trouble), seen: Mutex::default() }
+        Self {
+            plan,
+            recipe: None,
+            assignment: AtomicU8::new(7),
+            trouble: Mutex::new(trouble),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Gives another assignment, and returns the update that answered the last one.
+    pub fn next_assignment(&self) -> Vec<u8> {
+        self.assignment.fetch_add(1, Ordering::Relaxed);
+        let mut seen = self.seen();
+        seen.is_accepted = false;
+        std::mem::take(&mut seen.update)
     }
 
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -137,7 +158,7 @@ impl Fake {
         }
         let [plan, model, weights] = self.blobs().map(|bytes| artifact(&bytes));
         let assignment = Assignment {
-            assignment_id: AssignmentId::from_random_bytes([7; 16]),
+            assignment_id: AssignmentId::from_random_bytes([self.assignment.load(Ordering::Relaxed); 16]),
             task_id: TaskId::from_random_bytes([1; 16]),
             round_id: RoundId::from_random_bytes([2; 16]),
             round_number: 3,
@@ -148,7 +169,7 @@ impl Fake {
             deadline: NOW,
             deadline_in_milliseconds: 1 << 40,
             clipping_norm: None,
-            recipe: None,
+            recipe: self.recipe.clone().map(Box::new),
         };
         json(&CheckInResponse::Assigned { assignment })
     }

@@ -1,5 +1,6 @@
 //! The client against a small coordinator in the same process.
 
+mod compression;
 mod declining;
 mod fake;
 #[cfg(feature = "gpu")]

@@ -60,7 +60,7 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
 /// is cannot be read.
 fn memory(assignment: &Assignment, plan: &Plan, work: &WorkStore) -> Result<Option<Memory>, StorageError> {
     let (task, version) = (assignment.task_id, assignment.base_version);
-    let stored = work.load_memory(task)?.and_then(|bytes| Memory::from_bytes(&bytes).ok());
+    let stored = work.memories().load(task)?.and_then(|bytes| Memory::from_bytes(&bytes).ok());
     Ok(Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &plan.schema, version))
 }
 

@@ -60,6 +60,14 @@ impl UpdateDecoder {
         Self { payload: Some(Box::new(Decoder::expecting(schema, recipe))), ..Self::default() }
     }
 
+    /// Gives back the room in which tiles are decoded; the next bytes make it anew.
+    pub fn rest(&mut self) {
+        self.tile = Vec::new();
+        if let Some(payload) = &mut self.payload {
+            payload.rest();
+        }
+    }
+
     /// Returns the header, once it has arrived.
     pub fn header(&self) -> Option<&UpdateHeader> {
         self.header.as_ref()

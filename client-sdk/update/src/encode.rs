@@ -10,7 +10,13 @@ use crate::{
     ValueFault, check_values, clip_norm,
     codec::{self, EncodeError, Memory, PendingMemory},
     noise::{NoiseError, add_noise},
+    norm::squares,
 };
+
+/// Times that an update which rounding has made too long is made shorter and rounded again.
+const SHORTENINGS_MAX: u32 = 3;
+/// How much shorter than needed: rounding is not quite the same the next time.
+const SHORTER: f64 = 0.999;
 
 /// Writes an update: the header, then `values` as little-endian float32.
 ///
@@ -52,11 +58,12 @@ pub fn make_update(
         add_noise(delta.to_mut(), grid, noise.scale, rng)?;
         (header.weight, header.metrics) = (1, UpdateMetrics::default());
     }
-    // The values that arrive are to be on the grid, too: rounding may have moved one off it. Then none is rounded.
-    if let Some(made) =
-        how.recipe.and_then(|recipe| compressed(&header, &delta, plan, recipe, how.memory).transpose())
+    // After noise there is no norm to keep to.
+    let norm_max = clipping_norm.filter(|_| plan.local_noise.is_none());
+    if let Some(recipe) = how.recipe
+        && let Some(made) = compressed(&header, &delta, plan, recipe, how.memory, norm_max)?
     {
-        return made;
+        return Ok(made);
     }
     let bytes = encode_update(&header, &delta);
     check_values(&bytes[HEADER_BYTES..], grid.value_max)?;
@@ -81,12 +88,15 @@ pub struct Made {
     pub memory: Option<PendingMemory>,
 }
 
+/// Compresses an update. The values that arrive have to be on the grid and keep to the norm, too, and rounding may have moved
+/// them off it or made them longer: `None` if that cannot be helped, and they are to be sent as they are.
 fn compressed(
     header: &UpdateHeader,
     delta: &[f32],
     plan: &Plan,
     recipe: &Recipe,
     memory: Option<&Memory>,
+    norm_max: Option<u64>,
 ) -> Result<Option<Made>, MakeError> {
     let [a, b, c, d, e, f, g, h, ..] = *header.assignment_id.as_bytes();
     // Of the assignment: no two clients or rounds have the same.
@@ -94,16 +104,27 @@ fn compressed(
     if let Some(index) = delta.iter().position(|value| !value.is_finite()) {
         return Err(ValueFault::NotFinite { index }.into());
     }
-    let encoded = codec::encode(&plan.schema, recipe, delta, seed, memory)?;
-    let header = UpdateHeader { is_compressed: true, ..header.clone() };
-    let arriving = codec::decode(&plan.schema, &encoded.bytes);
-    let is_on_grid = |values: Vec<f32>| values.iter().all(|value| value.abs() <= plan.grid.value_max);
-    if !arriving.is_ok_and(is_on_grid) {
-        return Ok(None);
+    let mut delta = Cow::from(delta);
+    for _ in 0..=SHORTENINGS_MAX {
+        let encoded = codec::encode(&plan.schema, recipe, &delta, seed, memory)?;
+        let Ok(arriving) = codec::decode(&plan.schema, &encoded.bytes) else { return Ok(None) };
+        if arriving.iter().any(|value| value.abs() > plan.grid.value_max) {
+            return Ok(None);
+        }
+        let norm = norm_max.map(|steps| (steps, squares(&arriving, &plan.grid)));
+        match norm {
+            Some((steps, norm)) if !norm.is_within(steps) => {
+                let factor = (steps as f64 / norm.steps() * SHORTER) as f32;
+                delta.to_mut().iter_mut().for_each(|value| *value *= factor);
+            }
+            _ => {
+                let header = UpdateHeader { is_compressed: true, ..header.clone() };
+                let bytes = [header.encode().as_slice(), &encoded.bytes].concat();
+                return Ok(Some(Made { bytes, memory: encoded.memory }));
+            }
+        }
     }
-    let mut bytes = header.encode().to_vec();
-    bytes.extend_from_slice(&encoded.bytes);
-    Ok(Some(Made { bytes, memory: encoded.memory }))
+    Ok(None)
 }
 
 /// Why an update was not made. Nothing of it may be sent.
@@ -124,7 +145,7 @@ pub enum MakeError {
 mod tests {
     use folkmoot_protocol::{
         AssignmentId, BlobDigest, Codec, LocalNoise, LocalOptimizer, Loss, Protection, TensorSchema,
-        TrainingPlan, ValueGrid, Work,
+        TensorSpec, TrainingPlan, ValueGrid, Work,
     };
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -196,5 +217,33 @@ mod tests {
         // Clipped to 1 over a thousand elements, each is 0.0316; six standard errors on both sides.
         assert!((mean - 0.0316).abs() < 6.0 * 0.5 / 1000f64.sqrt(), "{mean}");
         assert!((deviation - 0.5).abs() < 6.0 * 0.5 / 2000f64.sqrt(), "{deviation}");
+    }
+
+    #[test]
+    fn what_rounding_makes_longer_is_made_shorter() {
+        let tensor = TensorSpec { name: "weight".into(), shape: vec![100, 100] };
+        let plan = Plan { schema: TensorSchema { tensors: vec![tensor] }, ..plan(None) };
+        let delta: Vec<f32> = (0..10_000).map(|index| (index as f32 * 0.7).sin()).collect();
+        let header = UpdateHeader {
+            assignment_id: AssignmentId::from_random_bytes([1; 16]),
+            schema_digest: plan.schema.digest(),
+            base_version: 3,
+            weight: 1,
+            metrics: UpdateMetrics::default(),
+            element_count: 10_000,
+            is_compressed: false,
+        };
+        let steps = 2f64.powi(ValueGrid::default().fraction_bits as i32) as u64;
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for (codec, kept) in [("eden:1", 0.99), ("eden:4", 0.99), ("random_k:0.1", 0.99), ("fp16", 0.98)] {
+            let recipe = Recipe::of(codec.parse().unwrap());
+            let how = Compression { recipe: Some(&recipe), memory: None };
+            let made = make_update(header.clone(), &delta, &plan, how, Some(steps), &mut rng).unwrap();
+            assert!(made.bytes.len() < 30_000, "{codec}: it is compressed");
+            let arriving = codec::decode(&plan.schema, &made.bytes[HEADER_BYTES..]).unwrap();
+            let norm = squares(&arriving, &plan.grid);
+            assert!(norm.is_within(steps), "{codec}");
+            assert!(norm.steps() > kept * steps as f64, "{codec}: {}", norm.steps() / steps as f64);
+        }
     }
 }

@@ -65,7 +65,7 @@ pub fn clip_norm(delta: &mut [f32], grid: &ValueGrid, steps: u64) {
 }
 
 /// Returns the squared norm of an update whose values may lie outside the grid: those count as the grid's largest.
-fn squares(delta: &[f32], grid: &ValueGrid) -> SquaredNorm {
+pub(crate) fn squares(delta: &[f32], grid: &ValueGrid) -> SquaredNorm {
     let mut squares = SquaredNorm::default();
     for value in delta.iter().filter(|value| !value.is_nan()) {
         squares.add(&value.clamp(-grid.value_max, grid.value_max).to_le_bytes(), grid);

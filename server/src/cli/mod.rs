@@ -3,6 +3,7 @@
 pub mod admin_client;
 mod chart;
 mod client;
+mod codec;
 mod completions;
 mod config;
 mod connection;
@@ -62,6 +63,9 @@ enum Command {
     Privacy(privacy::Command),
     /// Measure a model's loss and accuracy on local data.
     Eval(eval::Args),
+    /// Measure what compressing an update saves and loses.
+    #[command(subcommand)]
+    Codec(codec::Command),
     /// Inspect, check and train models on this machine, without a coordinator.
     #[command(subcommand)]
     Engine(engine::Command),
@@ -92,6 +96,7 @@ impl Cli {
             Command::Key(command) => command.run().await,
             Command::Privacy(command) => command.run().await,
             Command::Eval(args) => eval::run(args).await,
+            Command::Codec(command) => command.run().await,
             Command::Engine(command) => command.run().await,
             Command::Config(command) => command.run(),
             Command::Completions(args) => completions::run(args),

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use folkmoot_protocol::{
     AssignmentId, Disposition, ErrorCode, Timestamp,
     messages::{UploadState, UploadStatus},
-    update::update_bytes,
 };
 use folkmoot_storage::{
     AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
@@ -55,8 +54,8 @@ pub async fn upload_status(
     now: Timestamp,
 ) -> Result<UploadStatus, Refusal> {
     let assignment = own_assignment(coordinator, client, id).await?;
-    if let AssignmentStatus::Accepted { .. } = assignment.status {
-        return Ok(accepted(whole_update_bytes(coordinator, &assignment).await?));
+    if let AssignmentStatus::Accepted { bytes, .. } = assignment.status {
+        return Ok(accepted(bytes));
     }
     check_outstanding(&assignment, now)?;
     // Reading takes no lock: a client may ask while another of its requests still sends.
@@ -80,14 +79,8 @@ pub async fn begin_upload(
 ) -> Result<Begun, Refusal> {
     let id = request.assignment_id;
     let assignment = own_assignment(coordinator, client, id).await?;
-    if let AssignmentStatus::Accepted { digest } = assignment.status {
-        if digest != request.announced.digest {
-            return Err(Refusal::new(
-                ErrorCode::UpdateConflict,
-                "another update was accepted for this assignment",
-            ));
-        }
-        return Ok(Begun::Accepted(accepted(request.announced.length)));
+    if let Some(status) = if_accepted(&assignment, request.announced)? {
+        return Ok(Begun::Accepted(status));
     }
     check_outstanding(&assignment, now)?;
     let slot = coordinator.ingest.slot(assignment.round_id, id);
@@ -98,6 +91,16 @@ pub async fn begin_upload(
     let upload = match guard.as_ref() {
         Some(upload) => upload,
         None => {
+            // Whoever has the segment is alone with it, also among processes: only now is it certain that the update in it was
+            // not accepted meanwhile.
+            let segment = coordinator.ingest.log().open(assignment.round_id, id)?;
+            let assignment = own_assignment(coordinator, client, id).await?;
+            if let Some(status) = if_accepted(&assignment, request.announced)? {
+                drop(guard);
+                coordinator.ingest.forget_upload(id);
+                return Ok(Begun::Accepted(status));
+            }
+            check_outstanding(&assignment, now)?;
             let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
             let mut expected = ExpectedUpdate::of(&task, &assignment);
             if !task.description.privacy.is_none() {
@@ -106,7 +109,7 @@ pub async fn begin_upload(
                 let norm_max = privacy::clipping_steps(&task, &version);
                 expected.norm_max = norm_max.filter(|_| !privacy::lets_long_updates_in());
             }
-            match Upload::open(&coordinator.ingest, assignment.round_id, expected, request.announced) {
+            match Upload::open(&coordinator.ingest, segment, expected, request.announced) {
                 Ok(upload) => &*guard.insert(upload),
                 Err(refusal) => return Err(record_refusal(coordinator, id, refusal, now).await),
             }
@@ -256,15 +259,17 @@ fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<()
     }
 }
 
-fn accepted(received_bytes: u64) -> UploadStatus {
-    UploadStatus { received_bytes, state: UploadState::Accepted }
+/// Returns what is said of an update that was accepted before; nothing while none was.
+fn if_accepted(assignment: &AssignmentRecord, announced: Announced) -> Result<Option<UploadStatus>, Refusal> {
+    match assignment.status {
+        AssignmentStatus::Accepted { digest, .. } if digest != announced.digest => {
+            Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"))
+        }
+        AssignmentStatus::Accepted { bytes, .. } => Ok(Some(accepted(bytes))),
+        _ => Ok(None),
+    }
 }
 
-async fn whole_update_bytes(
-    coordinator: &Coordinator,
-    assignment: &AssignmentRecord,
-) -> Result<u64, Refusal> {
-    let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
-    let parameters = ExpectedUpdate::of(&task, assignment).parameter_count;
-    Ok(update_bytes(parameters as u64).unwrap_or_default())
+fn accepted(received_bytes: u64) -> UploadStatus {
+    UploadStatus { received_bytes, state: UploadState::Accepted }
 }

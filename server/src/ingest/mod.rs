@@ -1,6 +1,8 @@
 //! Uploads on their way into a round: written to the round log and folded into the running sum as the bytes
 //! arrive, with memory that depends on the model and not on the number of clients.
 
+#[cfg(test)]
+mod compressed;
 mod expected;
 mod replay;
 mod round_sum;

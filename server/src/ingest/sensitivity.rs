@@ -38,8 +38,8 @@ fn send(ingest: &Ingest, expected: ExpectedUpdate, values: &[f32], pieces: usize
     };
     let bytes = encode_update(&header, values);
     let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
-    let round = expected.round_id;
-    let mut upload = Upload::open(ingest, round, expected, announced).expect("the length is the model's");
+    let segment = ingest.log().open(expected.round_id, expected.assignment_id).expect("nobody writes it");
+    let mut upload = Upload::open(ingest, segment, expected, announced).expect("the length is the model's");
     bytes.chunks(bytes.len().div_ceil(pieces)).try_for_each(|piece| upload.push(piece)).ok()?;
     Some(upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes"))
 }

@@ -45,13 +45,14 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Begins an upload, or goes on with one whose bytes are in the log from before a crash.
+    /// Begins an upload, or goes on with one whose bytes are in the log from before a crash. `segment` is the assignment's in
+    /// the log of the round in which it was given.
     ///
     /// # Errors
     /// A refusal if the announced length is not the model's, or if what is in the log is already wrong.
     pub fn open(
         ingest: &Ingest,
-        round: RoundId,
+        mut segment: LogSegment,
         expected: ExpectedUpdate,
         announced: Announced,
     ) -> Result<Self, Refusal> {
@@ -61,13 +62,16 @@ impl Upload {
                 format!("{} bytes are announced; the plan's update has {needed:?}", announced.length);
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
-        let id = expected.assignment_id;
-        let mut segment = ingest.log().open(round, id)?;
-        if was_compressed(ingest, round, id, segment.len())? {
-            segment.truncate(0)?;
-        }
+        let (round, id) = (expected.round_id, expected.assignment_id);
         let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
-        let logged = segment.len();
+        let logged = logged(ingest, round, id)?;
+        if logged < segment.len() {
+            // What is cut off is in no sum: only the log could tell what to take out of it.
+            if let Some(sum) = &sum {
+                sum.take_out(ingest.log(), id)?;
+            }
+            segment.truncate(logged)?;
+        }
         let counter = ingest.counter(id).unwrap_or_default();
         let hasher = blake3::Hasher::new();
         let decoder = match expected.compression.as_deref() {
@@ -146,6 +150,16 @@ impl Upload {
         Ok(())
     }
 
+    /// Says whether it arrives compressed, so that to take bytes in is work for a processor.
+    pub fn is_compressed(&self) -> bool {
+        self.decoder.header().is_some_and(|header| header.is_compressed)
+    }
+
+    /// Gives back the memory that only arriving bytes need.
+    pub fn rest(&mut self) {
+        self.decoder.rest();
+    }
+
     /// Says whether every announced byte has arrived.
     pub fn is_whole(&self) -> bool {
         self.received == self.announced.length
@@ -195,7 +209,8 @@ impl Drop for Upload {
     }
 }
 
-/// Returns how many bytes of an assignment's update a new upload need not bring: those in the log, if they arrived as float32.
+/// Returns how many bytes of an assignment's update a new upload need not bring: the header and the whole values in the log, if
+/// they arrived as float32. How far a compressed update came cannot be told from its values.
 ///
 /// # Errors
 /// If the log cannot be read.
@@ -205,17 +220,17 @@ pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, 
         Err(RoundLogError::NotFound(_)) => return Ok(0),
         Err(error) => return Err(error.into()),
     };
-    Ok(if was_compressed(ingest, round, id, logged)? { 0 } else { logged })
-}
-
-/// Says whether the log has values that arrived compressed: how far they came cannot be told from it.
-fn was_compressed(ingest: &Ingest, round: RoundId, id: AssignmentId, logged: u64) -> Result<bool, Refusal> {
+    let header_bytes = HEADER_BYTES as u64;
     let mut header = Vec::new();
-    read_tiles(ingest.log(), round, id, 0..logged.min(HEADER_BYTES as u64), &mut |tile| {
+    read_tiles(ingest.log(), round, id, 0..logged.min(header_bytes), &mut |tile| {
         header.extend_from_slice(tile);
     })?;
+    // A write that was cut off by the end of a process may have left a part of a header or of a value.
     let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
-    Ok(header.is_some_and(|header| header.is_compressed))
+    Ok(match header {
+        Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,
+        _ => 0,
+    })
 }
 
 fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {

@@ -28,15 +28,20 @@ pub async fn create_model(
     Ok(record)
 }
 
-/// Reads ONNX into the schema of what it trains and the bytes of its weights.
-fn import(onnx: &[u8], limits: &ImportLimits) -> Result<(TensorSchema, Bytes), Refusal> {
-    let model = Model::from_onnx(onnx, limits)
-        .map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;
+/// Returns the schema of what a model trains.
+pub fn schema_of(model: &Model) -> TensorSchema {
     let tensors = model.parameters().iter().map(|parameter| TensorSpec {
         name: parameter.name.clone(),
         shape: parameter.shape.iter().map(|&dimension| dimension as u64).collect(),
     });
-    let schema = TensorSchema { tensors: tensors.collect() };
+    TensorSchema { tensors: tensors.collect() }
+}
+
+/// Reads ONNX into the schema of what it trains and the bytes of its weights.
+fn import(onnx: &[u8], limits: &ImportLimits) -> Result<(TensorSchema, Bytes), Refusal> {
+    let model = Model::from_onnx(onnx, limits)
+        .map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;
+    let schema = schema_of(&model);
     schema.validate().map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;
     let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
     Ok((schema, weights.into()))

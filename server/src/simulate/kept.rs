@@ -47,12 +47,14 @@ impl Kept {
         }
     }
 
-    /// The name tells the client, the assignment, the plan and the weights: another simulation finds nothing of it.
+    /// The name tells the client, the assignment, the plan, the recipe and the weights: another simulation finds nothing of it.
     fn path(&self, training: &Training) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher.update(training.lesson.digest.as_bytes());
         hasher.update(&(training.client as u64).to_le_bytes());
         hasher.update(&training.steps_max.to_le_bytes());
+        // Not in the plan: how an update travels is said with the assignment.
+        hasher.update(&serde_json::to_vec(&training.recipe).unwrap_or_default());
         for weight in training.weights.iter() {
             hasher.update(&weight.to_le_bytes());
         }

@@ -118,19 +118,18 @@ impl World {
                 self.begin_upload(index, request_id, assignment_id, offset);
             }
             Effect::SendReport { request_id, assignment_id, report } => {
-                let client = &mut self.clients[index];
-                let update = client.work.as_mut().and_then(|work| work.update.as_mut());
-                if let Some(memory) = update.and_then(|update| update.memory.take()) {
-                    client.memory = Some(memory.accepted());
-                }
                 self.report(index, request_id, assignment_id, report).await?;
             }
             Effect::SendAbort { request_id, assignment_id, abort } => {
                 self.abort(index, request_id, assignment_id, abort).await?;
             }
-            Effect::Forget { assignment_id } => {
+            Effect::Forget { assignment_id, was_accepted } => {
                 let client = &mut self.clients[index];
-                client.work.take_if(|work| work.assignment.assignment_id == assignment_id);
+                let work = client.work.take_if(|work| work.assignment.assignment_id == assignment_id);
+                let left_out = work.and_then(|work| work.update).and_then(|update| update.memory);
+                if let Some(memory) = left_out.filter(|_| was_accepted) {
+                    client.memory = Some(memory.accepted());
+                }
             }
         }
         Ok(())

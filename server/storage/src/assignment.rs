@@ -55,6 +55,9 @@ pub enum AssignmentStatus {
     Accepted {
         /// The update's digest, by which a repetition is recognised.
         digest: UpdateDigest,
+        /// The bytes that it came in.
+        #[serde(default)]
+        bytes: u64,
     },
     /// It brings no update.
     Dropped {

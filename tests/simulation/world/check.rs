@@ -240,7 +240,7 @@ impl World {
         self.check_assignment(id).await?;
         let status = self.ledger.statuses.get(&id).unwrap_or(&AssignmentStatus::Outstanding);
         invariants::what_was_answered_is_stored(state, status, digest)?;
-        let AssignmentStatus::Accepted { digest } = status else { return Ok(()) };
+        let AssignmentStatus::Accepted { digest, .. } = status else { return Ok(()) };
         match self.ledger.memory.get(&(id, *digest)) {
             Some(update) if !update.is_garbage => Ok(()),
             other => Err(broken("garbage_is_never_accepted", format!("{other:?} was accepted for {id}"))),

@@ -250,7 +250,7 @@ impl World {
                 self.send(index, request_id, Request::Abort { assignment_id, abort });
             }
             Effect::Cancel { .. } | Effect::Prefetch { .. } => {}
-            Effect::Forget { assignment_id } => {
+            Effect::Forget { assignment_id, .. } => {
                 client.updates.remove(&assignment_id);
                 client.trained = None;
             }

@@ -233,6 +233,30 @@ impl Codec {
         faults.0
     }
 
+    /// Returns about how many bits a value takes, before symbols are entropy-coded; none where that depends on the values or on
+    /// a tensor's shape.
+    pub fn nominal_bits(&self) -> Option<f64> {
+        // A value of 32 or 16 bits, and a gap coded in about two bits more than its logarithm (Golomb 1966).
+        let sparse = |share: f64, half_values: bool| {
+            share * (if half_values { 16.0 } else { 32.0 } + (1.0 / share).log2() + 2.0)
+        };
+        match *self {
+            Self::None => Some(32.0),
+            Self::Fp16 | Self::Bf16 => Some(16.0),
+            Self::Fixed { bits, .. } | Self::Eden { bits, .. } | Self::Weights { bits, .. } => {
+                Some(bits.into())
+            }
+            Self::Qsgd { levels, .. } => Some((2.0 * f64::from(levels) + 1.0).log2()),
+            Self::Ternary { .. } => Some(3f64.log2()),
+            Self::OneBit | Self::Sign | Self::Drive { .. } => Some(1.0),
+            Self::RandomK { share, .. } => Some(32.0 * share),
+            Self::TopK { share, half_values } | Self::DeepGradient { share, half_values, .. } => {
+                Some(sparse(share, half_values))
+            }
+            Self::Threshold { .. } | Self::LowRank { .. } | Self::SufficientFactors { .. } => None,
+        }
+    }
+
     /// Says whether the decoded update is in the mean the update, over the seeds.
     ///
     /// For rotated blocks that holds nearly: see [`Codec::Eden`].

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
 use crate::{AssignmentId, BlobDigest, Recipe, RoundId, TaskId, Timestamp};
 
@@ -74,10 +74,24 @@ pub struct Assignment {
     /// (2^-fraction_bits); none where updates are not clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clipping_norm: Option<u64>,
-    /// How the update travels; none where it travels as float32.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How the update travels; none where it travels as float32. A recipe that this build cannot read is as none: the
+    /// coordinator takes float32 from anyone.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub recipe: Option<Box<Recipe>>,
+}
+
+fn if_readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Recipe>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Recipe(Box<Recipe>),
+        Other(IgnoredAny),
+    }
+    Ok(match Said::deserialize(deserializer)? {
+        Said::Recipe(recipe) => Some(recipe),
+        Said::Other(_) => None,
+    })
 }
 
 /// A blob to fetch, by content.
@@ -88,4 +102,44 @@ pub struct Artifact {
     pub digest: BlobDigest,
     /// The number of its bytes.
     pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn recipe_of(said: Value) -> Option<Recipe> {
+        let artifact = json!({ "digest": BlobDigest::of(b"blob"), "bytes": 4 });
+        let mut assignment = json!({
+            "assignment_id": AssignmentId::from_random_bytes([1; 16]),
+            "task_id": TaskId::from_random_bytes([2; 16]),
+            "round_id": RoundId::from_random_bytes([3; 16]),
+            "round_number": 1, "base_version": 0, "plan": artifact, "model": artifact, "weights": artifact,
+            "deadline": 1, "deadline_in_milliseconds": 1,
+        });
+        if !said.is_null() {
+            assignment["recipe"] = said;
+        }
+        let assignment: Assignment = serde_json::from_value(assignment).unwrap();
+        let again: Assignment = serde_json::from_str(&serde_json::to_string(&assignment).unwrap()).unwrap();
+        assert_eq!(again, assignment);
+        assignment.recipe.map(|recipe| *recipe)
+    }
+
+    #[test]
+    fn a_recipe_that_cannot_be_read_is_as_none() {
+        let eden = recipe_of(json!({ "codec": "eden:2" })).unwrap();
+        assert_eq!(eden, Recipe::of("eden:2".parse().unwrap()));
+        for said in [
+            Value::Null,
+            json!({ "codec": "wavelet:3" }),
+            json!({ "codec": "eden:4", "of_later": true }),
+            json!({ "codec": "eden:99" }),
+            json!(7),
+        ] {
+            assert_eq!(recipe_of(said.clone()), None, "{said}");
+        }
+    }
 }

@@ -70,7 +70,8 @@ pub(super) fn answered(
     }
 }
 
-/// Has the host delete what belongs to the assignment.
+/// Has the host delete what belongs to an assignment whose update does not count.
 pub(super) fn forget(work: &Work, turn: &mut Turn<'_>) {
-    turn.effects.push(Effect::Forget { assignment_id: work.assignment.assignment_id });
+    let assignment_id = work.assignment.assignment_id;
+    turn.effects.push(Effect::Forget { assignment_id, was_accepted: false });
 }

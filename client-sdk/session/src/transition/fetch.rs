@@ -26,9 +26,13 @@ pub(super) fn fetch(fetching: Fetching, failures: u32, turn: &mut Turn<'_>) -> S
 pub(super) fn answered(
     result: Result<u64, Failure>,
     failures: u32,
-    fetching: Fetching,
+    mut fetching: Fetching,
     turn: &mut Turn<'_>,
 ) -> State {
+    let transferred = result.as_ref().map_or_else(|failure| failure.transferred_bytes, |_| 0);
+    fetching.work.download_bytes = fetching.work.download_bytes.saturating_add(transferred);
+    // It is out of reach only if nothing of it comes any more.
+    let failures = if transferred > 0 { 0 } else { failures };
     match result {
         Ok(downloaded_bytes) => next(fetching, downloaded_bytes, turn),
         Err(failure) if failure.disposition == Disposition::Retry && failures >= FETCH_FAILURES_MAX => {

@@ -1,12 +1,10 @@
 use folkmoot_protocol::{AssignmentId, messages::ReportRequest};
 
-use super::abort;
 use crate::{Effect, State, state::Uploading, turn::Turn};
 
 /// Ends an assignment whose update counts.
 pub(super) fn accepted(uploading: Uploading, turn: &mut Turn<'_>) -> State {
     turn.memory.setbacks = 0;
-    abort::forget(&uploading.work, turn);
     let report = ReportRequest {
         training_milliseconds: uploading.training_milliseconds,
         download_bytes: uploading.work.download_bytes,
@@ -15,8 +13,9 @@ pub(super) fn accepted(uploading: Uploading, turn: &mut Turn<'_>) -> State {
     send(uploading.work.assignment.assignment_id, report, turn)
 }
 
-/// Sends the report.
+/// Has the host keep and delete what is the accepted update's, and sends the report.
 pub(super) fn send(assignment_id: AssignmentId, report: ReportRequest, turn: &mut Turn<'_>) -> State {
+    turn.effects.push(Effect::Forget { assignment_id, was_accepted: true });
     let request_id = turn.next_request();
     turn.effects.push(Effect::SendReport { request_id, assignment_id, report });
     State::Done { request_id, assignment_id, report }

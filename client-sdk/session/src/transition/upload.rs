@@ -28,21 +28,20 @@ pub(super) fn prepared(
         phase: UploadPhase::Sending { offset: 0 },
         training_milliseconds,
         upload_bytes: 0,
+        acknowledged_bytes: 0,
         digest_mismatches: 0,
     };
     send(uploading, 0, turn)
 }
 
 /// Sends the request of the phase.
-pub(super) fn send(mut uploading: Uploading, failures: u32, turn: &mut Turn<'_>) -> State {
+pub(super) fn send(uploading: Uploading, failures: u32, turn: &mut Turn<'_>) -> State {
     let request_id = turn.next_request();
     let assignment_id = uploading.work.assignment.assignment_id;
     let PreparedUpdate { digest, length } = uploading.update;
     turn.effects.push(match uploading.phase {
         UploadPhase::Asking => Effect::QueryUpload { request_id, assignment_id },
         UploadPhase::Sending { offset } => {
-            let rest = length.saturating_sub(offset);
-            uploading.upload_bytes = uploading.upload_bytes.saturating_add(rest);
             Effect::Upload { request_id, assignment_id, offset, length, digest }
         }
     });
@@ -52,9 +51,15 @@ pub(super) fn send(mut uploading: Uploading, failures: u32, turn: &mut Turn<'_>)
 pub(super) fn answered(
     result: Result<UploadStatus, Failure>,
     failures: u32,
-    uploading: Uploading,
+    mut uploading: Uploading,
     turn: &mut Turn<'_>,
 ) -> State {
+    let sent = match (&result, uploading.phase) {
+        (Err(failure), _) => failure.transferred_bytes,
+        (Ok(_), UploadPhase::Sending { offset }) => uploading.update.length.saturating_sub(offset),
+        (Ok(_), UploadPhase::Asking) => 0,
+    };
+    uploading.upload_bytes = uploading.upload_bytes.saturating_add(sent);
     match result {
         Ok(UploadStatus { state: UploadState::Accepted, .. }) => report::accepted(uploading, turn),
         Ok(UploadStatus { received_bytes, .. }) => partial(received_bytes, failures, uploading, turn),
@@ -72,6 +77,9 @@ fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &
         UploadPhase::Asking => true,
         UploadPhase::Sending { offset } => received_bytes > offset,
     };
+    // It is out of reach only if nothing arrives any more.
+    let failures = if received_bytes > uploading.acknowledged_bytes { 0 } else { failures };
+    uploading.acknowledged_bytes = uploading.acknowledged_bytes.max(received_bytes);
     uploading.phase = UploadPhase::Sending { offset: received_bytes };
     if is_progress {
         return send(uploading, failures, turn);

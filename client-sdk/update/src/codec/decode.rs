@@ -162,6 +162,12 @@ impl Decoder {
         matches!(self.stage, Stage::Done)
     }
 
+    /// Gives back the room in which tiles are decoded; the next bytes make it anew. What has arrived of a tile stays.
+    pub fn rest(&mut self) {
+        self.workspace = Workspace::default();
+        self.waiting.shrink_to_fit();
+    }
+
     /// Takes the next bytes and shows the tiles that they complete to `visit`.
     ///
     /// # Errors

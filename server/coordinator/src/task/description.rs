@@ -39,6 +39,10 @@ pub struct TaskDescription {
     /// How updates are compressed; by default they travel as float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Recipe>,
+    /// What tasks of before said in the place of `compression`.
+    #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub former_codec: (),
     /// Who may see an update.
     #[serde(default)]
     pub protection: Protection,
@@ -81,6 +85,7 @@ impl TaskDescription {
             selection: SelectionChoice::default(),
             scheduling,
             compression: None,
+            former_codec: (),
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),
             grid: ValueGrid::default(),
@@ -196,6 +201,15 @@ impl TaskDescription {
                 "lower it, grid.weight_max or grid.fraction_bits",
             ));
         }
+    }
+}
+
+fn former_codec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "none" => Ok(()),
+        other => Err(serde::de::Error::custom(format!(
+            "a task's codec is written as `compression = {{ codec = \"{other}\" }}`"
+        ))),
     }
 }
 

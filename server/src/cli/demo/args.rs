@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
     pub delta: f64,
     /// How clients compress their updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default they do not.
-    #[arg(long, conflicts_with = "epsilon")]
+    #[arg(long)]
     pub codec: Option<Codec>,
     /// Folder for model.onnx, report.json, accuracy.svg and the data of the run.
     #[arg(long, value_name = "DIR", default_value = "demo-output")]

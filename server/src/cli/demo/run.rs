@@ -132,8 +132,9 @@ impl Run {
         seconds: f64,
         screen: &mut dyn Screen,
     ) -> Result<(), DemoError> {
-        let model = Model::from_onnx(self.settings.model.onnx(), &ImportLimits::default());
-        let parameter_count = model.map_or(0, |model| model.initial_weights().len() as u64);
+        let model = Model::from_onnx(self.settings.model.onnx(), &ImportLimits::default())
+            .expect("the demo's own models can be read");
+        let parameter_count = model.initial_weights().len() as u64;
         let report = Report::new(
             self.settings,
             initial_accuracy,

@@ -9,6 +9,10 @@ use axum::{
 use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
 use folkmoot_storage::ClientRecord;
 use http_body_util::BodyExt;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::block_in_place,
+};
 
 use crate::{
     device::{self, Begun, UploadGuard, UploadRequest},
@@ -55,7 +59,11 @@ pub async fn upload_update(
         Begun::Accepted(status) => return Ok(Json(status)),
         Begun::Awaited(guard) => guard,
     };
-    if let Err(refusal) = receive(&app, body, &mut guard).await {
+    let received = receive(&app, body, &mut guard).await;
+    if let Some(upload) = guard.as_mut() {
+        upload.rest();
+    }
+    if let Err(refusal) = received {
         let received = guard.as_ref().map_or(0, |upload| upload.received());
         let refusal = match refusal.code() {
             // Nothing is wrong with the bytes that came: the client goes on from there.
@@ -96,12 +104,14 @@ async fn finish(
 async fn receive(app: &App, mut body: Body, guard: &mut UploadGuard) -> Result<(), Refusal> {
     let upload = guard.as_mut().expect("whoever sends has begun");
     let idle = app.limits.upload_idle_timeout;
+    let may_block = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
     let late =
         |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         if let Ok(data) = frame.map_err(body::broken)?.into_data() {
             metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
-            upload.push(&data)?;
+            let is_work = upload.is_compressed() && may_block;
+            if is_work { block_in_place(|| upload.push(&data))? } else { upload.push(&data)? }
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ pub(super) async fn an_update_counts_once(storage: &Storage) -> Result<(), Stora
     assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (1, 1, 0));
     let dropped = storage.drop_assignment(assignments[0].id, &DropReason::Expired, NOW).await?;
     assert_eq!(dropped, CloseOutcome::Unchanged);
-    let status = AssignmentStatus::Accepted { digest: update.digest };
+    let status = AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes };
     let expected = AssignmentRecord { status, ..assignments[0].clone() };
     assert_eq!(storage.assignment(assignments[0].id).await?, Some(expected));
     assert_eq!(storage.outstanding_assignment(assignments[0].client_id).await?, None);

@@ -104,7 +104,7 @@ impl State {
         let id = update.assignment_id;
         let assignment = self.assignments.get(id).ok_or(StorageError::NotFound("assignment"))?;
         match &assignment.status {
-            AssignmentStatus::Accepted { digest } if *digest == update.digest => {
+            AssignmentStatus::Accepted { digest, .. } if *digest == update.digest => {
                 return Ok(AcceptOutcome::AlreadyAccepted);
             }
             AssignmentStatus::Accepted { .. } => return Ok(AcceptOutcome::Conflict),
@@ -128,7 +128,7 @@ impl State {
             base_version: assignment.base_version,
             ..update.clone()
         };
-        self.assignments.close(id, AssignmentStatus::Accepted { digest: update.digest });
+        self.assignments.close(id, AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes });
         self.updates.entry(round_id).or_default().insert(id, accepted);
         self.history(task_id, client_id).push(push);
         Ok(AcceptOutcome::Accepted)

@@ -30,7 +30,7 @@ pub(super) async fn accept(
     query.fetch_optional(&mut *connection).await?;
     let assignment = select_assignment(&mut *connection, update.assignment_id).await?;
     match assignment.status {
-        AssignmentStatus::Accepted { digest } if digest == update.digest => {
+        AssignmentStatus::Accepted { digest, .. } if digest == update.digest => {
             return Ok(AcceptOutcome::AlreadyAccepted);
         }
         AssignmentStatus::Accepted { .. } => return Ok(AcceptOutcome::Conflict),
@@ -38,7 +38,7 @@ pub(super) async fn accept(
         AssignmentStatus::Outstanding => {}
     }
     let Some(round_id) = open else { return Ok(AcceptOutcome::Later) };
-    let status = AssignmentStatus::Accepted { digest: update.digest };
+    let status = AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes };
     close_assignment(connection, update.assignment_id, &status, update.accepted_at).await?;
     insert_accepted_update(connection, round_id, assignment.organisation_id, update).await?;
     let push = Push {

@@ -127,6 +127,7 @@ fn finding(series: Vec<Series>, rounds_max: usize) -> Finding {
             y: "accuracy, %",
             is_share: true,
             panels: vec![Panel { title: "Sparse features".to_owned(), lines }],
+            ..Plot::default()
         },
         series,
     }

@@ -153,6 +153,7 @@ fn finding(series: Vec<Series>) -> Finding {
             y: "accuracy, %",
             is_share: true,
             panels: vec![Panel { title: "Half-normal delays".to_owned(), lines }],
+            ..Plot::default()
         },
         series,
     }

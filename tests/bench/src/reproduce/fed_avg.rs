@@ -174,7 +174,7 @@ fn finding(series: Vec<Series>) -> Finding {
         claims,
         tables,
         notes: Vec::new(),
-        plot: Plot { x: "round", y: "accuracy, %", is_share: true, panels },
+        plot: Plot { x: "round", y: "accuracy, %", is_share: true, panels, ..Plot::default() },
         series,
     }
 }

@@ -184,6 +184,7 @@ fn finding(series: Vec<Series>) -> Finding {
             y: "held-out loss",
             is_share: false,
             panels: (0..SETS.len()).map(panel).collect(),
+            ..Plot::default()
         },
         series,
     }

@@ -80,6 +80,14 @@ impl Lab {
         Ok(std::fs::read(examples("digits/model.onnx"))?.into())
     }
 
+    /// Returns the digits' CNN.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn digits_cnn(&self) -> Result<Bytes, Failure> {
+        Ok(std::fs::read(examples("digits/cnn.onnx"))?.into())
+    }
+
     /// Runs every arm with every seed.
     ///
     /// # Errors

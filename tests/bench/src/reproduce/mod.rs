@@ -9,6 +9,7 @@
 mod adaptive;
 mod arm;
 mod buffered;
+mod compressed;
 mod fed_avg;
 mod fed_prox;
 mod finding;
@@ -68,6 +69,8 @@ enum Experiment {
     Robust,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
     Private,
+    /// Accuracy against the bytes that clients send, by every codec
+    Compressed,
 }
 
 /// Runs the experiment and prints what came out.
@@ -87,6 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
         Experiment::Private => private::run(&lab),
+        Experiment::Compressed => compressed::run(&lab),
     }?;
     if let Some(folder) = &arguments.output {
         fs::create_dir_all(folder)?;

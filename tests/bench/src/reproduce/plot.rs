@@ -5,6 +5,8 @@ pub struct Plot {
     pub y: &'static str,
     /// Whether values are shares, and shown in percent.
     pub is_share: bool,
+    /// Whether x counts doublings, and is shown as what they come to.
+    pub x_is_doubling: bool,
     pub panels: Vec<Panel>,
 }
 

@@ -174,7 +174,7 @@ fn finding(series: Vec<Series>, sizes: &[Size]) -> Finding {
         claims,
         tables,
         notes: Vec::new(),
-        plot: Plot { x: "version", y: "accuracy, %", is_share: true, panels },
+        plot: Plot { x: "version", y: "accuracy, %", is_share: true, panels, ..Plot::default() },
         series,
     }
 }

@@ -231,6 +231,7 @@ fn finding(results: &Results, rounds_max: usize) -> Finding {
             y: "accuracy, %",
             is_share: true,
             panels: (0..ATTACKS.len()).map(panel).collect(),
+            ..Plot::default()
         },
         series: results.0.clone(),
     }

@@ -212,6 +212,7 @@ fn finding(series: Vec<Series>, hours: f64) -> Finding {
             y: "accuracy, %",
             is_share: true,
             panels: vec![Panel { title: "One client six times slower".to_owned(), lines }],
+            ..Plot::default()
         },
         series,
     }

@@ -14,6 +14,8 @@ const RIGHT: f64 = 14.0;
 const LEGEND_ROW: f64 = 18.0;
 /// Panels in a row.
 const COLUMNS_MAX: usize = 3;
+/// Points that are marked, of a line that has no more.
+const MARKED_MAX: usize = 8;
 /// Of the size of a letter, about.
 const LETTER: f64 = 6.4;
 
@@ -87,7 +89,8 @@ impl Frame<'_> {
         }
         for tick in x.ticks() {
             let at = left + x.share(tick) * (right - left);
-            text(svg, (at, bottom + 16.0), "middle", &format!(">{}", x.show(tick, 1.0)));
+            let shown = if self.plot.x_is_doubling { x.show(tick.exp2(), 1.0) } else { x.show(tick, 1.0) };
+            text(svg, (at, bottom + 16.0), "middle", &format!(">{shown}"));
         }
         let _ = writeln!(
             svg,
@@ -123,6 +126,12 @@ fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) 
         "<polyline points=\"{mean}\" fill=\"none\" stroke=\"{hue}\" stroke-width=\"1.8\"{}/>",
         dashes(number)
     );
+    if line.points.len() <= MARKED_MAX {
+        for point in &line.points {
+            let (x, y) = place(point.0, point.1);
+            let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{hue}\"/>");
+        }
+    }
 }
 
 /// Writes the legend below; says how high it is.
@@ -169,8 +178,13 @@ mod tests {
     fn every_line_is_drawn_once_in_each_panel_and_once_in_the_legend() {
         let line = |name: &str| Line { name: name.into(), points: vec![(1.0, 0.5, 0.1), (2.0, 0.7, 0.0)] };
         let panel = |title: &str| Panel { title: title.into(), lines: vec![line("a < b"), line("c")] };
-        let plot =
-            Plot { x: "rounds", y: "accuracy", is_share: true, panels: vec![panel("one"), panel("two")] };
+        let plot = Plot {
+            x: "rounds",
+            y: "accuracy",
+            is_share: true,
+            panels: vec![panel("one"), panel("two")],
+            ..Plot::default()
+        };
         let svg = plot.svg();
         assert_eq!(svg.matches("<polyline").count(), 4);
         assert_eq!(svg.matches("a &lt; b").count(), 1);

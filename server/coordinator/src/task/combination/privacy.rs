@@ -1,5 +1,7 @@
 //! What differential privacy goes with. Every rule closes a way around the noise.
 
+use folkmoot_protocol::Recipe;
+
 use super::super::{Fault, TaskDescription};
 use crate::{aggregation::AggregatorChoice, scheduling::SchedulingChoice, selection::SelectionChoice};
 
@@ -14,7 +16,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     } else {
         counts_are_not_weights(description, faults);
     }
-    rounding_comes_before_the_norm(description, faults);
+    nothing_comes_back_after_clipping(description, faults);
     draws_do_not_look_at_data(description, faults);
     nothing_else_is_released(description, faults);
 }
@@ -41,21 +43,13 @@ fn clients_count_alike(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What is rounded after it was clipped can be longer than the norm, and a memory brings back what clipping took away.
-fn rounding_comes_before_the_norm(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let Some(recipe) = &description.compression else { return };
-    let is_central = description.privacy.central().is_some();
-    if is_central || recipe.uses_memory() {
+/// A memory brings back what clipping took away: an update would be longer than the norm.
+fn nothing_comes_back_after_clipping(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.compression.as_ref().is_some_and(Recipe::uses_memory) {
         faults.push(Fault::new(
             "compression.codec",
-            match is_central {
-                true => "it rounds updates after they were clipped, and privacy.kind bounds what arrives",
-                false => "its memory keeps what was left out of an update, past the clipping of privacy.kind",
-            },
-            match is_central {
-                true => "leave compression out",
-                false => "choose an unbiased codec, such as \"eden:4\"",
-            },
+            "its memory brings back what was left out of earlier updates, past the clipping of privacy.kind",
+            "choose an unbiased codec, such as \"eden:4\"",
         ));
     }
 }

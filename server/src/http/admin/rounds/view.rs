@@ -181,7 +181,7 @@ mod tests {
         let shown = funnel(
             &record,
             &[
-                assignment(AssignmentStatus::Accepted { digest: UpdateDigest::of(b"") }),
+                assignment(AssignmentStatus::Accepted { digest: UpdateDigest::of(b""), bytes: 112 }),
                 assignment(AssignmentStatus::Outstanding),
                 assignment(AssignmentStatus::Dropped { reason: gave_up() }),
                 assignment(AssignmentStatus::Dropped { reason: gave_up() }),

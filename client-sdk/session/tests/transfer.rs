@@ -1,0 +1,87 @@
+//! Transfers over a network that breaks off again and again, but brings something every time.
+
+mod support;
+
+use folkmoot_protocol::{Timestamp, UpdateDigest, messages::*};
+use folkmoot_session::{
+    Answer, BACK_OFF_MILLISECONDS_MIN, Effect, Event, FETCH_FAILURES_MAX, Failure, Session, State,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use support::{assignment, offer, step};
+
+/// A session that has an assignment and waits for its plan.
+struct Line {
+    session: Session,
+    effects: Vec<Effect>,
+    now: Timestamp,
+    rng: ChaCha8Rng,
+}
+
+impl Line {
+    fn new() -> Self {
+        let (session, rng) = (Session::new(offer()), ChaCha8Rng::seed_from_u64(3));
+        let mut line = Self { session, effects: Vec::new(), now: Timestamp(1000), rng };
+        line.event(Event::Started);
+        let assignment = assignment(1, 3_600_000);
+        line.answer(Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment })));
+        line
+    }
+
+    fn event(&mut self, event: Event) {
+        (self.session, self.effects) = step(self.session.clone(), event, self.now, &mut self.rng);
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let request_id = self.session.state().request_id().expect("something was asked");
+        self.event(Event::answered(request_id, answer));
+    }
+
+    /// Waits for the end of a back-off, and asserts that it is one after a first failure.
+    fn wait_shortly(&mut self) {
+        let until = self.session.state().wake_at().expect("an alarm is set");
+        assert!(until.milliseconds_since(self.now) <= BACK_OFF_MILLISECONDS_MIN, "it waits too long");
+        self.now = until.max(self.now);
+        self.event(Event::Wake);
+    }
+}
+
+#[test]
+fn a_download_that_comes_on_is_gone_on_with() {
+    let mut line = Line::new();
+    for _ in 0..3 * FETCH_FAILURES_MAX {
+        line.answer(Answer::Fetch(Err(Failure { transferred_bytes: 7, ..Failure::network() })));
+        line.wait_shortly();
+    }
+    for bytes in [10, 20, 30] {
+        line.answer(Answer::Fetch(Ok(bytes)));
+    }
+    let State::Training { work, .. } = line.session.state() else { panic!("it has everything") };
+    assert_eq!(work.download_bytes, 60 + 7 * u64::from(3 * FETCH_FAILURES_MAX));
+}
+
+#[test]
+fn an_upload_that_comes_on_is_gone_on_with_and_counts_what_went() {
+    let mut line = Line::new();
+    for _ in 0..3 {
+        line.answer(Answer::Fetch(Ok(10)));
+    }
+    line.answer(Answer::Trained);
+    line.answer(Answer::Prepared { digest: UpdateDigest::of(b"update"), length: 1000 });
+    for cut in 1..=20 {
+        // 40 bytes go at a time, and 30 arrive.
+        line.answer(Answer::Upload(Err(Failure { transferred_bytes: 40, ..Failure::network() })));
+        line.wait_shortly();
+        let status = UploadStatus { received_bytes: 30 * cut, state: UploadState::Partial };
+        line.answer(Answer::Upload(Ok(status)));
+        let offset = line.effects.iter().find_map(|effect| match effect {
+            Effect::Upload { offset, .. } => Some(*offset),
+            _ => None,
+        });
+        assert_eq!(offset, Some(30 * cut));
+    }
+    let accepted = UploadStatus { received_bytes: 1000, state: UploadState::Accepted };
+    line.answer(Answer::Upload(Ok(accepted)));
+    let State::Done { report, .. } = line.session.state() else { panic!("it was accepted") };
+    assert_eq!(report.upload_bytes, 20 * 40 + (1000 - 600));
+}

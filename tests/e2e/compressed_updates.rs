@@ -1,0 +1,97 @@
+//! Clients that compress their updates, and clients that do not know how, make one version together.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use folkmoot_protocol::{
+    codec::names,
+    messages::{CheckInRequest, UploadState, UploadStatus},
+    update::UpdateHeader,
+};
+use folkmoot_tests::{deployment::Deployment, task::TaskSpec};
+use folkmoot_update::codec::encode;
+use serde_json::json;
+
+use crate::{
+    COORDINATOR,
+    cohort::{Member, assert_accepted, await_version, draw, enrol, verify},
+};
+
+const WIDTHS: [usize; 3] = [64, 300, 10];
+/// Check-ins as builds of before, and perhaps of later, have sent them; and whether the codec of the task is among theirs.
+const RECORDED: [(&str, bool); 3] = [
+    (include_str!("recorded/check-in-before-codecs.json"), false),
+    (include_str!("recorded/check-in-two-codecs.json"), false),
+    (include_str!("recorded/check-in-codecs-of-later.json"), true),
+];
+
+/// The update that a member ought to send, by its recipe.
+fn bytes_of(member: &Member, deployment: &Deployment) -> Vec<u8> {
+    let Some(recipe) = &member.assignment.recipe else { return member.update.bytes() };
+    let encoded = encode(&deployment.task.schema, recipe, &member.update.values, 5, None);
+    let header = UpdateHeader { is_compressed: true, ..member.update.header.clone() };
+    [header.encode().as_slice(), &encoded.expect("it can be encoded").bytes].concat()
+}
+
+async fn upload(member: &Member, update: &[u8], part: std::ops::Range<usize>) -> UploadStatus {
+    member.client.send(&member.client.upload_part(member.id(), update, part)).await.json()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
+    let compression = json!({ "codec": "eden:4", "exact_below": 100 });
+    let spec = TaskSpec::synthetic(&WIDTHS, 6, 1).with_part("compression", compression);
+    let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut clients = enrol(&deployment, 6).await;
+    let own = CheckInRequest {
+        sdk_version: "test".into(),
+        example_count: 72,
+        attributes: BTreeMap::default(),
+        codecs: names(),
+    };
+    let own = serde_json::to_string(&own).expect("a message is plain data");
+    let said: Vec<(&str, bool)> = RECORDED.into_iter().chain([(own.as_str(), true); 3]).collect();
+    for (client, (body, _)) in clients.iter_mut().zip(&said) {
+        client.check_in_body = body.as_bytes().to_vec();
+    }
+    let members = draw(&deployment, &clients).await;
+    let mut sent = BTreeMap::new();
+    for (member, (body, is_known)) in members.iter().zip(&said) {
+        assert_eq!(member.assignment.recipe.is_some(), *is_known, "{body}");
+        let update = bytes_of(member, &deployment);
+        assert!(!is_known || update.len() * 6 < member.update.bytes().len(), "{}", update.len());
+        sent.insert(member.id(), Bytes::from(update));
+    }
+    let [old, limited, later, in_parts, cut_off, repeated] = &members[..] else {
+        panic!("six were drawn");
+    };
+    for member in [old, limited, later, repeated] {
+        let update = &sent[&member.id()];
+        assert_accepted(&member.client.send(&member.client.upload(member.id(), update)).await);
+    }
+    let update = &sent[&repeated.id()];
+    let again = repeated.client.send(&repeated.client.upload(repeated.id(), update)).await;
+    assert_eq!(again.json::<UploadStatus>().received_bytes, update.len() as u64);
+    let status = repeated.client.upload_status(repeated.id()).await;
+    assert_eq!((status.received_bytes, status.state), (update.len() as u64, UploadState::Accepted));
+
+    // While the process lives, it goes on from any byte.
+    let update = &sent[&in_parts.id()];
+    let cuts = [0, 100, 113, update.len() / 2, update.len()];
+    for cut in cuts.windows(2) {
+        assert_eq!(in_parts.client.upload_status(in_parts.id()).await.received_bytes, cut[0] as u64);
+        let status = upload(in_parts, update, cut[0]..cut[1]).await;
+        assert_eq!(status.received_bytes, cut[1] as u64);
+    }
+    // What had not all arrived when it was killed begins anew.
+    let update = &sent[&cut_off.id()];
+    upload(cut_off, update, 0..update.len() - 1).await;
+    deployment.kill().await;
+    deployment.restart().await;
+    assert_eq!(cut_off.client.upload_status(cut_off.id()).await.received_bytes, 0);
+    assert_eq!(upload(cut_off, update, 0..update.len()).await.state, UploadState::Accepted);
+
+    await_version(&deployment, 1).await;
+    let rounds = verify(&deployment, &sent).await;
+    assert_eq!(rounds[0].accepted.len(), 6);
+}
