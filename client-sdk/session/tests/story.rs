@@ -201,8 +201,12 @@ fn a_broken_upload_goes_on_from_where_the_coordinator_is() {
     assert_eq!(stage.upload_offset(), Some(400));
     let mut failure = stage.fail(ErrorCode::UploadOffsetMismatch);
     failure.received_bytes = Some(500);
+    // Something has arrived, so that this is again the first failure; the second is not believed at once.
+    stage.answer(Answer::Upload(Err(failure.clone())));
+    assert_eq!(stage.upload_offset(), Some(500));
     stage.answer(Answer::Upload(Err(failure)));
     stage.wake();
+    assert!(stage.asks_for_the_offset());
     stage.upload_status(500, UploadState::Partial);
     assert_eq!(stage.upload_offset(), Some(500));
 }

@@ -32,12 +32,15 @@ async fn what_an_accepted_update_left_out_comes_with_the_next_one() {
     let sent = |values: &[f32]| values.iter().position(|value| *value != 0.0).expect("one was sent");
     let (largest, left_out) = (sent(&first), sent(&second));
     assert_ne!(largest, left_out, "{first:?}, {second:?}");
-    let twice = -2.0 * first[largest];
-    assert!((second[left_out] / twice - 1.0).abs() < 1e-5, "{first:?}, {second:?}");
+    // About twice as much: batches are drawn anew for every assignment.
+    let times = -second[left_out] / first[largest];
+    assert!((1.7..2.4).contains(&times), "{first:?}, {second:?}");
 
     // Who enrols again is somebody else: nothing is left of before.
     let mut another = builder(&fake, directory.path()).await.build().expect("a client");
     drop(client);
     another.run_rounds(1, never()).await.expect("a round");
-    assert_eq!(arriving(&fake, &fake.next_assignment()), first);
+    let third = arriving(&fake, &fake.next_assignment());
+    let times = third[sent(&third)].abs() / first[largest].abs();
+    assert!((0.7..1.4).contains(&times), "{first:?}, {third:?}");
 }

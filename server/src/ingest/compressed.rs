@@ -184,6 +184,7 @@ fn it_is_refused_where_none_is_expected() {
     let lies = UpdateHeader { element_count: 0, ..header(true) }.encode();
     let mut upload = open(&ingest, evaluation, &lies).expect("the length is right");
     assert_eq!(upload.push(&lies).unwrap_err().code(), ErrorCode::UpdateCodecUnsupported);
+    drop(upload);
     // A codec that the recipe does not name.
     let other = Recipe::of("fp16".parse().expect("a codec"));
     let encoded = codec::encode(&schema(), &other, &vec![0.5; COUNT], 1, None).expect("it can be encoded");
