@@ -15,6 +15,7 @@ mod schema;
 mod stage;
 mod test;
 mod vulkan;
+mod wasm;
 mod workspace;
 
 use clap::{Parser, Subcommand};

@@ -48,7 +48,10 @@ impl Lattice {
         // Around the base, so that the base itself is exact whatever the shift.
         let level = (value - self.base) * inverse + shift;
         let (lowest, highest) = (-f32::from(self.offset), f32::from(self.top - self.offset));
-        let rounded = (level.max(lowest).min(highest) + ROUND_TO_WHOLE).to_bits() as u8;
+        // Comparisons, not `f32::max`: that also looks for NaN, in many steps where there are only 128 bits.
+        let level = if level > lowest { level } else { lowest };
+        let level = if level < highest { level } else { highest };
+        let rounded = (level + ROUND_TO_WHOLE).to_bits() as u8;
         rounded.wrapping_add(self.offset)
     }
 
