@@ -6,6 +6,7 @@
 pub mod seeds;
 
 use std::alloc::System;
+use std::panic;
 
 use cap::Cap;
 use folkmoot_protocol::{TensorSchema, TensorSpec, codec::Recipe};
@@ -32,6 +33,16 @@ pub fn within<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
     let result = run();
     ALLOCATOR.set_limit(usize::MAX).expect("there is no larger limit");
     result
+}
+
+/// Readies a target: writes its seeds where that is asked for, and lets a panic be told without the limit.
+pub fn prepare(seeds: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) {
+    let tell_and_abort = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        ALLOCATOR.set_limit(usize::MAX).expect("there is no larger limit");
+        tell_and_abort(panic);
+    }));
+    seeds::write(seeds);
 }
 
 /// Returns what a decoder of a model may allocate: a tile, its bytes and what is between the two, at most 32 bytes

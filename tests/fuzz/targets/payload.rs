@@ -4,11 +4,11 @@
 
 use std::convert::Infallible;
 
-use folkmoot_fuzz::{Choices, decoder_bytes_max, seeds, within};
+use folkmoot_fuzz::{Choices, decoder_bytes_max, prepare, seeds, within};
 use folkmoot_update::codec::{Decoder, Tile, decode};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: seeds::write(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
+fuzz_target!(init: prepare(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
     let Some((Choices { schema, recipe, piece }, bytes)) = Choices::read(input) else { return };
     let parameters = schema.parameter_count();
     let most = decoder_bytes_max(&schema);

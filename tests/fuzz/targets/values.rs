@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use folkmoot_fuzz::{Choices, seeds};
+use folkmoot_fuzz::{Choices, prepare, seeds};
 use folkmoot_protocol::codec::{Codec, Recipe};
 use folkmoot_protocol::{TensorSchema, TensorSpec};
 use folkmoot_update::codec::{decode, encode};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: seeds::write(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
+fuzz_target!(init: prepare(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
     let Some((choices, bytes)) = Choices::read(input) else { return };
     let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     let tensor = TensorSpec { name: "t".to_owned(), shape: vec![values.len() as u64] };
