@@ -1,5 +1,7 @@
 //! The quantisers of least squared error for a standard normal value (Lloyd 1982; Max 1960), of 1 to 4 bits.
 
+use super::vectorised;
+
 /// The positive values of the quantiser of 1 bit; those of all are symmetric around 0.
 pub(crate) const ONE: [f64; 1] = [0.797_884_560_802_865_4];
 /// Of 2 bits.
@@ -69,15 +71,29 @@ impl<const HALF: usize> Quantiser<HALF> {
 
     /// Writes the values of symbols, which have no bits above the quantiser's.
     pub fn decode(self, symbols: &[u8], values: &mut [f32]) {
-        let table: [f32; SYMBOLS] = std::array::from_fn(|symbol| self.value(symbol % (2 * HALF)));
+        if 2 * HALF < SYMBOLS {
+            vectorised(
+                #[inline(always)]
+                || values.iter_mut().zip(symbols).for_each(|(value, symbol)| *value = self.value(*symbol)),
+            );
+            return;
+        }
+        // So many comparisons take longer than a look at a table.
+        let table: [f32; SYMBOLS] = std::array::from_fn(|symbol| self.value(symbol as u8));
         for (value, symbol) in values.iter_mut().zip(symbols) {
             *value = table[usize::from(*symbol) % SYMBOLS];
         }
     }
 
-    fn value(&self, symbol: usize) -> f32 {
-        let (index, sign) = if symbol < HALF { (HALF - 1 - symbol, 1 << 31) } else { (symbol - HALF, 0) };
-        let bits = self.changes[..=index].iter().fold(0, |bits, change| bits ^ change);
-        f32::from_bits(bits | sign)
+    #[inline(always)]
+    fn value(&self, symbol: u8) -> f32 {
+        let symbol = u32::from(symbol);
+        let negative = u32::from(symbol < HALF as u32);
+        let index = symbol.wrapping_sub(HALF as u32) ^ negative.wrapping_neg();
+        let mut bits = self.changes[0];
+        for at in 1..HALF {
+            bits ^= self.changes[at] & u32::from(index >= at as u32).wrapping_neg();
+        }
+        f32::from_bits(bits | negative << 31)
     }
 }
