@@ -1,5 +1,6 @@
 //! `cargo xtask bench <name>`: one benchmark, built as a release is.
 
+use crate::wasm;
 use crate::workspace::{Failure, cargo, root, run as run_command};
 use clap::Args;
 use std::path::Path;
@@ -10,7 +11,7 @@ const FOLDER: &str = "tests/bench";
 /// Which benchmark.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the benchmark
+    /// Name of the benchmark; `codec-wasm` is that of the codecs in Node.js
     name: String,
     /// What the benchmark itself takes, such as `--json`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -22,6 +23,9 @@ pub struct Arguments {
 /// # Errors
 /// Returns how the benchmark ended, or that there are none.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.name == "codec-wasm" {
+        return wasm::codec(&arguments.arguments);
+    }
     require_package(&root())?;
     run_command(cargo(&["run", "--release", "-p", PACKAGE, "--", &arguments.name]).args(&arguments.arguments))
 }

@@ -18,13 +18,19 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 5] = [
+const REQUIREMENTS: [Requirement; 6] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
         advice: "a C compiler: Xcode's command line tools, `dnf install gcc`, `pacman -S gcc`",
         optional: false,
         is_present: has_c_compiler,
+    },
+    Requirement {
+        apt_packages: &["g++"],
+        advice: "a C++ compiler, for the fuzzer: Xcode's command line tools, `dnf install gcc-c++`, `pacman -S gcc`",
+        optional: false,
+        is_present: has_cpp_compiler,
     },
     Requirement {
         apt_packages: &["pkg-config"],
@@ -150,6 +156,10 @@ pub(crate) fn announce(command: &Command) {
 
 fn has_c_compiler() -> bool {
     env::var_os("CC").is_some() || ["cc", "gcc", "clang"].iter().any(|name| in_path(name))
+}
+
+fn has_cpp_compiler() -> bool {
+    env::var_os("CXX").is_some() || ["c++", "g++", "clang++"].iter().any(|name| in_path(name))
 }
 
 fn has_pkg_config() -> bool {

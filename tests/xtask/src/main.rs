@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
-//! `cargo xtask reproduce`.
+//! `cargo xtask reproduce`, `cargo xtask fuzz`.
 //!
 //! # How to add another
 //! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
@@ -7,6 +7,7 @@
 mod bench;
 mod clock;
 mod document;
+mod fuzz;
 mod install;
 mod openapi;
 mod python;
@@ -15,6 +16,7 @@ mod schema;
 mod stage;
 mod test;
 mod vulkan;
+mod wasm;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
+    /// Looks for bytes that make a decoder panic or allocate beyond its limit
+    Fuzz(fuzz::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@
 //! keeps its own results beside: it checks, and makes no code.)
 
 use crate::workspace::{Failure, cargo, run, spelled};
-use crate::{install, python, vulkan};
+use crate::{fuzz, install, python, vulkan};
 use clap::ValueEnum;
 use std::process::Command;
 
@@ -27,6 +27,8 @@ pub enum Stage {
     Test,
     /// Builds a coordinator that can be broken on purpose, and looks whether audits find it
     Audit,
+    /// Looks for bytes that a decoder cannot bear, some seconds for each fuzz target
+    Fuzz,
 }
 
 impl Stage {
@@ -39,6 +41,7 @@ impl Stage {
             Self::Build => "build",
             Self::Test => "test",
             Self::Audit => "audit",
+            Self::Fuzz => "fuzz",
         }
     }
 
@@ -47,9 +50,12 @@ impl Stage {
     /// # Errors
     /// Returns why the stage did not succeed.
     pub fn run(self, quick: bool) -> Result<(), Failure> {
-        if quick && self == Self::Audit {
-            println!("xtask: audit: left out by --quick, for it builds the coordinator once more");
+        if quick && matches!(self, Self::Audit | Self::Fuzz) {
+            println!("xtask: {}: left out by --quick, for it builds some packages once more", self.name());
             return Ok(());
+        }
+        if self == Self::Fuzz {
+            return fuzz::run(&fuzz::Arguments::briefly());
         }
         match self.command(quick) {
             None => install::run(),
@@ -63,10 +69,10 @@ impl Stage {
         }
     }
 
-    /// Returns the call of cargo that the stage consists of; `None` for the installation.
+    /// Returns the call of cargo that the stage consists of; `None` for the installation and for fuzzing.
     fn command(self, quick: bool) -> Option<Command> {
         let mut command = match self {
-            Self::Install => return None,
+            Self::Install | Self::Fuzz => return None,
             Self::Fmt => cargo(&["fmt", "--all", "--check"]),
             Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
             // `-p folkmoot-server` would build with fewer features than the tests, and so twice.

@@ -10,7 +10,7 @@
 use super::{
     Fault,
     bytes::Bytes,
-    entropy::{self, Histogram},
+    entropy::{self, Coding},
     halves::{from_brain16, to_brain16},
     vectorised,
 };
@@ -68,8 +68,8 @@ fn write_as<const WIDTH: usize, const REST: usize>(
     }
     let exponents: Vec<u8> =
         whole.iter().map(|bytes| bytes[WIDTH - 1] << 1 | bytes[WIDTH - 2] >> 7).collect();
-    let histogram = Histogram::of(&exponents, EXPONENTS);
-    if histogram.coded_bytes() >= exponents.len() {
+    let coding = Coding::of(&exponents, EXPONENTS);
+    if coding.coded_bytes() >= exponents.len() {
         return;
     }
     let rests: Vec<[u8; REST]> = whole
@@ -84,7 +84,7 @@ fn write_as<const WIDTH: usize, const REST: usize>(
     out.truncate(start);
     out.push(APART);
     out.extend_from_slice(rests.as_flattened());
-    entropy::encode(&exponents, &histogram, out);
+    coding.encode(out);
 }
 
 fn read_as<const WIDTH: usize, const REST: usize>(

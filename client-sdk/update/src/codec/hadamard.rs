@@ -77,14 +77,42 @@ fn quarters(values: &mut [f32], stride: usize) -> Quarters<'_> {
     (first, second, third, &mut fourth[..stride])
 }
 
-/// All stages of 256 values.
+/// All stages of 256 values, in whichever order of the memory the processor has the vectors for.
+#[inline(always)]
+fn base(values: &mut [f32; BASE]) {
+    if cfg!(target_family = "wasm") { base_in_place(values) } else { base_in_turns(values) }
+}
+
+/// Two stages at a time, each in its place: for vectors of four values, which only the last two stages have to take
+/// apart.
+#[inline(always)]
+fn base_in_place(values: &mut [f32; BASE]) {
+    fours::<64>(values);
+    fours::<16>(values);
+    fours::<4>(values);
+    fours::<1>(values);
+}
+
+#[inline(always)]
+fn fours<const STRIDE: usize>(values: &mut [f32; BASE]) {
+    for chunk in values.chunks_exact_mut(4 * STRIDE) {
+        let [a, b, c, d] = chunk.as_chunks_mut::<STRIDE>().0 else { continue };
+        for at in 0..STRIDE {
+            let (first, second) = (a[at] + c[at], a[at] - c[at]);
+            let (third, fourth) = (b[at] + d[at], b[at] - d[at]);
+            (a[at], b[at], c[at], d[at]) = (first + third, first - third, second + fourth, second - fourth);
+        }
+    }
+}
+
+/// The same sums for longer vectors.
 ///
 /// Neighbours are in one vector, where they cannot be added. So each pass takes the two highest bits of the
 /// index, adds what is far apart, and moves those bits to the lowest place (Pease 1968, "An adaptation of the
 /// fast Fourier transform for parallel processing"): after four passes every bit has had its turn and is
 /// where it was.
 #[inline(always)]
-fn base(values: &mut [f32; BASE]) {
+fn base_in_turns(values: &mut [f32; BASE]) {
     let mut other = [0.0; BASE];
     for _ in 0..2 {
         turn(values, &mut other);
@@ -153,6 +181,15 @@ mod tests {
         };
         let entry = |row| (0..values.len()).map(|column| sign(row, column) * values[column]).sum();
         (0..values.len()).map(entry).collect()
+    }
+
+    #[test]
+    fn both_orders_make_the_same_bits() {
+        let values: [f32; BASE] = std::array::from_fn(|at| ((at * 7919 + 13) as f32).sin());
+        let (mut in_place, mut in_turns) = (values, values);
+        base_in_place(&mut in_place);
+        base_in_turns(&mut in_turns);
+        assert_eq!(in_place.map(f32::to_bits), in_turns.map(f32::to_bits));
     }
 
     #[test]

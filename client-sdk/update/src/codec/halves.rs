@@ -35,7 +35,9 @@ pub(crate) fn decode(bytes: &mut Bytes<'_>, values: &mut [f32]) -> Result<(), Fa
 #[inline(always)]
 pub(crate) fn to_float16(value: f32) -> u16 {
     let sign = (value.to_bits() >> 16) as u16 & 0x8000;
-    let magnitude = value.abs().min(FLOAT16_MAX);
+    let magnitude = value.abs();
+    // A comparison, not `f32::min`, which also looks for NaN.
+    let magnitude = if magnitude < FLOAT16_MAX { magnitude } else { FLOAT16_MAX };
     // Normal numbers: half of the last kept bit is added, less one where the kept bit is even; then the
     // exponent is moved.
     let bits = magnitude.to_bits();

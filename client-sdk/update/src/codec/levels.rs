@@ -50,15 +50,15 @@ impl Levels {
 
     /// Appends a tile.
     pub fn encode(self, scale: Scale, values: &[f32], place: Place, lossless: bool, out: &mut Vec<u8>) {
-        let mut words = vec![0; values.len()];
-        place.stream(Purpose::Rounding).fill(&mut words);
+        let mut chances = vec![0; values.len()];
+        place.stream(Purpose::Rounding).fill_halves(&mut chances);
         let mut codes = vec![0; values.len()];
-        let buckets = values.chunks(self.bucket).zip(words.chunks(self.bucket));
-        for ((bucket, words), codes) in buckets.zip(codes.chunks_mut(self.bucket)) {
+        let buckets = values.chunks(self.bucket).zip(chances.chunks(self.bucket));
+        for ((bucket, chances), codes) in buckets.zip(codes.chunks_mut(self.bucket)) {
             let scale = scale.of(bucket);
             out.extend(scale.to_le_bytes());
             // The lattice ends at the scale: what lies beyond is clipped there.
-            self.lattice(scale).encode(bucket, Some(words), codes);
+            self.lattice(scale).encode(bucket, Some(chances), codes);
         }
         symbols::write(&codes, self.alphabet(), lossless, out);
     }

@@ -25,6 +25,9 @@ pub(crate) const FOUR: [f64; 8] = [
 pub(crate) const DISTORTIONS: [f64; 4] =
     [0.363_380_227_632_418_6, 0.117_481_847_829_336_24, 0.034_547_760_788_511_74, 0.009_501_008_008_200_973];
 
+/// The symbols of 4 bits.
+const SYMBOLS: usize = 16;
+
 /// One quantiser's positive half, as the loops take it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantiser<const HALF: usize> {
@@ -68,14 +71,18 @@ impl<const HALF: usize> Quantiser<HALF> {
 
     /// Writes the values of symbols, which have no bits above the quantiser's.
     pub fn decode(self, symbols: &[u8], values: &mut [f32]) {
-        vectorised(
-            #[inline(always)]
-            || {
-                for (value, symbol) in values.iter_mut().zip(symbols) {
-                    *value = self.value(*symbol);
-                }
-            },
-        );
+        if 2 * HALF < SYMBOLS {
+            vectorised(
+                #[inline(always)]
+                || values.iter_mut().zip(symbols).for_each(|(value, symbol)| *value = self.value(*symbol)),
+            );
+            return;
+        }
+        // So many comparisons take longer than a look at a table.
+        let table: [f32; SYMBOLS] = std::array::from_fn(|symbol| self.value(symbol as u8));
+        for (value, symbol) in values.iter_mut().zip(symbols) {
+            *value = table[usize::from(*symbol) % SYMBOLS];
+        }
     }
 
     #[inline(always)]

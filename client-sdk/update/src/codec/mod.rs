@@ -17,6 +17,7 @@ mod factors;
 mod fault;
 mod floats;
 mod format;
+mod groups;
 mod hadamard;
 mod halves;
 mod lattice;

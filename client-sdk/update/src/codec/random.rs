@@ -68,6 +68,34 @@ impl Stream {
         );
     }
 
+    /// Fills from the stream's next group on as [`Self::fill`] does, with half words: half `128 · g + i` is the
+    /// lower half of word `64 · g + i`, and half `128 · g + 64 + i` its upper half.
+    pub fn fill_halves(&mut self, halves: &mut [u16]) {
+        super::vectorised(
+            #[inline(always)]
+            || {
+                let (groups, rest) = halves.as_chunks_mut::<{ 2 * GROUP }>();
+                for halves in groups {
+                    *halves = self.next_halves();
+                }
+                if !rest.is_empty() {
+                    rest.copy_from_slice(&self.next_halves()[..rest.len()]);
+                }
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn next_halves(&mut self) -> [u16; 2 * GROUP] {
+        let words = self.next_group();
+        let mut halves = [0; 2 * GROUP];
+        let (lower, upper) = halves.split_at_mut(GROUP);
+        for ((lower, upper), word) in lower.iter_mut().zip(upper).zip(words) {
+            (*lower, *upper) = (word as u16, (word >> 16) as u16);
+        }
+        halves
+    }
+
     /// Draws a whole number below `bound`, which must be above 0: the high half of a 64-bit word times the
     /// bound, which is uniform up to 2^-64 · bound (Lemire 2019, without the rejection).
     pub fn below(&mut self, bound: u32) -> u32 {
@@ -155,6 +183,18 @@ mod tests {
         }
         let mut stream = place.stream(Purpose::Signs);
         assert_eq!([(); 70].map(|()| stream.word()), words[..70]);
+    }
+
+    #[test]
+    fn halves_are_those_of_the_words() {
+        let place = Place { seed: 9, tensor: 1, tile: 2 };
+        let (mut words, mut halves) = ([0; 128], [0; 200]);
+        place.stream(Purpose::Rounding).fill(&mut words);
+        place.stream(Purpose::Rounding).fill_halves(&mut halves);
+        for (index, half) in halves.iter().enumerate() {
+            let (group, part, at) = (index / 128, index % 128 / 64, index % 64);
+            assert_eq!(*half, (words[64 * group + at] >> (16 * part)) as u16, "{index}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     Fault,
     bits::{pack, packed_bytes, unpack},
     bytes::Bytes,
-    entropy::{self, Histogram},
+    entropy::{self, Coding},
 };
 
 const PACKED: u8 = 0;
@@ -14,10 +14,10 @@ const CODED: u8 = 1;
 pub(crate) fn write(symbols: &[u8], alphabet: usize, lossless: bool, out: &mut Vec<u8>) {
     let width = width(alphabet);
     if lossless {
-        let histogram = Histogram::of(symbols, alphabet);
-        if histogram.coded_bytes() < packed_bytes(symbols.len(), width) {
+        let coding = Coding::of(symbols, alphabet);
+        if coding.coded_bytes() < packed_bytes(symbols.len(), width) {
             out.push(CODED);
-            entropy::encode(symbols, &histogram, out);
+            coding.encode(out);
             return;
         }
     }

@@ -45,15 +45,15 @@ impl Uniform {
         let blocks = self.blocks(values.len());
         let rotated = self.rotated.then(|| Rotation::of(place, self.block, values.len()).rotate_all(values));
         let values = rotated.as_deref().unwrap_or(values);
-        let mut words = vec![0; values.len()];
-        place.stream(Purpose::Rounding).fill(&mut words);
+        let mut chances = vec![0; values.len()];
+        place.stream(Purpose::Rounding).fill_halves(&mut chances);
         let mut codes = vec![0; values.len()];
         for range in blocks {
             let block = &values[range.clone()];
             let (low, high) = extremes(block);
             out.extend(low.to_le_bytes());
             out.extend(high.to_le_bytes());
-            self.lattice(low, high).encode(block, Some(&words[range.clone()]), &mut codes[range]);
+            self.lattice(low, high).encode(block, Some(&chances[range.clone()]), &mut codes[range]);
         }
         symbols::write(&codes, self.alphabet(), lossless, out);
     }

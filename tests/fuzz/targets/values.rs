@@ -1,0 +1,35 @@
+//! Any values under any codec: they are refused, or what is decoded is finite; block weights are near them.
+
+#![no_main]
+
+use folkmoot_fuzz::{Choices, prepare, seeds};
+use folkmoot_protocol::codec::{Codec, Recipe};
+use folkmoot_protocol::{TensorSchema, TensorSpec};
+use folkmoot_update::codec::{decode, encode};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(init: prepare(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
+    let Some((choices, bytes)) = Choices::read(input) else { return };
+    let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let tensor = TensorSpec { name: "t".to_owned(), shape: vec![values.len() as u64] };
+    let schema = TensorSchema { tensors: vec![tensor] };
+    let weights = Codec::Weights { bits: 8, block: 64 };
+    let recipe = choices.recipe.unwrap_or(Recipe { exact_below: 0, ..Recipe::of(weights) });
+    let Ok(encoded) = encode(&schema, &recipe, &values, choices.piece as u64, None) else {
+        assert!(values.iter().any(|value| value.is_nan() || value.abs() > 7.9e28));
+        return;
+    };
+    let decoded = decode(&schema, &encoded.bytes).expect("what was encoded can be decoded");
+    assert_eq!(decoded.len(), values.len());
+    if let Codec::Weights { bits, block } = recipe.codec {
+        let levels = f32::from((1u8 << (bits - 1)) - 1);
+        for (values, decoded) in values.chunks(block as usize).zip(decoded.chunks(block as usize)) {
+            let largest = values.iter().fold(0.0, |largest, value| value.abs().max(largest));
+            // Half a step; the scale is rounded up to 8 bits. Steps that are no normal number are 0.
+            let most = largest / levels * 0.505 + f32::MIN_POSITIVE * levels;
+            for (value, decoded) in values.iter().zip(decoded) {
+                assert!((value - decoded).abs() <= most, "{value} {decoded} {largest}");
+            }
+        }
+    }
+});

@@ -1,0 +1,137 @@
+//! `cargo xtask fuzz`: looks for bytes that make a decoder panic or allocate beyond its limit.
+//!
+//! The targets of `tests/fuzz` are built with the coverage that libFuzzer wants (what cargo-fuzz does, in a few
+//! flags of the stable compiler) and run one after the other. What they find stays in `fuzz/<target>/found` below the
+//! folder of what cargo builds, and is run again with `cargo xtask fuzz --input FILE <target>`.
+
+use crate::workspace::{Failure, cargo, run as run_command, spelled, target as target_folder};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, str};
+
+const MANIFEST: &str = "tests/fuzz/Cargo.toml";
+const TARGETS: [&str; 4] = ["payload", "update", "recipe", "values"];
+/// Counters and comparisons at every edge.
+const COVERAGE: [&str; 6] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "--cfg=fuzzing",
+];
+/// Where a target writes its seeds before it begins.
+const SEEDS_VARIABLE: &str = "FOLKMOOT_FUZZ_SEEDS";
+/// The longest input that is tried: some twice the longest seed.
+const INPUT_BYTES_MAX: u32 = 4096;
+/// The memory of a target with all its inputs; each input has a far smaller limit of its own.
+const MEMORY_MEBIBYTES_MAX: u32 = 1024;
+/// An input that takes longer is a finding.
+const INPUT_SECONDS_MAX: u32 = 10;
+
+/// What to run, and for how long.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The target; all of them without a name
+    #[arg(value_parser = TARGETS)]
+    target: Option<String>,
+    /// How long each target runs
+    #[arg(long, default_value_t = 10)]
+    seconds: u32,
+    /// Run only this input, as a finding is run again
+    #[arg(long, value_name = "FILE", requires = "target")]
+    input: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Returns what is run among the tests: every target, for ten seconds.
+    pub fn briefly() -> Self {
+        Self { target: None, seconds: 10, input: None }
+    }
+}
+
+/// Builds the targets and runs them until the first finding.
+///
+/// # Errors
+/// Returns which target found something and where its input is.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let host = host()?;
+    let folder = target_folder().join("fuzz");
+    let mut build = cargo(&["build", "--release", "--manifest-path", MANIFEST]);
+    // A named target keeps the coverage out of build scripts, which have no fuzzer in them.
+    build.args(["--target", &host]).arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE.join(" "));
+    println!("xtask: fuzz: {}", spelled(&build));
+    run_command(&mut build)?;
+    let programs = folder.join(host).join("release");
+    let chosen = |target: &&&str| arguments.target.as_ref().is_none_or(|only| only == **target);
+    TARGETS.iter().filter(chosen).try_for_each(|target| {
+        let program = programs.join(target);
+        match &arguments.input {
+            Some(input) => run_command(Command::new(program).arg(input)),
+            None => search(target, &program, &folder.join(target), arguments.seconds),
+        }
+    })
+}
+
+/// Runs one target, whose folder keeps the inputs that reached something new from run to run.
+fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(), Failure> {
+    let [seeds, corpus, found] = ["seeds", "corpus", "found"].map(|name| folder.join(name));
+    // Seeds of another format would only cost time.
+    let _ = fs::remove_dir_all(&seeds);
+    for folder in [&seeds, &corpus, &found] {
+        fs::create_dir_all(folder)
+            .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
+    }
+    let limits = [
+        format!("-max_total_time={seconds}"),
+        format!("-max_len={INPUT_BYTES_MAX}"),
+        format!("-rss_limit_mb={MEMORY_MEBIBYTES_MAX}"),
+        format!("-timeout={INPUT_SECONDS_MAX}"),
+        format!("-artifact_prefix={}/", found.display()),
+    ];
+    println!("xtask: fuzz: {target} for {seconds} s");
+    let log = folder.join("log");
+    let file = fs::File::create(&log)
+        .map_err(|error| Failure(format!("{} cannot be written: {error}", log.display())))?;
+    let mut command = Command::new(program);
+    command.args(limits).arg("-print_final_stats=1").args([&corpus, &seeds]);
+    let outcome = run_command(command.env(SEEDS_VARIABLE, &seeds).stderr(file));
+    // The fuzzer tells of every input that reached something new.
+    let is_told = |line: &&str| outcome.is_err() && !line.starts_with('#') || line.starts_with("stat::");
+    let log = fs::read(&log).unwrap_or_default();
+    String::from_utf8_lossy(&log).lines().filter(is_told).for_each(|line| println!("{line}"));
+    outcome.map_err(|Failure(failure)| {
+        Failure(format!("{failure}; what {target} found is in {}", found.display()))
+    })
+}
+
+/// Returns the triple of this machine.
+fn host() -> Result<String, Failure> {
+    let output = Command::new("rustc").arg("-vV").output();
+    let output = output.map_err(|error| Failure(format!("`rustc -vV` cannot start: {error}")))?;
+    let lines = str::from_utf8(&output.stdout).unwrap_or_default().lines();
+    let host = lines.filter_map(|line| line.strip_prefix("host: ")).next();
+    host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::root;
+
+    #[test]
+    fn every_target_of_the_package_is_run() {
+        let manifest = fs::read_to_string(root().join(MANIFEST)).unwrap();
+        let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"targets/")).count();
+        assert_eq!(named, TARGETS.len());
+        for target in TARGETS {
+            assert!(manifest.contains(&format!("path = \"targets/{target}.rs\"")), "{target}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_known() {
+        assert!(host().unwrap().contains('-'));
+    }
+}

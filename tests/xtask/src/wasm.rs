@@ -1,0 +1,26 @@
+//! `cargo xtask bench codec-wasm`: the speed of the codecs as a browser has it, with Node.js for the browser.
+
+use crate::workspace::{Failure, cargo, root, run, succeeds, target};
+use std::process::Command;
+
+const TARGET: &str = "wasm32-wasip1";
+const EXAMPLE: &str = "codec_speed";
+const RUNNER: &str = "tests/bench/codec/wasi.mjs";
+
+/// Builds the example `codec_speed` for wasm32 with its vectors of 128 bits, and runs it.
+///
+/// # Errors
+/// Returns what is missing, or how the benchmark ended.
+pub fn codec(arguments: &[String]) -> Result<(), Failure> {
+    if !succeeds(Command::new("node").arg("--version")) {
+        return Err(Failure("Node.js 20 or later is missing: `apt-get install nodejs`".to_owned()));
+    }
+    if !succeeds(Command::new("rustup").args(["target", "add", TARGET])) {
+        return Err(Failure(format!("`rustup target add {TARGET}` does not succeed")));
+    }
+    let mut build = cargo(&["build", "--release", "--locked", "--package", "folkmoot-update"]);
+    build.args(["--example", EXAMPLE, "--target", TARGET]).env("RUSTFLAGS", "-Ctarget-feature=+simd128");
+    run(&mut build)?;
+    let program = target().join(TARGET).join("release/examples").join(EXAMPLE).with_extension("wasm");
+    run(Command::new("node").arg("--no-warnings").arg(root().join(RUNNER)).arg(program).args(arguments))
+}
