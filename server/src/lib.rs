@@ -13,6 +13,7 @@ pub mod device;
 pub mod drivers;
 pub mod host;
 pub mod http;
+mod in_place;
 pub mod ingest;
 pub mod privacy;
 pub mod refusal;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use folkmoot_protocol::{
+    ErrorCode,
     codec::names,
     messages::{CheckInRequest, UploadState, UploadStatus},
     update::UpdateHeader,
@@ -94,4 +95,30 @@ async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
     await_version(&deployment, 1).await;
     let rounds = verify(&deployment, &sent).await;
     assert_eq!(rounds[0].accepted.len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payload_that_ends_too_early_ends_its_assignment_and_not_the_round() {
+    let spec = TaskSpec::synthetic(&WIDTHS, 2, 1)
+        .with_part("compression", json!({ "codec": "eden:4", "exact_below": 100 }))
+        .with_scheduling("minimum_cohort", 1);
+    let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut clients = enrol(&deployment, 2).await;
+    for client in &mut clients {
+        client.check_in_body = RECORDED[2].0.as_bytes().to_vec();
+    }
+    let members = draw(&deployment, &clients).await;
+    let [good, cut] = &members[..] else { panic!("two were drawn") };
+    let update = bytes_of(cut, &deployment);
+    let part = &update[..update.len() - 9];
+    let answer = cut.client.send(&cut.client.upload(cut.id(), part)).await;
+    assert_eq!(answer.code(), Some(ErrorCode::UpdateMalformed), "{}", answer.text());
+    // Another one is not taken for it, and the round does not wait until its deadline.
+    let answer = cut.client.send(&cut.client.upload(cut.id(), &update)).await;
+    assert_eq!(answer.code(), Some(ErrorCode::UpdateMalformed), "{}", answer.text());
+    let update = bytes_of(good, &deployment);
+    assert_accepted(&good.client.send(&good.client.upload(good.id(), &update)).await);
+    await_version(&deployment, 1).await;
+    let rounds = verify(&deployment, &BTreeMap::from([(good.id(), Bytes::from(update))])).await;
+    assert_eq!(rounds[0].accepted.len(), 1);
 }

@@ -114,13 +114,13 @@ pub enum Effect {
         /// The request's id.
         request_id: RequestId,
     },
-    /// Delete the checkpoint and the update of this assignment. If it was accepted, what the update left out first becomes
-    /// the task's memory. It may come again for an assignment of which nothing is left.
+    /// Delete the checkpoint and the update of this assignment. It may come again for one of which nothing is left.
     Forget {
         /// Whose.
         assignment_id: AssignmentId,
-        /// Whether the coordinator has accepted its update.
-        was_accepted: bool,
+        /// Whether the coordinator has accepted its update: then what the update left out first becomes the task's memory. `None`
+        /// if that is not known: then the task's memory goes, since some of it may have arrived.
+        was_accepted: Option<bool>,
     },
 }
 

@@ -148,7 +148,7 @@ pub struct Uploading {
     pub training_milliseconds: u64,
     /// Bytes sent so far, with what had to be sent again.
     pub upload_bytes: u64,
-    /// The most bytes that the coordinator has said to have.
+    /// The bytes that the coordinator has last said to have.
     #[serde(default)]
     pub acknowledged_bytes: u64,
     /// How often the coordinator saw another digest than was announced.

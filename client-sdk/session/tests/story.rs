@@ -106,7 +106,7 @@ impl Stage {
         self.effects.iter().any(|effect| matches!(effect, Effect::QueryUpload { .. }))
     }
 
-    fn forgets(&self, number: u8, was_accepted: bool) -> bool {
+    fn forgets(&self, number: u8, was_accepted: Option<bool>) -> bool {
         let assignment_id = AssignmentId::from_random_bytes([number; 16]);
         self.effects.contains(&Effect::Forget { assignment_id, was_accepted })
     }
@@ -118,11 +118,11 @@ fn a_round_from_check_in_to_report() {
     assert_eq!(stage.upload_offset(), Some(0));
     stage.upload_status(1000, UploadState::Accepted);
     let report = ReportRequest { training_milliseconds: 0, download_bytes: 300, upload_bytes: 1000 };
-    assert!(stage.forgets(1, true));
+    assert!(stage.forgets(1, Some(true)));
     assert!(matches!(stage.session.state(), State::Done { report: sent, .. } if *sent == report));
     // A process that ended here may have kept nothing yet.
     stage.event(Event::Started);
-    assert!(stage.forgets(1, true));
+    assert!(stage.forgets(1, Some(true)));
     assert_eq!(stage.session.state().assignment_id(), Some(AssignmentId::from_random_bytes([1; 16])));
     stage.answer(Answer::Report(Err(Failure::network())));
     assert_eq!(stage.session.state().name(), "checked_in");
@@ -201,9 +201,6 @@ fn a_broken_upload_goes_on_from_where_the_coordinator_is() {
     assert_eq!(stage.upload_offset(), Some(400));
     let mut failure = stage.fail(ErrorCode::UploadOffsetMismatch);
     failure.received_bytes = Some(500);
-    // Something has arrived, so that this is again the first failure; the second is not believed at once.
-    stage.answer(Answer::Upload(Err(failure.clone())));
-    assert_eq!(stage.upload_offset(), Some(500));
     stage.answer(Answer::Upload(Err(failure)));
     stage.wake();
     assert!(stage.asks_for_the_offset());
@@ -238,7 +235,7 @@ fn a_killed_training_is_resumed_and_a_late_one_given_up() {
     stage.now = stage.now.plus_milliseconds(10 * MINUTE);
     stage.event(Event::Started);
     assert_eq!(stage.sent_abort(), Some(AbortReason::DeadlinePassed));
-    assert!(stage.forgets(1, false));
+    assert!(stage.forgets(1, Some(false)));
 }
 
 #[test]
@@ -311,7 +308,7 @@ fn declined(stage: &mut Stage) -> u64 {
     let abort = AbortRequest { reason: AbortReason::Declined, detail: String::new() };
     let State::Aborting { aborting, .. } = stage.session.state() else { panic!("no abort") };
     assert_eq!(aborting.abort, abort);
-    assert!(stage.forgets(1, false));
+    assert!(stage.forgets(1, Some(false)));
     stage.answer(Answer::Abort(Ok(())));
     stage.session.state().wake_at().expect("it waits").milliseconds_since(stage.now)
 }
@@ -345,7 +342,7 @@ fn a_wait_after_declining_survives_a_restart() {
 fn a_closed_round_is_forgotten_and_a_revoked_client_stops() {
     let mut stage = Stage::uploading();
     stage.answer(Answer::Upload(Err(Failure::refused(ErrorCode::RoundClosed))));
-    assert!(stage.forgets(1, false));
+    assert!(stage.forgets(1, Some(false)));
     assert_eq!(stage.session.state().name(), "idle");
     stage.wake();
     stage.answer(Answer::CheckIn(Err(Failure::refused(ErrorCode::ClientRevoked))));

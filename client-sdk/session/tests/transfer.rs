@@ -4,7 +4,8 @@ mod support;
 
 use folkmoot_protocol::{Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{
-    Answer, BACK_OFF_MILLISECONDS_MIN, Effect, Event, FETCH_FAILURES_MAX, Failure, Session, State,
+    Answer, BACK_OFF_MILLISECONDS_MIN, Effect, Event, FETCH_FAILURES_MAX, Failure, PROGRESS_BYTES_MIN,
+    Session, State,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -50,14 +51,17 @@ impl Line {
 fn a_download_that_comes_on_is_gone_on_with() {
     let mut line = Line::new();
     for _ in 0..3 * FETCH_FAILURES_MAX {
-        line.answer(Answer::Fetch(Err(Failure { transferred_bytes: 7, ..Failure::network() })));
+        line.answer(Answer::Fetch(Err(Failure {
+            transferred_bytes: PROGRESS_BYTES_MIN,
+            ..Failure::network()
+        })));
         line.wait_shortly();
     }
     for bytes in [10, 20, 30] {
         line.answer(Answer::Fetch(Ok(bytes)));
     }
     let State::Training { work, .. } = line.session.state() else { panic!("it has everything") };
-    assert_eq!(work.download_bytes, 60 + 7 * u64::from(3 * FETCH_FAILURES_MAX));
+    assert_eq!(work.download_bytes, 60 + PROGRESS_BYTES_MIN * u64::from(3 * FETCH_FAILURES_MAX));
 }
 
 #[test]
@@ -67,21 +71,21 @@ fn an_upload_that_comes_on_is_gone_on_with_and_counts_what_went() {
         line.answer(Answer::Fetch(Ok(10)));
     }
     line.answer(Answer::Trained);
-    line.answer(Answer::Prepared { digest: UpdateDigest::of(b"update"), length: 1000 });
+    line.answer(Answer::Prepared { digest: UpdateDigest::of(b"update"), length: 1_000_000 });
     for cut in 1..=20 {
-        // 40 bytes go at a time, and 30 arrive.
-        line.answer(Answer::Upload(Err(Failure { transferred_bytes: 40, ..Failure::network() })));
+        // 40,000 bytes go at a time, and 30,000 arrive.
+        line.answer(Answer::Upload(Err(Failure { transferred_bytes: 40_000, ..Failure::network() })));
         line.wait_shortly();
-        let status = UploadStatus { received_bytes: 30 * cut, state: UploadState::Partial };
+        let status = UploadStatus { received_bytes: 30_000 * cut, state: UploadState::Partial };
         line.answer(Answer::Upload(Ok(status)));
         let offset = line.effects.iter().find_map(|effect| match effect {
             Effect::Upload { offset, .. } => Some(*offset),
             _ => None,
         });
-        assert_eq!(offset, Some(30 * cut));
+        assert_eq!(offset, Some(30_000 * cut));
     }
-    let accepted = UploadStatus { received_bytes: 1000, state: UploadState::Accepted };
+    let accepted = UploadStatus { received_bytes: 1_000_000, state: UploadState::Accepted };
     line.answer(Answer::Upload(Ok(accepted)));
     let State::Done { report, .. } = line.session.state() else { panic!("it was accepted") };
-    assert_eq!(report.upload_bytes, 20 * 40 + (1000 - 600));
+    assert_eq!(report.upload_bytes, 20 * 40_000 + (1_000_000 - 600_000));
 }

@@ -44,9 +44,9 @@ impl Client {
                 Ok(response) => {
                     let (id, population) = (response.client_id, response.population);
                     let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-                    self.state.save_enrolment(&enrolment)?;
                     // They belong to who this client was.
                     self.work.memories().forget_all()?;
+                    self.state.save_enrolment(&enrolment)?;
                     (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
                     return Ok(());
                 }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use folkmoot_protocol::{
-    AssignmentId,
+    AssignmentId, TaskId,
     messages::{AbortReason, Artifact, Assignment},
 };
 use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     TransportError, UpdateSource,
-    storage::write_private,
+    storage::{MemoryStore, write_private},
     training::{LocalWork, WorkError, WorkNews, prepare, screen, work},
 };
 
@@ -89,8 +89,10 @@ impl Runner<'_> {
             }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
             Effect::Forget { assignment_id, was_accepted } => {
-                if was_accepted {
-                    self.client.work.keep_memory(assignment_id)?;
+                match was_accepted {
+                    Some(true) => self.client.work.keep_memory(assignment_id)?,
+                    Some(false) => {}
+                    None => self.client.work.forget_memory(assignment_id)?,
                 }
                 self.client.work.forget(assignment_id)?;
             }
@@ -128,28 +130,21 @@ impl Runner<'_> {
             let fetched = fetch(transport, blobs.clone(), host.clone(), artifact).await;
             let plan_of = assignment.filter(|_| kind == ArtifactKind::Plan);
             let (Some(assignment), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else { return fetched };
-            let screened = move || {
-                let screened = screen(&assignment, &blobs, &consent, host.now());
-                // What earlier updates left out may not be used any more, either.
-                if screened.is_err()
-                    && let Err(error) = memories.forget(assignment.task_id)
-                {
-                    tracing::warn!(%error, "what was left out of updates could not be deleted");
-                }
-                screened
-            };
+            let task = assignment.task_id;
+            let screened = move || screen(&assignment, &blobs, &consent, host.now());
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
-                Ok(Err(error)) => work_failed(error),
+                Ok(Err(error)) => forget_if_declined(error, task, &memories),
                 // An app that fails has not agreed; its words may be about what it keeps to itself.
-                Err(_) => work_failed(WorkError::declined()),
+                Err(_) => forget_if_declined(WorkError::declined(), task, &memories),
             }
         });
     }
 
     fn work(&mut self, request_id: RequestId, assignment: Assignment) {
         let stop = Arc::new(AtomicBool::new(false));
-        let assignment_id = assignment.assignment_id;
+        let (assignment_id, task) = (assignment.assignment_id, assignment.task_id);
+        let memories = self.client.work.memories().clone();
         let local = LocalWork {
             assignment,
             examples: self.client.examples.clone(),
@@ -176,7 +171,7 @@ impl Runner<'_> {
                 }
                 // It was cancelled: nobody waits for this answer.
                 Ok(Ok(None)) => work_failed(WorkError::new(AbortReason::Stopped, "")),
-                Ok(Err(error)) => work_failed(error),
+                Ok(Err(error)) => forget_if_declined(error, task, &memories),
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
             }
         });
@@ -209,6 +204,16 @@ fn outcome<T>(
         Ok(value) => (answer(Ok(value)), None),
         Err(error) => (answer(Err(Failure::from(&error))), Some(error.to_string())),
     }
+}
+
+/// What earlier updates left out was made of the same examples: where the task is declined, that may not be used, either.
+fn forget_if_declined(error: WorkError, task: TaskId, memories: &MemoryStore) -> Outcome {
+    if error.reason == AbortReason::Declined
+        && let Err(error) = memories.forget(task)
+    {
+        tracing::warn!(%error, "what was left out of updates could not be deleted");
+    }
+    work_failed(error)
 }
 
 fn work_failed(error: WorkError) -> Outcome {

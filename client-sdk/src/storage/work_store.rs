@@ -49,14 +49,26 @@ impl WorkStore {
 
     /// Makes what an accepted update has left out the task's memory. It may be called again.
     pub fn keep_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
+        self.pending_memories(id)?.iter().try_for_each(|(task, path)| self.memories.keep(*task, path))
+    }
+
+    /// Deletes the memory of the task of an update that may have been accepted or not: some of it may have arrived.
+    pub fn forget_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
+        self.pending_memories(id)?.iter().try_for_each(|(task, _)| self.memories.forget(*task))
+    }
+
+    /// Deletes what an earlier attempt at this update was to leave out.
+    pub fn forget_pending_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
+        self.pending_memories(id)?.iter().try_for_each(|(_, path)| remove_if_present(path))
+    }
+
+    fn pending_memories(&self, id: AssignmentId) -> Result<Vec<(TaskId, PathBuf)>, StorageError> {
         let prefix = format!("{id}.");
-        for path in entries(&self.directory)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let task = name.strip_prefix(&prefix).and_then(|rest| rest.parse::<TaskId>().ok());
-            let Some(task) = task else { continue };
-            self.memories.keep(task, &path)?;
-        }
-        Ok(())
+        let task_of = |path: PathBuf| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            Some((name.strip_prefix(&prefix)?.parse::<TaskId>().ok()?, path))
+        };
+        Ok(entries(&self.directory)?.into_iter().filter_map(task_of).collect())
     }
 
     /// Returns the memories of tasks.
@@ -115,7 +127,7 @@ mod tests {
     #[test]
     fn only_the_assignment_under_way_is_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let store = WorkStore::open(directory.path()).unwrap();
+        let store = WorkStore::open(&directory.path().join("work")).unwrap();
         let [old, current] = [1, 2].map(|number| AssignmentId::from_random_bytes([number; 16]));
         store.save_update(old, b"old").unwrap();
         store.save_update(current, b"update").unwrap();
@@ -142,5 +154,12 @@ mod tests {
         store.keep_memory(id(2)).unwrap();
         store.forget_all_but(None).unwrap();
         assert_eq!(store.memories().load(task(2)).unwrap().as_deref(), Some(&b"accepted"[..]));
+        // Whether the next one was accepted is never known.
+        store.save_pending_memory(id(3), task(2), b"perhaps").unwrap();
+        store.forget_memory(id(3)).unwrap();
+        assert_eq!(store.memories().load(task(2)).unwrap(), None);
+        store.forget_pending_memory(id(3)).unwrap();
+        store.keep_memory(id(3)).unwrap();
+        assert_eq!(store.memories().load(task(2)).unwrap(), None);
     }
 }

@@ -49,9 +49,11 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
         },
     )?;
     let (id, bytes) = (assignment.assignment_id, made.bytes);
-    if let Some(memory) = made.memory {
-        work.save_pending_memory(id, assignment.task_id, &memory.to_bytes()).map_err(store_failed)?;
+    match made.memory {
+        Some(memory) => work.save_pending_memory(id, assignment.task_id, &memory.to_bytes()),
+        None => work.forget_pending_memory(id),
     }
+    .map_err(store_failed)?;
     work.save_update(id, &bytes).map_err(store_failed)?;
     Ok(Prepared { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 })
 }
@@ -60,6 +62,9 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
 /// is cannot be read.
 fn memory(assignment: &Assignment, plan: &Plan, work: &WorkStore) -> Result<Option<Memory>, StorageError> {
     let (task, version) = (assignment.task_id, assignment.base_version);
+    if !assignment.recipe.as_ref().is_some_and(|recipe| recipe.uses_memory()) {
+        return Ok(None);
+    }
     let stored = work.memories().load(task)?.and_then(|bytes| Memory::from_bytes(&bytes).ok());
     Ok(Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &plan.schema, version))
 }
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn an_update_is_stored_with_its_header() {
         let directory = tempfile::tempdir().unwrap();
-        let work = WorkStore::open(directory.path()).unwrap();
+        let work = WorkStore::open(&directory.path().join("work")).unwrap();
         let trained = trained(vec![1.0, -4.0]);
         let prepared = prepare(&trained, &work).unwrap();
         let bytes = std::fs::read(work.update_path(trained.assignment.assignment_id)).unwrap();
@@ -123,7 +128,7 @@ mod tests {
     #[test]
     fn the_update_of_an_evaluation_is_a_header() {
         let directory = tempfile::tempdir().unwrap();
-        let work = WorkStore::open(directory.path()).unwrap();
+        let work = WorkStore::open(&directory.path().join("work")).unwrap();
         let mut evaluated = trained(Vec::new());
         evaluated.outcome.metrics =
             Metrics { example_count: 20, loss_sum: 2.5, correct_count: 9, step_count: 0 };
@@ -147,7 +152,7 @@ mod tests {
     #[test]
     fn values_that_cannot_be_summed_end_the_work() {
         let directory = tempfile::tempdir().unwrap();
-        let work = WorkStore::open(directory.path()).unwrap();
+        let work = WorkStore::open(&directory.path().join("work")).unwrap();
         for (bad, word) in [(f32::NAN, "finite"), (4.5, "±4"), (f32::NEG_INFINITY, "finite")] {
             let error = prepare(&trained(vec![0.0, bad]), &work).unwrap_err();
             assert_eq!(error.reason, AbortReason::TrainingFailed);

@@ -13,6 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::own_assignment;
 use crate::{
     coordinator::Coordinator,
+    in_place::in_place,
     ingest::{Announced, ExpectedUpdate, Upload, logged},
     privacy,
     refusal::Refusal,
@@ -109,7 +110,8 @@ pub async fn begin_upload(
                 let norm_max = privacy::clipping_steps(&task, &version);
                 expected.norm_max = norm_max.filter(|_| !privacy::lets_long_updates_in());
             }
-            match Upload::open(&coordinator.ingest, segment, expected, request.announced) {
+            let opened = in_place(|| Upload::open(&coordinator.ingest, segment, expected, request.announced));
+            match opened {
                 Ok(upload) => &*guard.insert(upload),
                 Err(refusal) => return Err(record_refusal(coordinator, id, refusal, now).await),
             }
@@ -146,14 +148,11 @@ pub async fn finish_upload(
         let update = guard.as_mut().expect("whoever sends has begun").finish(&shared.ingest, now);
         (guard, update)
     });
-    let (mut guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
+    let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
     let update = match update {
         Ok(update) => update,
-        Err(refusal) => {
-            // What comes next is another upload, with a digest of its own.
-            *guard = None;
-            return Err(refusal);
-        }
+        // What comes next, if anything, is another upload with a digest of its own.
+        Err(refusal) => return Err(refuse_upload(coordinator, guard, refusal, now).await),
     };
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(guard);
@@ -184,9 +183,14 @@ pub async fn refuse_upload(
     refusal: Refusal,
     now: Timestamp,
 ) -> Refusal {
-    let Some(upload) = guard.take() else { return refusal };
+    let Some(mut upload) = guard.take() else { return refusal };
+    in_place(|| upload.give_up(&coordinator.ingest));
+    let id = upload.assignment_id();
+    // Another request may have the segment from here on, while the guard still keeps those of this process away.
+    drop(upload);
+    let refusal = record_refusal(coordinator, id, refusal, now).await;
     drop(guard);
-    record_refusal(coordinator, upload.assignment_id(), refusal, now).await
+    refusal
 }
 
 /// Drops the assignment when the client is to give the update up, so that the round does not wait for it.

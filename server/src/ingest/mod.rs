@@ -63,6 +63,11 @@ impl Ingest {
         sums.entry(round).or_insert_with(make).clone()
     }
 
+    /// Returns the round's running sum, if there is one.
+    pub(super) fn known_sum(&self, round: RoundId) -> Option<Arc<RoundSum>> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(&round).cloned()
+    }
+
     /// Says whether updates are folded into a running sum of this round.
     pub fn is_summing(&self, round: RoundId) -> bool {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&round)

@@ -1,12 +1,14 @@
 //! Whatever a client sends, what it changes of a round's sum is at most the clipping norm.
 
+use std::sync::Arc;
+
 use folkmoot_coordinator::aggregation::AggregatorChoice;
 use folkmoot_protocol::{
-    AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
+    AssignmentId, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
 };
 use folkmoot_storage::{AcceptedUpdate, RoundLog};
-use folkmoot_update::encode_update;
+use folkmoot_update::{codec::encode, encode_update};
 use proptest::prelude::*;
 
 use super::{Announced, ExpectedUpdate, Ingest, Upload};
@@ -24,8 +26,29 @@ fn expected(number: u8, parameter_count: usize, grid: ValueGrid, norm_max: u64) 
     expected
 }
 
-/// Sends an update in pieces, as a connection brings it. None if it was refused on the way.
-fn send(ingest: &Ingest, expected: ExpectedUpdate, values: &[f32], pieces: usize) -> Option<AcceptedUpdate> {
+/// How somebody sends it.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    /// None for float32.
+    codec: Option<&'static str>,
+    /// In so many pieces, as a connection brings it.
+    pieces: usize,
+}
+
+const PLAIN: How = How { codec: None, pieces: 1 };
+
+fn recipe(codec: &str) -> Recipe {
+    Recipe { exact_below: 0, ..Recipe::of(codec.parse().expect("it is a codec")) }
+}
+
+/// Sends an update. None if it was refused on the way.
+fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How) -> Option<AcceptedUpdate> {
+    let tensor = TensorSpec { name: "weight".into(), shape: vec![values.len() as u64] };
+    let schema = TensorSchema { tensors: vec![tensor] };
+    expected.schema_digest = schema.digest();
+    // What cannot be encoded is sent as it is.
+    let encoded = how.codec.and_then(|codec| encode(&schema, &recipe(codec), values, 7, None).ok());
+    expected.compression = how.codec.map(|codec| Arc::new((schema, recipe(codec))));
     let header = UpdateHeader {
         assignment_id: expected.assignment_id,
         schema_digest: expected.schema_digest,
@@ -34,13 +57,17 @@ fn send(ingest: &Ingest, expected: ExpectedUpdate, values: &[f32], pieces: usize
         weight: expected.grid.weight_max,
         metrics: UpdateMetrics::default(),
         element_count: values.len() as u64,
-        is_compressed: false,
+        is_compressed: encoded.is_some(),
     };
-    let bytes = encode_update(&header, values);
+    let bytes = match encoded {
+        Some(encoded) => [header.encode().as_slice(), &encoded.bytes].concat(),
+        None => encode_update(&header, values),
+    };
     let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
     let segment = ingest.log().open(expected.round_id, expected.assignment_id).expect("nobody writes it");
-    let mut upload = Upload::open(ingest, segment, expected, announced).expect("the length is the model's");
-    bytes.chunks(bytes.len().div_ceil(pieces)).try_for_each(|piece| upload.push(piece)).ok()?;
+    // A payload of few values may be longer than they are, and is refused as that.
+    let mut upload = Upload::open(ingest, segment, expected, announced).ok()?;
+    bytes.chunks(bytes.len().div_ceil(how.pieces)).try_for_each(|piece| upload.push(piece)).ok()?;
     Some(upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes"))
 }
 
@@ -50,13 +77,14 @@ fn sum(
     hostile: Option<&[f32]>,
     grid: ValueGrid,
     norm_max: u64,
-    pieces: usize,
+    how: How,
 ) -> (Vec<i64>, bool) {
     let ingest = Ingest::new(RoundLog::in_memory());
-    let mut accepted = Vec::from_iter(send(&ingest, expected(1, honest.len(), grid, norm_max), honest, 1));
+    let mut accepted =
+        Vec::from_iter(send(&ingest, expected(1, honest.len(), grid, norm_max), honest, PLAIN));
     assert_eq!(accepted.len(), 1, "who keeps to the norm is let in");
     let sent =
-        hostile.and_then(|values| send(&ingest, expected(2, honest.len(), grid, norm_max), values, pieces));
+        hostile.and_then(|values| send(&ingest, expected(2, honest.len(), grid, norm_max), values, how));
     let is_in = sent.is_some();
     accepted.extend(sent);
     let sum = ingest.sum_of(RoundId::from_random_bytes(ROUND), grid, honest.len());
@@ -86,12 +114,17 @@ fn hostile(grid: ValueGrid, norm_max: u64, count: usize) -> impl Strategy<Value 
     ]
 }
 
-fn case() -> impl Strategy<Value = (ValueGrid, u64, Vec<f32>, usize)> {
+fn how() -> impl Strategy<Value = How> {
+    let codecs = prop::sample::select(&["none", "fp16", "eden:2", "top_k:0.5", "qsgd:15"][..]);
+    (prop::option::of(codecs), 1usize..5).prop_map(|(codec, pieces)| How { codec, pieces })
+}
+
+fn case() -> impl Strategy<Value = (ValueGrid, u64, Vec<f32>, How)> {
     let grid = (4u32..=28, prop_oneof![Just(1.0f32), Just(16.0)]);
     let grid =
         grid.prop_map(|(fraction_bits, value_max)| ValueGrid { fraction_bits, value_max, weight_max: 50 });
-    (grid, 1u64..5000, 1usize..120, 1usize..5).prop_flat_map(|(grid, norm_max, count, pieces)| {
-        hostile(grid, norm_max, count).prop_map(move |values| (grid, norm_max, values, pieces))
+    (grid, 1u64..5000, 1usize..120, how()).prop_flat_map(|(grid, norm_max, count, how)| {
+        hostile(grid, norm_max, count).prop_map(move |values| (grid, norm_max, values, how))
     })
 }
 
@@ -99,10 +132,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_client_moves_the_sum_by_more_than_the_norm((grid, norm_max, values, pieces) in case()) {
+    fn no_client_moves_the_sum_by_more_than_the_norm((grid, norm_max, values, how) in case()) {
         let honest = vec![0.0; values.len()];
-        let (without, _) = sum(&honest, None, grid, norm_max, 1);
-        let (with, is_in) = sum(&honest, Some(&values), grid, norm_max, pieces);
+        let (without, _) = sum(&honest, None, grid, norm_max, PLAIN);
+        let (with, is_in) = sum(&honest, Some(&values), grid, norm_max, how);
         let squares: u128 = with
             .iter()
             .zip(&without)
@@ -119,9 +152,26 @@ fn the_bound_is_met_and_not_passed() {
     let step = 1.0 / 256.0;
     let honest = [0.0; 2];
     // 3 and 4 steps are 5; 3 and 4.5 are 5.4 for who rounds down, and 5 again for who rounds to even.
-    let (sums, is_in) = sum(&honest, Some(&[3.0 * step, 4.0 * step]), grid, 5, 1);
+    let (sums, is_in) = sum(&honest, Some(&[3.0 * step, 4.0 * step]), grid, 5, PLAIN);
     assert!(is_in && sums == [3, 4]);
-    assert!(!sum(&honest, Some(&[3.0 * step, 4.51 * step]), grid, 5, 2).1);
-    assert!(sum(&honest, Some(&[0.0, 5.5 * step]), grid, 6, 3).1, "five and a half is counted as six");
-    assert!(!sum(&honest, Some(&[0.0, 5.51 * step]), grid, 5, 3).1);
+    let in_pieces = |pieces| How { codec: None, pieces };
+    assert!(!sum(&honest, Some(&[3.0 * step, 4.51 * step]), grid, 5, in_pieces(2)).1);
+    assert!(
+        sum(&honest, Some(&[0.0, 5.5 * step]), grid, 6, in_pieces(3)).1,
+        "five and a half is counted as six"
+    );
+    assert!(!sum(&honest, Some(&[0.0, 5.51 * step]), grid, 5, in_pieces(3)).1);
+}
+
+#[test]
+fn compressed_updates_are_let_in_and_refused_by_what_arrives() {
+    let grid = ValueGrid { fraction_bits: 16, value_max: 16.0, weight_max: 50 };
+    let values: Vec<f32> = (0..4096).map(|index| (index as f32).sin()).collect();
+    let norm = (values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt() * 65_536.0) as u64;
+    for codec in ["none", "fp16", "eden:2", "top_k:0.5", "qsgd:15"] {
+        let how = How { codec: Some(codec), pieces: 3 };
+        let enters = |norm_max| sum(&[0.0; 4096], Some(&values), grid, norm_max, how).1;
+        assert!(enters(norm * 2), "{codec}");
+        assert!(!enters(norm / 2), "{codec}");
+    }
 }

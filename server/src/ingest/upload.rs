@@ -63,15 +63,13 @@ impl Upload {
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
         let (round, id) = (expected.round_id, expected.assignment_id);
-        let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
         let logged = logged(ingest, round, id)?;
         if logged < segment.len() {
             // What is cut off is in no sum: only the log could tell what to take out of it.
-            if let Some(sum) = &sum {
-                sum.take_out(ingest.log(), id)?;
-            }
+            take_out(ingest, round, id);
             segment.truncate(logged)?;
         }
+        let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
         let counter = ingest.counter(id).unwrap_or_default();
         let hasher = blake3::Hasher::new();
         let decoder = match expected.compression.as_deref() {
@@ -150,9 +148,18 @@ impl Upload {
         Ok(())
     }
 
-    /// Says whether it arrives compressed, so that to take bytes in is work for a processor.
-    pub fn is_compressed(&self) -> bool {
-        self.decoder.header().is_some_and(|header| header.is_compressed)
+    /// Says whether it may arrive compressed, so that to take bytes in is work for a processor.
+    pub fn may_be_compressed(&self) -> bool {
+        self.expected.compression.is_some()
+    }
+
+    /// Takes what has arrived out of the round's sum. The upload is of no use any more.
+    ///
+    /// It is done while the segment is still this upload's: afterwards the log may have other bytes.
+    pub fn give_up(&mut self, ingest: &Ingest) {
+        if self.sum.take().is_some() {
+            take_out(ingest, self.expected.round_id, self.expected.assignment_id);
+        }
     }
 
     /// Gives back the memory that only arriving bytes need.
@@ -172,9 +179,7 @@ impl Upload {
     /// the next upload begins at byte 0. This one is of no use any more.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
-            if let Some(sum) = &self.sum {
-                sum.take_out(ingest.log(), self.expected.assignment_id)?;
-            }
+            self.give_up(ingest);
             self.segment.truncate(0)?;
             let detail = "the bytes do not have the announced digest; send them again from byte 0";
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
@@ -206,6 +211,15 @@ impl Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         self.counter.store(NOT_BEGUN, Ordering::Release);
+    }
+}
+
+/// Takes an assignment's values out of the round's sum; a sum of which that cannot be done is made again from the log.
+fn take_out(ingest: &Ingest, round: RoundId, id: AssignmentId) {
+    let Some(sum) = ingest.known_sum(round) else { return };
+    if let Err(error) = sum.take_out(ingest.log(), id) {
+        tracing::warn!(%error, %round, assignment = %id, "a sum is made again from the log");
+        ingest.forget_sum(round);
     }
 }
 

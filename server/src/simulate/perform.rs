@@ -127,8 +127,10 @@ impl World {
                 let client = &mut self.clients[index];
                 let work = client.work.take_if(|work| work.assignment.assignment_id == assignment_id);
                 let left_out = work.and_then(|work| work.update).and_then(|update| update.memory);
-                if let Some(memory) = left_out.filter(|_| was_accepted) {
-                    client.memory = Some(memory.accepted());
+                match (left_out, was_accepted) {
+                    (Some(memory), Some(true)) => client.memory = Some(memory.accepted()),
+                    (Some(_), None) => client.memory = None,
+                    _ => {}
                 }
             }
         }

@@ -34,7 +34,13 @@ pub(super) fn abort(
     then: AfterAbort,
     turn: &mut Turn<'_>,
 ) -> State {
-    forget(work, turn);
+    let was_sent = turn.memory.spent.contains(&work.assignment.assignment_id);
+    if was_sent {
+        let assignment_id = work.assignment.assignment_id;
+        turn.effects.push(Effect::Forget { assignment_id, was_accepted: None });
+    } else {
+        forget(work, turn);
+    }
     detail.truncate(detail.floor_char_boundary(TEXT_BYTES_MAX));
     let assignment_id = work.assignment.assignment_id;
     send(Aborting { assignment_id, abort: AbortRequest { reason, detail }, then }, 0, turn)
@@ -73,5 +79,5 @@ pub(super) fn answered(
 /// Has the host delete what belongs to an assignment whose update does not count.
 pub(super) fn forget(work: &Work, turn: &mut Turn<'_>) {
     let assignment_id = work.assignment.assignment_id;
-    turn.effects.push(Effect::Forget { assignment_id, was_accepted: false });
+    turn.effects.push(Effect::Forget { assignment_id, was_accepted: Some(false) });
 }

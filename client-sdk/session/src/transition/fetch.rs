@@ -1,6 +1,6 @@
 use folkmoot_protocol::{Disposition, messages::AbortReason};
 
-use super::{abort, failed, train};
+use super::{PROGRESS_BYTES_MIN, abort, failed, train};
 use crate::{
     ArtifactKind, Effect, Failure, State,
     state::{Fetching, Resume},
@@ -32,7 +32,7 @@ pub(super) fn answered(
     let transferred = result.as_ref().map_or_else(|failure| failure.transferred_bytes, |_| 0);
     fetching.work.download_bytes = fetching.work.download_bytes.saturating_add(transferred);
     // It is out of reach only if nothing of it comes any more.
-    let failures = if transferred > 0 { 0 } else { failures };
+    let failures = if transferred >= PROGRESS_BYTES_MIN { 0 } else { failures };
     match result {
         Ok(downloaded_bytes) => next(fetching, downloaded_bytes, turn),
         Err(failure) if failure.disposition == Disposition::Retry && failures >= FETCH_FAILURES_MAX => {

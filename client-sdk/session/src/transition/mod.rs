@@ -13,7 +13,7 @@ mod wake;
 pub use abort::{ABORT_FAILURES_MAX, DECLINED_MILLISECONDS_MIN};
 pub use check_in::{WAIT_MILLISECONDS_MAX, WAIT_MILLISECONDS_MIN};
 pub use fetch::FETCH_FAILURES_MAX;
-pub use upload::DIGEST_MISMATCHES_MAX;
+pub use upload::{DIGEST_MISMATCHES_MAX, PROGRESS_BYTES_MIN};
 
 use folkmoot_protocol::{Disposition, messages::AbortReason};
 

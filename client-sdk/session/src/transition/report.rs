@@ -15,7 +15,7 @@ pub(super) fn accepted(uploading: Uploading, turn: &mut Turn<'_>) -> State {
 
 /// Has the host keep and delete what is the accepted update's, and sends the report.
 pub(super) fn send(assignment_id: AssignmentId, report: ReportRequest, turn: &mut Turn<'_>) -> State {
-    turn.effects.push(Effect::Forget { assignment_id, was_accepted: true });
+    turn.effects.push(Effect::Forget { assignment_id, was_accepted: Some(true) });
     let request_id = turn.next_request();
     turn.effects.push(Effect::SendReport { request_id, assignment_id, report });
     State::Done { request_id, assignment_id, report }

@@ -10,6 +10,8 @@ use crate::{
     turn::Turn,
 };
 
+/// Bytes that have to come on for a failure to be a first one again: a network that brings less does not work.
+pub const PROGRESS_BYTES_MIN: u64 = 16 * 1024;
 /// How often an update may arrive damaged before the stored bytes are taken to be damaged.
 pub const DIGEST_MISMATCHES_MAX: u32 = 3;
 
@@ -78,8 +80,9 @@ fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &
         UploadPhase::Sending { offset } => received_bytes > offset,
     };
     // It is out of reach only if nothing arrives any more.
-    let failures = if received_bytes > uploading.acknowledged_bytes { 0 } else { failures };
-    uploading.acknowledged_bytes = uploading.acknowledged_bytes.max(received_bytes);
+    let arrived = received_bytes.saturating_sub(uploading.acknowledged_bytes);
+    let failures = if arrived >= PROGRESS_BYTES_MIN { 0 } else { failures };
+    uploading.acknowledged_bytes = received_bytes;
     uploading.phase = UploadPhase::Sending { offset: received_bytes };
     if is_progress {
         return send(uploading, failures, turn);

@@ -9,14 +9,11 @@ use axum::{
 use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
 use folkmoot_storage::ClientRecord;
 use http_body_util::BodyExt;
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    task::block_in_place,
-};
 
 use crate::{
     device::{self, Begun, UploadGuard, UploadRequest},
     http::{App, body, signed},
+    in_place::in_place,
     ingest::Announced,
     refusal::Refusal,
 };
@@ -59,10 +56,7 @@ pub async fn upload_update(
         Begun::Accepted(status) => return Ok(Json(status)),
         Begun::Awaited(guard) => guard,
     };
-    let received = receive(&app, body, &mut guard).await;
-    if let Some(upload) = guard.as_mut() {
-        upload.rest();
-    }
+    let received = receive(&app, body, &mut Resting(&mut guard)).await;
     if let Err(refusal) = received {
         let received = guard.as_ref().map_or(0, |upload| upload.received());
         let refusal = match refusal.code() {
@@ -101,17 +95,27 @@ async fn finish(
     device::finish_upload(&app.coordinator, guard, (app.clock)()).await
 }
 
-async fn receive(app: &App, mut body: Body, guard: &mut UploadGuard) -> Result<(), Refusal> {
-    let upload = guard.as_mut().expect("whoever sends has begun");
+/// Gives back the memory that only arriving bytes need, also when the connection is gone.
+struct Resting<'a>(&'a mut UploadGuard);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        if let Some(upload) = self.0.as_mut() {
+            upload.rest();
+        }
+    }
+}
+
+async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(), Refusal> {
+    let upload = guard.0.as_mut().expect("whoever sends has begun");
     let idle = app.limits.upload_idle_timeout;
-    let may_block = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
     let late =
         |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         if let Ok(data) = frame.map_err(body::broken)?.into_data() {
             metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
-            let is_work = upload.is_compressed() && may_block;
-            if is_work { block_in_place(|| upload.push(&data))? } else { upload.push(&data)? }
+            let is_work = upload.may_be_compressed();
+            if is_work { in_place(|| upload.push(&data))? } else { upload.push(&data)? }
         }
     }
     Ok(())
