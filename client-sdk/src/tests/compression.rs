@@ -37,8 +37,8 @@ async fn what_an_accepted_update_left_out_comes_with_the_next_one() {
     assert!((1.7..2.4).contains(&times), "{first:?}, {second:?}");
 
     // Who enrols again is somebody else: nothing is left of before.
-    let mut another = builder(&fake, directory.path()).await.build().expect("a client");
     drop(client);
+    let mut another = builder(&fake, directory.path()).await.build().expect("a client");
     another.run_rounds(1, never()).await.expect("a round");
     let third = arriving(&fake, &fake.next_assignment());
     let times = third[sent(&third)].abs() / first[largest].abs();
