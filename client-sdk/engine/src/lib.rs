@@ -45,7 +45,7 @@ pub use train::{
     CheckpointError, Cost, ExamplePrivacy, GradientCheck, GradientClipping, InspectedParameter, Inspection,
     LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
     RunningStatistics, SecretChance, StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome,
-    TrainingPlan,
+    TrainingPlan, block_on,
 };
 #[cfg(feature = "gpu")]
-pub use train::{Comparison, block_on};
+pub use train::Comparison;
