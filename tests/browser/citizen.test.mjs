@@ -133,15 +133,7 @@ test('memory does not grow over rounds', { timeout: 240_000 }, async () => {
   const page = await world.page({ waitSeconds: 10 });
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds });
-  const session = await page.context().newCDPSession(page);
-  const bytes = async () => {
-    await session.send('HeapProfiler.collectGarbage');
-    // The page's process holds its worker, and all WebAssembly memory with it.
-    const { processInfo } = await (await page.context().browser()?.newBrowserCDPSession?.() ?? session).send('SystemInfo.getProcessInfo').catch(() => ({ processInfo: [] }));
-    const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
-    const sizes = await Promise.all(renderers.map(residentBytes));
-    return Math.max(...sizes);
-  };
+  const bytes = () => memoryBytes(page);
   await page.evaluate((round) => heard('round', 120_000, round), Math.ceil(rounds / 3));
   const before = await bytes();
   await page.evaluate((round) => heard('round', 200_000, round), rounds - 1);
@@ -152,7 +144,18 @@ test('memory does not grow over rounds', { timeout: 240_000 }, async () => {
   await forget(page);
 });
 
-async function residentBytes(process) {
-  const status = await readFile(`/proc/${process}/status`, 'utf8');
-  return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)[1]);
+/** The memory of the largest renderer of this browser, which is that of the page with its worker, after a collection. */
+async function memoryBytes(page) {
+  const collect = () => gc();
+  await Promise.all([page, ...page.workers()].map((context) => context.evaluate(collect)));
+  const browser = await world.browser.context.browser().newBrowserCDPSession();
+  const { processInfo } = await browser.send('SystemInfo.getProcessInfo');
+  const renderers = processInfo.filter(({ type }) => type === 'renderer');
+  const sizes = await Promise.all(
+    renderers.map(async ({ id }) => {
+      const status = await readFile(`/proc/${id}/status`, 'utf8');
+      return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)[1]);
+    }),
+  );
+  return Math.max(...sizes);
 }

@@ -15,6 +15,7 @@ const FLAGS = [
   '--disable-sync',
   '--disable-dev-shm-usage',
   '--enable-unsafe-webgpu',
+  '--js-flags=--expose-gc',
 ];
 
 /** Starts a browser; `close` ends it and deletes its profile. */

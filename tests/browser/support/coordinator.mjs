@@ -38,15 +38,11 @@ export class Coordinator {
 
   /** Ends the process; without mercy if so wanted. */
   async stop(signal = 'SIGTERM') {
-    const ended = new Promise((resolve) => this.process.once('exit', resolve));
-    this.process.kill(signal);
-    await ended;
+    await end(this.process, signal);
   }
 
   async close() {
-    if (this.process.exitCode === null && this.process.signalCode === null) {
-      await this.stop('SIGKILL');
-    }
+    await this.stop('SIGKILL');
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -108,9 +104,7 @@ rounds = ${rounds}
       events,
       async end() {
         await started;
-        const ended = new Promise((resolve) => child.once('exit', resolve));
-        child.kill('SIGTERM');
-        await ended;
+        await end(child, 'SIGTERM');
       },
     };
   }
@@ -120,6 +114,18 @@ rounds = ${rounds}
     const rounds = await this.command('task', 'rounds', task);
     return rounds.filter((round) => round.phase === 'committed').reverse();
   }
+}
+
+/** Ends a process, unless it has ended already. */
+async function end(child, signal) {
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const mercy = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MILLISECONDS);
+  child.kill(signal);
+  await ended;
+  clearTimeout(mercy);
 }
 
 async function firstLine(child, isWanted) {

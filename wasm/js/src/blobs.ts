@@ -9,13 +9,13 @@ export interface Artifact {
   bytes: number;
 }
 
-interface Stored {
-  bytes: Uint8Array;
-  usedAt: number;
-}
+/** What is kept of a blob beside its bytes, so that these need not be read to make room. */
+type Index = Record<string, { bytes: number; usedAt: number }>;
 
 /** Bytes of all blobs that are kept. */
 const BYTES_MAX = 256 * 1024 * 1024;
+/** Blobs that are kept: a model, and weights of some rounds. */
+const BLOBS_MAX = 64;
 
 export class Blobs {
   /** What storage had no room for: it is there for the assignment under way. */
@@ -33,15 +33,12 @@ export class Blobs {
     if (unstored !== undefined) {
       return unstored;
     }
-    const stored = await this.storage.get<Stored>('blobs', digest);
-    if (stored === undefined) {
-      return undefined;
-    }
-    if (this.engine.blobDigest(stored.bytes) !== digest) {
+    const stored = await this.storage.get<Uint8Array>('blobs', digest);
+    if (stored !== undefined && this.engine.blobDigest(stored) !== digest) {
       await this.storage.remove('blobs', digest);
       return undefined;
     }
-    return stored.bytes;
+    return stored;
   }
 
   /** Has a blob here and returns the bytes that had to be fetched. What a broken connection brought is gone on with. */
@@ -51,16 +48,16 @@ export class Blobs {
     }
     const held = await this.read(artifact.digest);
     if (held !== undefined) {
-      await this.keep(artifact.digest, held);
+      await this.noteUse(artifact.digest, held.byteLength).catch(() => undefined);
       return 0;
     }
     const partial = `${artifact.digest}.partial`;
     const bytes = new Uint8Array(artifact.bytes);
-    const begun = await this.storage.get<Stored>('blobs', partial);
+    const begun = await this.storage.get<Uint8Array>('blobs', partial);
     let at = 0;
-    if (begun !== undefined && begun.bytes.byteLength < artifact.bytes) {
-      bytes.set(begun.bytes);
-      at = begun.bytes.byteLength;
+    if (begun !== undefined && begun.byteLength < artifact.bytes) {
+      bytes.set(begun);
+      at = begun.byteLength;
     }
     try {
       const fetched = await this.transport.blob(artifact, at, signal, (piece) => {
@@ -77,7 +74,7 @@ export class Blobs {
     } catch (error) {
       const isWorthKeeping = at > 0 && at < artifact.bytes;
       if (isWorthKeeping) {
-        await this.storage.put('blobs', { bytes: bytes.slice(0, at), usedAt: Date.now() }, partial).catch(() => undefined);
+        await this.put(partial, bytes.slice(0, at)).catch(() => undefined);
       }
       throw error;
     }
@@ -90,29 +87,33 @@ export class Blobs {
 
   private async keep(digest: string, bytes: Uint8Array): Promise<void> {
     try {
-      await this.makeRoom(bytes.byteLength, digest);
-      await this.storage.put('blobs', { bytes, usedAt: Date.now() } satisfies Stored, digest);
+      await this.put(digest, bytes);
       this.unstored.delete(digest);
     } catch {
       this.unstored.set(digest, bytes);
     }
   }
 
-  /** Deletes what was not used for longest. */
-  private async makeRoom(bytes: number, except: string): Promise<void> {
-    const keys = await this.storage.keys('blobs');
-    const blobs = await this.storage.all<Stored>('blobs');
-    const entries = keys.map((key, index) => ({ key, blob: blobs[index] as Stored }));
-    const others = entries.filter((entry) => entry.key !== except);
-    others.sort((a, b) => a.blob.usedAt - b.blob.usedAt);
-    let held = others.reduce((sum, entry) => sum + entry.blob.bytes.byteLength, 0);
-    for (const entry of others) {
-      if (held + bytes <= BYTES_MAX) {
-        break;
-      }
-      await this.storage.remove('blobs', entry.key);
-      held -= entry.blob.bytes.byteLength;
+  private async put(key: string, bytes: Uint8Array): Promise<void> {
+    await this.noteUse(key, bytes.byteLength);
+    await this.storage.put('blobs', bytes, key);
+  }
+
+  /** Notes that a blob is used now, and deletes what was not used for longest where there is too much. */
+  private async noteUse(key: string, bytes: number): Promise<void> {
+    const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
+    index[key] = { bytes, usedAt: Date.now() };
+    const byAge = Object.entries(index).sort(([, a], [, b]) => b.usedAt - a.usedAt);
+    let held = 0;
+    const excess = byAge.filter(([other, { bytes }], rank) => {
+      held += bytes;
+      return other !== key && (held > BYTES_MAX || rank >= BLOBS_MAX);
+    });
+    for (const [other] of excess) {
+      await this.storage.remove('blobs', other);
+      delete index[other];
     }
+    await this.storage.put('state', index, 'blobs');
   }
 }
 
