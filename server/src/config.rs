@@ -80,10 +80,8 @@ impl Config {
     /// [`ConfigError::Value`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.limits.check()?;
-        cors::check_origins(&self.server.allowed_origins).map_err(|message| ConfigError::Value {
-            place: "server.allowed_origins".into(),
-            message,
-        })?;
+        cors::check_origins(&self.server.allowed_origins)
+            .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
         self.log.check()
     }
 

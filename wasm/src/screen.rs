@@ -10,7 +10,8 @@ use crate::error::{thrown, work_failed};
 #[wasm_bindgen]
 pub fn screen(plan: &[u8], private_attributes: &str) -> Result<(), JsError> {
     let plan = parse_plan(plan).map_err(work_failed)?;
-    let attributes: BTreeMap<String, String> = serde_json::from_slice(private_attributes.as_bytes()).map_err(thrown)?;
+    let attributes: BTreeMap<String, String> =
+        serde_json::from_slice(private_attributes.as_bytes()).map_err(thrown)?;
     match Consent::new(attributes, None).rules_hold(&plan) {
         true => Ok(()),
         false => Err(work_failed(WorkError::declined())),

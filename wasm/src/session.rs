@@ -24,16 +24,25 @@ struct Holding {
     attributes: BTreeMap<String, String>,
 }
 
-/// An event in the words of JavaScript.
+/// An event in the words of JavaScript: its name, and for `answered` what was answered.
 #[derive(Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "one lives at a time, for the length of a step")]
-enum HostEvent {
-    Started,
-    Wake,
-    StopRequested,
-    ConditionsEnded,
-    Answered { request_id: RequestId, answer: Answer },
+struct HostEvent {
+    event: String,
+    request_id: Option<RequestId>,
+    answer: Option<Answer>,
+}
+
+impl HostEvent {
+    fn event(self) -> Option<Event> {
+        match self.event.as_str() {
+            "started" => Some(Event::Started),
+            "wake" => Some(Event::Wake),
+            "stop_requested" => Some(Event::StopRequested),
+            "conditions_ended" => Some(Event::ConditionsEnded),
+            "answered" => Some(Event::answered(self.request_id?, self.answer?)),
+            _ => None,
+        }
+    }
 }
 
 /// What a step led to.
@@ -71,13 +80,8 @@ impl BrowserSession {
     /// Takes an event and returns `{effects, event, state}`: what is to be done, in order, and what it means to the app, or
     /// null. `detail` is what failed last, for humans.
     pub fn step(&mut self, event: &str, now: f64, detail: &str) -> Result<String, JsError> {
-        let event = match serde_json::from_slice(event.as_bytes()).map_err(thrown)? {
-            HostEvent::Started => Event::Started,
-            HostEvent::Wake => Event::Wake,
-            HostEvent::StopRequested => Event::StopRequested,
-            HostEvent::ConditionsEnded => Event::ConditionsEnded,
-            HostEvent::Answered { request_id, answer } => Event::answered(request_id, answer),
-        };
+        let event: HostEvent = serde_json::from_slice(event.as_bytes()).map_err(thrown)?;
+        let event = event.event().ok_or_else(|| JsError::new("there is no such event"))?;
         let before = self.session.state().clone();
         let stepped = self.session.clone().step(event, Timestamp(now as u64), &mut self.rng);
         let (session, effects) = stepped.map_err(thrown)?;

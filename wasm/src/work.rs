@@ -65,9 +65,7 @@ impl AssignedWork {
                 training.start(elapsed());
                 Kind::Training(training)
             }
-            Work::Evaluation => {
-                Kind::Evaluation(Evaluation::begin(&inputs, &examples).map_err(work_failed)?)
-            }
+            Work::Evaluation => Kind::Evaluation(Evaluation::begin(&inputs, &examples).map_err(work_failed)?),
         };
         Ok(Self { assignment, inputs, examples, kind })
     }

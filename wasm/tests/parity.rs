@@ -115,8 +115,7 @@ fn check(name: &str, onnx: &[u8]) {
     let values = |bytes: &[u8]| -> Vec<f32> {
         bytes[112..].as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
     };
-    let difference =
-        values(&kept).iter().zip(values(&bytes)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let difference = values(&kept).iter().zip(values(&bytes)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(difference <= TOLERANCE, "{name}: {difference}");
 }
 

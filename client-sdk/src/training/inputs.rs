@@ -54,8 +54,7 @@ impl Inputs {
             let detail = "the plan's schema is not that of the model's parameters";
             return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
         }
-        let starting_weights =
-            parse_weights(&read(assignment.weights)?, model.parameter_count())?;
+        let starting_weights = parse_weights(&read(assignment.weights)?, model.parameter_count())?;
         Ok(Self { plan, model, starting_weights })
     }
 }

@@ -57,10 +57,11 @@ pub(super) fn train(
 }
 
 fn begin(training: &LocalWork, inputs: &Inputs) -> Result<Training, WorkError> {
-    let checkpoint = training.work.load_checkpoint(training.assignment.assignment_id).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the checkpoint cannot be read; training begins again");
-        None
-    });
+    let checkpoint =
+        training.work.load_checkpoint(training.assignment.assignment_id).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the checkpoint cannot be read; training begins again");
+            None
+        });
     Training::begin(inputs, &training.assignment, &training.examples, checkpoint.as_deref())
 }
 

@@ -54,7 +54,9 @@ pub fn check_origins(origins: &[String]) -> Result<(), String> {
         return Err(format!("at most {ORIGINS_MAX} origins can be allowed"));
     }
     match origins.iter().find(|origin| origin.as_str() != ANY && !is_origin(origin)) {
-        Some(origin) => Err(format!("`{origin}` is no origin: https://host or https://host:port is expected")),
+        Some(origin) => {
+            Err(format!("`{origin}` is no origin: https://host or https://host:port is expected"))
+        }
         None => Ok(()),
     }
 }

@@ -13,7 +13,8 @@ const KNOWN: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/us
 
 /// Tells whether there is a Chromium that starts.
 pub fn has_chromium() -> bool {
-    chromium().is_some_and(|path| succeeds(Command::new(path).args(["--headless", "--no-sandbox", "--version"])))
+    chromium()
+        .is_some_and(|path| succeeds(Command::new(path).args(["--headless", "--no-sandbox", "--version"])))
 }
 
 fn chromium() -> Option<PathBuf> {

@@ -1,7 +1,6 @@
 //! A compiler for WebAssembly: rustup's where it can be had, else that of the system's packages.
 //!
-//! The standard library is compiled too: without its messages of panics, and for size rather than speed, it is a fifth of
-//! what it would be.
+//! The standard library is compiled too: without its messages of panics, and for size rather than speed.
 
 use crate::install::announce;
 use crate::workspace::{Failure, cargo, root, run, spelled, succeeds, target};
@@ -15,8 +14,10 @@ const PROFILE: &str = "wasm";
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
 const SYSTEM_CARGO: &str = "/usr/bin/cargo";
 const SYSTEM_SOURCE: &str = "/usr/lib/rustlib/src/rust/library";
-/// Vectors of 128 bits, which every browser of today has; and a trap instead of a message where a program is wrong.
-const FLAGS: &str = "-C target-feature=+simd128 -Z unstable-options -C panic=immediate-abort";
+/// Vectors of 128 bits, which every browser of today has; a trap instead of a message where a program is wrong; and less
+/// inlining, for size.
+const FLAGS: &str = "-C target-feature=+simd128 -Z unstable-options -C panic=immediate-abort \
+                     -C llvm-args=-inline-threshold=30";
 
 /// Compiles `folkmoot-wasm` with these features and returns the module.
 ///
@@ -68,7 +69,8 @@ fn add_with_rustup() -> bool {
 
 /// The linker that goes with the system's compiler, if both are there: rustup's own, or that of Debian's package `lld`.
 fn system_linker() -> Option<PathBuf> {
-    let has_compiler = [SYSTEM_RUSTC, SYSTEM_CARGO, SYSTEM_SOURCE].iter().all(|path| Path::new(path).exists());
+    let has_compiler =
+        [SYSTEM_RUSTC, SYSTEM_CARGO, SYSTEM_SOURCE].iter().all(|path| Path::new(path).exists());
     has_compiler.then(|| rustup_linker().or_else(debian_linker)).flatten()
 }
 
