@@ -109,6 +109,12 @@ impl BrowserSession {
         serde_json::to_string(self.session.state()).map_err(thrown)
     }
 
+    /// The id of the assignment whose files must not be deleted yet.
+    #[wasm_bindgen(js_name = assignmentId)]
+    pub fn assignment_id(&self) -> Option<String> {
+        self.session.state().assignment_id().map(|id| id.to_string())
+    }
+
     /// The assignment that is being worked on, as JSON.
     pub fn assignment(&self) -> Result<Option<String>, JsError> {
         let work = self.session.state().work();

@@ -39,6 +39,7 @@ interface EffectValue {
   offset: number;
   length: number;
   digest: string;
+  was_accepted: boolean | null;
   report: unknown;
   abort: unknown;
 }

@@ -5,7 +5,7 @@ import { AnswerError, type Answer, type Assignment, type RunnerHost, type Values
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { AssignmentOffer } from './types.js';
 import { work } from './work.js';
-import { keepMemory, loadMemory } from './work_store.js';
+import { loadMemory } from './work_store.js';
 
 /** How long weights that are offered may take to come. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
@@ -113,6 +113,7 @@ export class Requests {
     update.free();
     const id = assignment.assignment_id;
     try {
+      await storage.remove('work', `${id}.memory`);
       if (memory !== undefined) {
         await storage.put('work', { task: assignment.task_id, bytes: memory }, `${id}.memory`);
       }
@@ -141,9 +142,7 @@ export class Requests {
     return this.host.transport.json({ method: 'GET', path: updatePath(value) }, signal);
   }
 
-  async report(value: Values, signal: AbortSignal): Promise<unknown> {
-    // The update was accepted: what it left out is the next one's.
-    await keepMemory(this.host.storage, value.assignment_id);
+  report(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/report`;
     return this.host.transport.json({ method: 'POST', path, json: value.report }, signal);
   }

@@ -203,8 +203,7 @@ export class Trainer {
     const offer = JSON.stringify({ example_count: await this.parts.examples.count(), attributes });
     const stored = await storage.get<string>('state', 'session');
     const session = engine.BrowserSession.open(stored, offer, waitSeconds);
-    const kept = JSON.parse(session.assignment() ?? 'null') as { assignment_id: string } | null;
-    await forgetAllBut(storage, kept?.assignment_id ?? null);
+    await forgetAllBut(storage, session.assignmentId() ?? null);
     const host: RunnerHost = {
       ...this.parts,
       pace: this.pace,
