@@ -5,17 +5,18 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use folkmoot_protocol::{Plan, messages::Assignment};
 
 /// An app's answer to an assignment.
-pub(crate) type Ask = Arc<dyn Fn(&Assignment, &Plan) -> bool + Send + Sync>;
+pub type Ask = Arc<dyn Fn(&Assignment, &Plan) -> bool + Send + Sync>;
 
 /// What decides whether an assignment is taken. Nothing of it is ever sent or logged, and of its answer no more than
 /// that the assignment is declined.
 #[derive(Clone, Default)]
-pub(crate) struct Consent {
+pub struct Consent {
     private_attributes: Arc<BTreeMap<String, String>>,
     ask: Option<Ask>,
 }
 
 impl Consent {
+    /// Decides by these attributes, then by the app's answer; without a question the attributes alone decide.
     pub fn new(private_attributes: BTreeMap<String, String>, ask: Option<Ask>) -> Self {
         Self { private_attributes: Arc::new(private_attributes), ask }
     }

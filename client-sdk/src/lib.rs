@@ -1,24 +1,42 @@
 #![doc = include_str!("../README.md")]
 
+// A browser performs the session's effects itself; what decides and computes is the same there.
+#[cfg(not(target_family = "wasm"))]
 mod client;
 mod consent;
+#[cfg(not(target_family = "wasm"))]
 mod device;
+mod event;
+#[cfg(not(target_family = "wasm"))]
 mod host;
+#[cfg(not(target_family = "wasm"))]
 mod key;
+#[cfg(not(target_family = "wasm"))]
 mod storage;
 #[cfg(test)]
 mod tests;
 mod training;
+#[cfg(not(target_family = "wasm"))]
 mod transport;
 
-pub use client::{Client, ClientBuilder, ClientError, ClientEvent, RunSummary};
+pub mod parts;
+
+#[cfg(not(target_family = "wasm"))]
+pub use client::{Client, ClientBuilder, ClientError, RunSummary};
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use consent::Consent;
+#[cfg(not(target_family = "wasm"))]
 pub use device::{Device, DeviceError, Devices, Placement};
+pub use event::ClientEvent;
 pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;
 pub use folkmoot_session::StopCause;
+#[cfg(not(target_family = "wasm"))]
 pub use host::Host;
+#[cfg(not(target_family = "wasm"))]
 pub use key::ClientKey;
+#[cfg(not(target_family = "wasm"))]
 pub use storage::StorageError;
 pub use training::SystemChance;
+#[cfg(not(target_family = "wasm"))]
 pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http};

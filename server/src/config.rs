@@ -19,7 +19,10 @@ use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
 pub use setting::KEYS;
 
-use crate::host::HostConfig;
+use crate::{
+    host::HostConfig,
+    http::{HttpLimits, cors},
+};
 
 /// The file that is read if it is there and no other is named.
 pub const DEFAULT_FILE: &str = "folkmoot.toml";
@@ -77,6 +80,8 @@ impl Config {
     /// [`ConfigError::Value`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.limits.check()?;
+        cors::check_origins(&self.server.allowed_origins)
+            .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
         self.log.check()
     }
 
@@ -90,7 +95,10 @@ impl Config {
                 TlsChoice::Own => Some(self.server.host_names.clone()),
                 TlsChoice::Off => None,
             },
-            limits: self.limits.http_limits(),
+            limits: HttpLimits {
+                allowed_origins: self.server.allowed_origins.clone(),
+                ..self.limits.http_limits()
+            },
             tick: TICK,
         }
     }

@@ -41,11 +41,11 @@ pub use model::{Model, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};
+#[cfg(feature = "gpu")]
+pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, ExamplePrivacy, GradientCheck, GradientClipping, InspectedParameter, Inspection,
     LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
     RunningStatistics, SecretChance, StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome,
-    TrainingPlan,
+    TrainingPlan, block_on,
 };
-#[cfg(feature = "gpu")]
-pub use train::{Comparison, block_on};

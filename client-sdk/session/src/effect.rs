@@ -22,7 +22,10 @@ pub enum ArtifactKind {
 }
 
 /// Something that the host is to do. One that carries a [`RequestId`] wants an [`crate::Event::Answered`].
-#[derive(Clone, Debug, PartialEq)]
+///
+/// A host in another language reads it as JSON: `{"effect": "fetch", "value": {…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", content = "value", rename_all = "snake_case")]
 pub enum Effect {
     /// Store the session durably before performing what follows.
     Persist,

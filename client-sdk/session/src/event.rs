@@ -3,6 +3,8 @@ use folkmoot_protocol::{
     messages::{AbortReason, CheckInResponse, UploadStatus},
 };
 
+use serde::Deserialize;
+
 use crate::{Failure, RequestId};
 
 /// Something that happened to the client.
@@ -26,8 +28,9 @@ pub enum Event {
     StopRequested,
 }
 
-/// What came of a request.
-#[derive(Clone, Debug, PartialEq)]
+/// What came of a request. A host in another language writes it as JSON.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Of [`crate::Effect::CheckIn`].
     CheckIn(Result<CheckInResponse, Failure>),

@@ -1,7 +1,8 @@
 use folkmoot_protocol::{Disposition, ErrorCode, Problem};
+use serde::{Deserialize, Serialize};
 
 /// Why a request brought no answer, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The coordinator's code; `None` if the network failed, or what came was no answer of a coordinator.
     pub code: Option<ErrorCode>,

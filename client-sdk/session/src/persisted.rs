@@ -22,11 +22,15 @@ struct Envelope<'a> {
     session: &'a Session,
 }
 
-/// Read in two steps: the rest may mean anything while the version is unknown.
+/// Read first: the rest may mean anything while the version is unknown.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 #[derive(Deserialize)]
 struct OpenedEnvelope {
-    version: u32,
-    session: serde_json::Value,
+    session: Session,
 }
 
 impl Session {
@@ -41,11 +45,11 @@ impl Session {
     /// # Errors
     /// [`RestoreError`] if it is no session, or of an unknown version; then start a new one.
     pub fn from_json(bytes: &[u8]) -> Result<Self, RestoreError> {
-        let envelope: OpenedEnvelope = serde_json::from_slice(bytes)?;
-        if envelope.version != PERSISTED_VERSION {
-            return Err(RestoreError::UnknownVersion(envelope.version));
+        let Version { version } = serde_json::from_slice(bytes)?;
+        if version != PERSISTED_VERSION {
+            return Err(RestoreError::UnknownVersion(version));
         }
-        Ok(serde_json::from_value(envelope.session)?)
+        Ok(serde_json::from_slice::<OpenedEnvelope>(bytes)?.session)
     }
 }
 

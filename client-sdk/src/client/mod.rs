@@ -3,7 +3,6 @@
 mod builder;
 mod enrol;
 mod error;
-mod event;
 mod fetch;
 mod perform;
 mod prefetch;
@@ -22,7 +21,7 @@ pub use error::ClientError;
 pub use event::ClientEvent;
 
 use crate::{
-    Consent, Devices, Host, Transport,
+    Consent, Devices, Host, Transport, event,
     storage::{BlobCache, StateStore, WorkStore},
 };
 use runner::Runner;

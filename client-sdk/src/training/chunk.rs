@@ -2,28 +2,36 @@
 
 use std::time::Duration;
 
-/// A chunk that takes less may be larger: on a device many steps at a time are much faster than one by one.
-const SHORT: Duration = Duration::from_millis(50);
-/// A chunk that takes longer is too large: a stop is to be noticed within 250 ms.
+/// A chunk that takes longer is too large, unless the host says otherwise: a stop is to be noticed within 250 ms.
 const LONG: Duration = Duration::from_millis(100);
-/// What a chunk that was too large is to take.
-const GOAL: Duration = Duration::from_millis(75);
 /// Steps of a chunk, at most: the time of a step may change, and the clock may jump.
 const STEPS_MAX: u64 = 4096;
 
 /// The size of the next chunk, from how long the last one took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub struct Chunk {
     steps: u64,
+    /// A chunk that takes longer is too large.
+    long: Duration,
 }
 
 impl Default for Chunk {
     fn default() -> Self {
-        Self { steps: 1 }
+        Self::of(LONG)
     }
 }
 
 impl Chunk {
+    /// The first of chunks that take at most about so long.
+    pub fn of(long: Duration) -> Self {
+        Self { steps: 1, long }
+    }
+
+    /// The first chunk again: how long a step takes is not known any more.
+    pub fn restart(self) -> Self {
+        Self::of(self.long)
+    }
+
     /// The steps to take, at least 1.
     pub fn steps(self) -> u64 {
         self.steps
@@ -31,14 +39,16 @@ impl Chunk {
 
     /// The chunk after this one, which took so long.
     pub fn next(self, taken: Duration) -> Self {
-        let steps = if taken < SHORT {
+        // One that takes less may be larger: on a device many steps at a time are much faster than one by one.
+        let (short, goal) = (self.long / 2, 3 * self.long / 4);
+        let steps = if taken < short {
             2 * self.steps
-        } else if taken > LONG {
-            (self.steps as f64 * GOAL.div_duration_f64(taken)) as u64
+        } else if taken > self.long {
+            (self.steps as f64 * goal.div_duration_f64(taken)) as u64
         } else {
             self.steps
         };
-        Self { steps: steps.clamp(1, STEPS_MAX) }
+        Self { steps: steps.clamp(1, STEPS_MAX), ..self }
     }
 }
 
@@ -71,9 +81,12 @@ mod tests {
 
     #[test]
     fn a_chunk_shrinks_at_once_when_steps_become_slow() {
-        let chunk = Chunk { steps: 1000 };
+        let chunk = Chunk { steps: 1000, ..Chunk::default() };
         assert_eq!(chunk.next(Duration::from_millis(750)).steps(), 100);
         assert_eq!(chunk.next(Duration::from_millis(99)).steps(), 1000);
         assert_eq!(chunk.next(Duration::from_secs(3600)).steps(), 1);
+        let impatient = Chunk { steps: 1000, ..Chunk::of(Duration::from_millis(40)) };
+        assert_eq!(impatient.next(Duration::from_millis(60)).steps(), 500);
+        assert_eq!(impatient.restart(), Chunk::of(Duration::from_millis(40)));
     }
 }

@@ -1,24 +1,10 @@
-//! Measuring the assignment's weights on the local examples: no step is taken, and no gradient is computed.
-
 use std::sync::atomic::Ordering;
 
-use folkmoot_engine::{
-    EvaluateError, Evaluator, Inspection, LocalOptimizer, Loss, Metrics, Model, TrainingOutcome, TrainingPlan,
-};
-use folkmoot_protocol::messages::AbortReason;
+use folkmoot_engine::TrainingOutcome;
 
-use super::{Inputs, LocalWork, WorkError, WorkNews, misfit, work::PROGRESS_MILLISECONDS};
+use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, work::PROGRESS_MILLISECONDS};
 
-/// Examples that are measured between two looks at the stop, at most: what the engine computes at once.
-const BATCH_EXAMPLES_MAX: usize = 256;
-/// Floating-point operations between two looks at the stop, at most, unless a single example takes more: a tenth of a
-/// second on a slow processor, as a stop is to be noticed within 250 ms.
-const BATCH_FLOPS_MAX: u64 = 500_000_000;
-
-/// Sums loss and right classes over all examples, each counted once. Returns `None` if it was stopped.
-///
-/// The examples come in batches whose size depends on the model alone and not on the clock: the sums are then the same
-/// to the bit whenever they are computed again.
+/// Sums loss and right classes over all examples. Returns `None` if it was stopped.
 ///
 /// # Errors
 /// [`WorkError`] if the plan or the examples do not allow it, there are none, or the loss is not finite.
@@ -27,73 +13,24 @@ pub(super) fn evaluate(
     inputs: &Inputs,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    let (plan, examples) = (&inputs.plan.training, &local.examples);
-    plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
-    if plan.example_privacy.is_some() {
-        let detail = "an evaluation tells sums over the examples, which plan.example_privacy forbids";
-        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-    }
-    if examples.is_empty() {
-        return Err(WorkError::new(AbortReason::TrainingFailed, "there are no examples"));
-    }
-    let count = examples.len();
-    let batch = batch_size(&inputs.model, plan.loss);
-    let mut evaluator = Evaluator::new(&inputs.model, plan.loss);
-    let mut metrics = Metrics::default();
-    let tell = |metrics| on_news(WorkNews::Evaluated { metrics, examples_total: count as u64 });
-    tracing::info!(examples = count, "evaluation begins");
-    tell(metrics);
+    let mut evaluation = Evaluation::begin(inputs, &local.examples)?;
+    let examples_total = local.examples.len() as u64;
+    let tell = |metrics| on_news(WorkNews::Evaluated { metrics, examples_total });
+    tracing::info!(examples = examples_total, "evaluation begins");
+    tell(evaluation.metrics());
     let mut told_at = local.host.now();
-    for start in (0..count).step_by(batch) {
+    loop {
         if local.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let rows: Vec<usize> = (start..count.min(start + batch)).collect();
-        let some = examples.subset(&rows).expect("the rows are below the number of examples");
-        metrics += evaluator.evaluate(&inputs.starting_weights, &some).map_err(failed)?;
+        let is_over = evaluation.advance()?;
         let now = local.host.now();
-        if metrics.example_count == count as u64 || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
-            tell(metrics);
+        if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
+            tell(evaluation.metrics());
             told_at = now;
         }
-    }
-    if !metrics.loss_sum.is_finite() {
-        return Err(WorkError::new(AbortReason::TrainingFailed, "the loss of these weights is not finite"));
-    }
-    Ok(Some(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), metrics }))
-}
-
-/// As many examples as may be computed between two looks at the stop, at least 1.
-fn batch_size(model: &Model, loss: Loss) -> usize {
-    // Only what one example costs forward is asked for: the optimizer does not matter.
-    let plan = TrainingPlan { batch_size: 1, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
-    let cost = Inspection::for_examples(model, &plan, 1).map(|inspection| inspection.forward.flops);
-    // A model that cannot be trained may still be measured: two operations for each parameter is the least it takes.
-    let flops = cost.unwrap_or(2 * model.parameter_count() as u64);
-    usize::try_from(BATCH_FLOPS_MAX / flops.max(1)).unwrap_or(usize::MAX).clamp(1, BATCH_EXAMPLES_MAX)
-}
-
-fn failed(error: EvaluateError) -> WorkError {
-    match error {
-        EvaluateError::Fit(error) => misfit(&error),
-        error => WorkError::new(AbortReason::TrainingFailed, error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use folkmoot_engine::{ImportLimits, onnx::build::mlp};
-
-    use super::*;
-
-    #[test]
-    fn the_size_of_a_batch_is_what_the_model_allows() {
-        let size = |layers: &[usize]| {
-            let model = Model::from_onnx(&mlp(layers, 1), &ImportLimits::default()).unwrap();
-            batch_size(&model, Loss::SoftmaxCrossEntropy)
-        };
-        assert_eq!(size(&[2, 2]), 256);
-        // 2 · (1000 · 2000 + 2000 · 10) operations and a few for the biases.
-        assert!((120..=123).contains(&size(&[1000, 2000, 10])), "{}", size(&[1000, 2000, 10]));
+        if is_over {
+            return evaluation.finish().map(Some);
+        }
     }
 }

@@ -1,39 +1,60 @@
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection, Timestamp,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection,
     messages::{AbortReason, Artifact, Assignment},
 };
 
 use super::{WorkError, plan::is_schema_of};
-use crate::storage::BlobCache;
+#[cfg(not(target_family = "wasm"))]
+use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
 
-/// What an assignment trains, read from the cache and checked.
+/// What an assignment trains, checked.
 #[derive(Debug)]
-pub(crate) struct Inputs {
+pub struct Inputs {
+    /// What to do.
     pub plan: Plan,
+    /// With what.
     pub model: Model,
+    /// From where: flat, in the order of the plan's schema.
     pub starting_weights: Vec<f32>,
 }
 
 impl Inputs {
-    /// Reads plan, model and weights, and checks that they belong together.
+    /// Reads plan, model and weights from the cache, and checks that they belong together.
     ///
     /// # Errors
     /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
     /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
-    pub fn load(assignment: &Assignment, blobs: &BlobCache, now: Timestamp) -> Result<Self, WorkError> {
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn load(
+        assignment: &Assignment,
+        blobs: &BlobCache,
+        now: Timestamp,
+    ) -> Result<Self, WorkError> {
         let plan = load_plan(assignment, blobs, now)?;
+        Self::of(assignment, plan, |artifact| read(artifact, blobs, now))
+    }
+
+    /// Checks that the plan belongs to the assignment, and its model and weights, which `read` returns verified, to it.
+    ///
+    /// # Errors
+    /// [`AbortReason::FetchFailed`] if there are not as many weights as parameters,
+    /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks; and what `read` returns.
+    pub fn of(
+        assignment: &Assignment,
+        plan: Plan,
+        read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
+    ) -> Result<Self, WorkError> {
         if plan.model != assignment.model.digest {
             return Err(WorkError::new(AbortReason::PlanUnsupported, "the plan is for another model"));
         }
-        let model = Model::from_onnx(&read(assignment.model, blobs, now)?, &ImportLimits::default());
+        let model = Model::from_onnx(&read(assignment.model)?, &ImportLimits::default());
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         if !is_schema_of(&plan.schema, &model) {
             let detail = "the plan's schema is not that of the model's parameters";
             return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
         }
-        let starting_weights =
-            parse_weights(&read(assignment.weights, blobs, now)?, model.parameter_count())?;
+        let starting_weights = parse_weights(&read(assignment.weights)?, model.parameter_count())?;
         Ok(Self { plan, model, starting_weights })
     }
 }
@@ -42,6 +63,7 @@ impl Inputs {
 ///
 /// # Errors
 /// As [`Inputs::load`].
+#[cfg(not(target_family = "wasm"))]
 pub(super) fn load_plan(
     assignment: &Assignment,
     blobs: &BlobCache,
@@ -50,13 +72,18 @@ pub(super) fn load_plan(
     parse_plan(&read(assignment.plan, blobs, now)?)
 }
 
+#[cfg(not(target_family = "wasm"))]
 fn read(artifact: Artifact, blobs: &BlobCache, now: Timestamp) -> Result<Vec<u8>, WorkError> {
     let failed = |detail: String| WorkError::new(AbortReason::FetchFailed, detail);
     let bytes = blobs.read(artifact, now).map_err(|error| failed(error.to_string()))?;
     bytes.ok_or_else(|| failed(format!("blob {} is not in the cache any more", artifact.digest)))
 }
 
-fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
+/// Reads the bytes of a plan.
+///
+/// # Errors
+/// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
+pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
     let plan: Plan = serde_json::from_slice(bytes).map_err(|error| unsupported(format!("plan: {error}")))?;
     plan.schema.validate().map_err(|error| unsupported(error.to_string()))?;
@@ -76,7 +103,11 @@ fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
     faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
 }
 
-fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkError> {
+/// Reads the bytes of weights.
+///
+/// # Errors
+/// [`AbortReason::FetchFailed`] if they are not as many as there are parameters.
+pub fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || values.len() != parameter_count {
         let detail = format!("{} bytes of weights are not {parameter_count} values", bytes.len());

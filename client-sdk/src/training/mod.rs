@@ -3,38 +3,62 @@
 mod chance;
 mod checkpoint;
 mod chunk;
+#[cfg(not(target_family = "wasm"))]
 mod evaluate;
+mod evaluation;
+mod finished;
 mod inputs;
+mod make;
+#[cfg(not(target_family = "wasm"))]
 mod news;
 mod plan;
+#[cfg(not(target_family = "wasm"))]
 mod prepare;
 #[cfg(test)]
 pub(crate) mod samples;
+#[cfg(not(target_family = "wasm"))]
 mod screen;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod time_limit;
+#[cfg(not(target_family = "wasm"))]
 mod train;
+#[cfg(not(target_family = "wasm"))]
 mod work;
 
 use folkmoot_engine::FitError;
 use folkmoot_protocol::messages::AbortReason;
 
 pub use chance::SystemChance;
-pub(crate) use inputs::Inputs;
+pub use checkpoint::StoredTraining;
+pub use chunk::Chunk;
+pub use evaluation::Evaluation;
+pub use finished::FinishedWork;
+pub use inputs::{Inputs, parse_plan, parse_weights};
+pub use make::{Made, make};
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use prepare::prepare;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use screen::screen;
-pub(crate) use work::{FinishedWork, LocalWork, work};
+pub use steps::{Step, Training};
+pub use time_limit::TimeLimit;
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use work::{LocalWork, work};
 
 /// Work that cannot be done: what the coordinator is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WorkError {
+pub struct WorkError {
+    /// Why.
     pub reason: AbortReason,
+    /// More for humans; never data of the user's.
     pub detail: String,
 }
 
 impl WorkError {
+    /// Says why, and what there is to say to humans.
     pub fn new(reason: AbortReason, detail: impl ToString) -> Self {
         Self { reason, detail: detail.to_string() }
     }

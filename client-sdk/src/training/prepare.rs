@@ -1,14 +1,7 @@
-use folkmoot_protocol::{
-    Plan, UpdateDigest,
-    messages::{AbortReason, Assignment},
-    update::UpdateHeader,
-};
-use folkmoot_update::{Compression, MakeError, ValueFault, codec::Memory, make_update};
-use rand::{SeedableRng, rngs::SysRng};
-use rand_chacha::ChaCha20Rng;
+use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
 
-use super::{FinishedWork, WorkError, plan::update_metrics};
-use crate::storage::{StorageError, WorkStore};
+use super::{FinishedWork, WorkError, make};
+use crate::storage::WorkStore;
 
 /// The update that was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,89 +10,36 @@ pub(crate) struct Prepared {
     pub length: u64,
 }
 
-/// Makes the update of what was trained or measured and stores it durably: clip, weigh, noise, compress, check.
+/// Makes the update of what was trained or measured and stores it durably.
 ///
 /// # Errors
-/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, there is no noise, or the update
-/// cannot be stored.
+/// Those of [`make`]; [`AbortReason::TrainingFailed`] if the update cannot be stored.
 pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
-    let assignment = &trained.assignment;
-    let (delta, plan) = (&trained.outcome.delta, &trained.plan);
-    let header = UpdateHeader {
-        assignment_id: assignment.assignment_id,
-        schema_digest: trained.plan.schema.digest(),
-        base_version: assignment.base_version,
-        weight: weight(trained),
-        metrics: update_metrics(trained.outcome.metrics, &plan.training),
-        element_count: delta.len() as u64,
-        is_compressed: false,
-    };
-    let failed = |error: String| WorkError::new(AbortReason::TrainingFailed, error);
-    let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
-        .map_err(|error| failed(format!("the operating system gave no randomness: {error}")))?;
+    let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
     let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);
-    let memory = memory(assignment, plan, work).map_err(store_failed)?;
-    let how = Compression { recipe: assignment.recipe.as_deref(), memory: memory.as_ref() };
-    let made = make_update(header, delta, plan, how, assignment.clipping_norm, &mut rng).map_err(
-        |error| match error {
-            MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),
-            // A detail would tell an element as it was before the noise.
-            MakeError::Noise(_) => failed("the update cannot be given its noise".to_owned()),
-            MakeError::Codec(error) => failed(error.to_string()),
-        },
-    )?;
-    let (id, bytes) = (assignment.assignment_id, made.bytes);
+    let uses_memory = trained.assignment.recipe.as_ref().is_some_and(|recipe| recipe.uses_memory());
+    let stored = if uses_memory { work.memories().load(task).map_err(store_failed)? } else { None };
+    let made = make(trained, stored.as_deref())?;
     match made.memory {
-        Some(memory) => work.save_pending_memory(id, assignment.task_id, &memory.to_bytes()),
+        Some(memory) => work.save_pending_memory(id, task, &memory),
         None => work.forget_pending_memory(id),
     }
     .map_err(store_failed)?;
-    work.save_update(id, &bytes).map_err(store_failed)?;
-    Ok(Prepared { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 })
-}
-
-/// Returns what earlier updates of the task left out, or a memory of nothing; none where nothing is left out, or what there
-/// is cannot be read.
-fn memory(assignment: &Assignment, plan: &Plan, work: &WorkStore) -> Result<Option<Memory>, StorageError> {
-    let (task, version) = (assignment.task_id, assignment.base_version);
-    if !assignment.recipe.as_ref().is_some_and(|recipe| recipe.uses_memory()) {
-        return Ok(None);
-    }
-    let stored = work.memories().load(task)?.and_then(|bytes| Memory::from_bytes(&bytes).ok());
-    Ok(Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &plan.schema, version))
-}
-
-/// The weight in the mean: the different examples that were used, capped by the plan.
-///
-/// Passes do not count: whoever trains longer would weigh more. A training that ends within its first pass has
-/// not used all that the client holds. With example privacy it is not told how many were drawn: all count that it holds.
-fn weight(trained: &FinishedWork) -> u64 {
-    let held = trained.held_example_count;
-    let used = match trained.plan.training.example_privacy {
-        Some(_) => held,
-        None => held.min(trained.outcome.metrics.example_count),
-    };
-    used.min(trained.plan.grid.weight_max)
-}
-
-fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
-    let detail = match fault {
-        ValueFault::NotFinite { index } => format!("element {index} of the model delta is not finite"),
-        ValueFault::OutOfRange { index, value } => format!(
-            "element {index} of the model delta is {value}, outside the plan's grid of ±{value_max}; \
-             a smaller learning rate or fewer steps may help"
-        ),
-    };
-    WorkError::new(AbortReason::TrainingFailed, detail)
+    work.save_update(id, &made.bytes).map_err(store_failed)?;
+    Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
 }
 
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{Metrics, TrainingOutcome};
-    use folkmoot_protocol::{ValueGrid, update::HEADER_BYTES};
+    use folkmoot_protocol::{
+        Plan, ValueGrid,
+        messages::Assignment,
+        update::{HEADER_BYTES, UpdateHeader},
+    };
 
     use super::*;
-    use crate::training::samples;
+    use crate::training::{make::weight, samples};
 
     fn trained(delta: Vec<f32>) -> FinishedWork {
         let plan = Plan {

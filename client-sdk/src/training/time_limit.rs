@@ -6,7 +6,7 @@ use folkmoot_protocol::TrainingPlan;
 
 /// The time of a training. All moments are those of one stopwatch, which this does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimeLimit {
+pub struct TimeLimit {
     /// `None` if the plan sets no limit.
     limit: Option<Duration>,
     /// How long it had trained before it went on.
@@ -21,6 +21,11 @@ impl TimeLimit {
         // More seconds than a duration can hold are none that would ever be over.
         let limit = plan.time_limit_seconds.and_then(|limit| Duration::try_from_secs_f32(limit).ok());
         Self { limit, before, begun }
+    }
+
+    /// The same, counting from this moment on.
+    pub fn begun_at(self, begun: Duration) -> Self {
+        Self { begun, ..self }
     }
 
     /// How long it has trained.

@@ -1,9 +1,9 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
-use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::{Plan, Work, messages::Assignment};
+use folkmoot_engine::Examples;
+use folkmoot_protocol::{Work, messages::Assignment};
 
-use super::{Inputs, WorkError, WorkNews, evaluate::evaluate, train::train};
+use super::{FinishedWork, Inputs, WorkError, WorkNews, evaluate::evaluate, train::train};
 use crate::{
     Consent, Devices, Host,
     storage::{BlobCache, WorkStore},
@@ -23,17 +23,6 @@ pub(crate) struct LocalWork {
     pub host: Host,
     /// Set from outside to end the work after the steps under way.
     pub stop: Arc<AtomicBool>,
-}
-
-/// What was trained or measured, and what is needed to make an update of it.
-#[derive(Debug)]
-pub(crate) struct FinishedWork {
-    pub assignment: Assignment,
-    pub plan: Plan,
-    /// An evaluation has neither a delta nor weights.
-    pub outcome: TrainingOutcome,
-    /// The examples that the client holds.
-    pub held_example_count: u64,
 }
 
 /// Does what the plan asks for, to the end. Returns `None` if it was stopped.

@@ -31,6 +31,9 @@ pub struct Args {
     /// A name or address in the own certificate; may be given several times.
     #[arg(long = "host-name", value_name = "NAME")]
     host_names: Vec<String>,
+    /// An origin whose pages may be clients, https://app.example, or * for all; may be given several times.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    allowed_origins: Vec<String>,
     /// How a line of the log looks.
     #[arg(long)]
     log_format: Option<LogFormat>,
@@ -86,6 +89,9 @@ fn configured(args: Args) -> Result<Config, CliError> {
     }
     if !args.host_names.is_empty() {
         server.host_names = args.host_names;
+    }
+    if !args.allowed_origins.is_empty() {
+        server.allowed_origins = args.allowed_origins;
     }
     config.database.url = args.database.or(config.database.url);
     config.log.format = args.log_format.unwrap_or(config.log.format);

@@ -59,6 +59,7 @@ impl LimitsConfig {
             upload_idle_timeout: Duration::from_secs(self.upload_idle_seconds_max),
             long_poll_max: Duration::from_secs(self.long_poll_seconds_max),
             model_bytes_max: self.model_bytes_max,
+            ..HttpLimits::default()
         }
     }
 }

@@ -20,6 +20,9 @@ pub struct ServerConfig {
     pub tls: TlsChoice,
     /// The names and addresses in the own certificate.
     pub host_names: Vec<String>,
+    /// The origins whose pages may be clients, such as `https://app.example`; `*` for all. Without any, pages of other
+    /// origins are kept out by their browsers.
+    pub allowed_origins: Vec<String>,
 }
 
 impl Default for ServerConfig {
@@ -29,6 +32,7 @@ impl Default for ServerConfig {
             data: PathBuf::from("folkmoot-data"),
             tls: TlsChoice::Own,
             host_names: vec!["localhost".into(), "127.0.0.1".into()],
+            allowed_origins: Vec::new(),
         }
     }
 }

@@ -5,11 +5,12 @@ use clap::ValueEnum;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list whole.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "server.listen",
     "server.data",
     "server.tls",
     "server.host_names",
+    "server.allowed_origins",
     "database.url",
     "limits.connections_max",
     "limits.head_seconds_max",
@@ -32,7 +33,11 @@ impl Config {
             "server.data" => put(&mut self.server.data, text),
             "server.tls" => put(&mut self.server.tls, text),
             "server.host_names" => {
-                self.server.host_names = text.split(',').map(|name| name.trim().to_owned()).collect();
+                self.server.host_names = list(text);
+                Ok(())
+            }
+            "server.allowed_origins" => {
+                self.server.allowed_origins = list(text);
                 Ok(())
             }
             "database.url" => {
@@ -50,6 +55,10 @@ impl Config {
             _ => Err(format!("there is no key `{key}`")),
         }
     }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
 fn put<T: FromStr<Err: Display>>(slot: &mut T, text: &str) -> Result<(), String> {

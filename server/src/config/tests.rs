@@ -29,15 +29,26 @@ fn the_environment_wins_over_the_file() {
     let variables = [
         ("FOLKMOOT_SERVER_LISTEN", "127.0.0.1:2"),
         ("FOLKMOOT_SERVER_HOST_NAMES", "a.example, b.example"),
+        ("FOLKMOOT_SERVER_ALLOWED_ORIGINS", "https://a.example,http://localhost:3000"),
         ("FOLKMOOT_LOG_FORMAT", "json"),
     ];
     let config = load(text, &variables).unwrap();
     assert_eq!(config.server.listen.port(), 2);
     assert_eq!(config.server.tls, TlsChoice::Off);
     assert_eq!(config.server.host_names, ["a.example", "b.example"]);
+    assert_eq!(config.host_config().limits.allowed_origins, ["https://a.example", "http://localhost:3000"]);
     assert_eq!(config.limits.connections_max, 7);
     assert_eq!(config.log.format, LogFormat::Json);
     assert_eq!(config.host_config().tls_host_names, None);
+}
+
+#[test]
+fn an_origin_is_a_scheme_a_host_and_a_port() {
+    for wrong in ["app.example", "https://app.example/", "https://app.example/path", "ftp://app.example"] {
+        let text = format!("[server]\nallowed_origins = [\"{wrong}\"]\n");
+        assert!(load(&text, &[]).is_err(), "{wrong}");
+    }
+    assert!(load("[server]\nallowed_origins = [\"*\"]\n", &[]).is_ok());
 }
 
 #[test]

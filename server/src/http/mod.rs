@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod body;
+pub mod cors;
 mod device;
 mod first_bytes;
 mod health;
@@ -51,6 +52,8 @@ pub struct HttpLimits {
     pub long_poll_max: Duration,
     /// Bytes of an ONNX model, at most.
     pub model_bytes_max: usize,
+    /// The origins whose pages may be clients; `*` for all.
+    pub allowed_origins: Vec<String>,
 }
 
 impl Default for HttpLimits {
@@ -62,19 +65,21 @@ impl Default for HttpLimits {
             upload_idle_timeout: Duration::from_secs(30),
             long_poll_max: Duration::from_secs(u64::from(folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX)),
             model_bytes_max: 2 << 30,
+            allowed_origins: Vec::new(),
         }
     }
 }
 
 /// Makes the router of every endpoint.
 pub fn router(app: App) -> Router {
-    Router::new()
+    let routes = Router::new()
         .nest("/v1", device::routes())
         .nest("/v1/admin", admin::routes(&app))
         .merge(health::routes())
         .merge(openapi::routes())
         .fallback(problem::endpoint_unknown)
-        .method_not_allowed_fallback(problem::method_not_allowed)
+        .method_not_allowed_fallback(problem::method_not_allowed);
+    cors::allow(routes, &app.limits.allowed_origins)
         // Handlers read their own bodies, each with its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(problem::panicked))

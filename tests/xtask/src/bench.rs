@@ -1,5 +1,6 @@
 //! `cargo xtask bench <name>`: one benchmark, built as a release is.
 
+use crate::browser;
 use crate::wasm;
 use crate::workspace::{Failure, cargo, root, run as run_command};
 use clap::Args;
@@ -25,6 +26,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.name == "codec-wasm" {
         return wasm::codec(&arguments.arguments);
+    }
+    if arguments.name == "browser" {
+        return browser::bench(&arguments.arguments);
     }
     require_package(&root())?;
     run_command(cargo(&["run", "--release", "-p", PACKAGE, "--", &arguments.name]).args(&arguments.arguments))

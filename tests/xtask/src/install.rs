@@ -1,7 +1,7 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
 use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
-use crate::{python, vulkan};
+use crate::{browser, python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 6] = [
+const REQUIREMENTS: [Requirement; 9] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -58,6 +58,25 @@ const REQUIREMENTS: [Requirement; 6] = [
                  `dnf install python3`, `pacman -S python`",
         optional: true,
         is_present: python::is_present,
+    },
+    Requirement {
+        apt_packages: &["nodejs", "npm"],
+        advice: "Node 20 or newer with npm, for the browser package: `brew install node`, `dnf install nodejs`, \
+                 `pacman -S nodejs npm`",
+        optional: true,
+        is_present: wasm_package::tools::has_node,
+    },
+    Requirement {
+        apt_packages: &["rustc-web", "cargo-web", "rust-web-src", "lld"],
+        advice: "a compiler for WebAssembly: `rustup target add wasm32-unknown-unknown` and `rustup component add rust-src`",
+        optional: true,
+        is_present: wasm_package::toolchain::is_present,
+    },
+    Requirement {
+        apt_packages: &["chromium"],
+        advice: "Chromium, for the tests of the browser: `brew install chromium`, `dnf install chromium`, `pacman -S chromium`",
+        optional: true,
+        is_present: browser::has_chromium,
     },
 ];
 

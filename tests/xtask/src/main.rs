@@ -1,10 +1,11 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
-//! `cargo xtask reproduce`, `cargo xtask fuzz`.
+//! `cargo xtask wasm`, `cargo xtask reproduce`, `cargo xtask fuzz`.
 //!
 //! # How to add another
 //! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
 
 mod bench;
+mod browser;
 mod clock;
 mod document;
 mod fuzz;
@@ -17,6 +18,7 @@ mod stage;
 mod test;
 mod vulkan;
 mod wasm;
+mod wasm_package;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,8 @@ enum Command {
     Schema(schema::Arguments),
     /// Builds with optimisation and runs one benchmark
     Bench(bench::Arguments),
+    /// Builds the browser package and checks its size
+    Wasm(wasm_package::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
     /// Looks for bytes that make a decoder panic or allocate beyond its limit
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Openapi(arguments) => openapi::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Wasm(arguments) => wasm_package::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };

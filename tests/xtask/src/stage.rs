@@ -5,7 +5,7 @@
 //! keeps its own results beside: it checks, and makes no code.)
 
 use crate::workspace::{Failure, cargo, run, spelled};
-use crate::{fuzz, install, python, vulkan};
+use crate::{browser, fuzz, install, python, vulkan};
 use clap::ValueEnum;
 use std::process::Command;
 
@@ -25,6 +25,8 @@ pub enum Stage {
     Build,
     /// Runs every test
     Test,
+    /// Builds the browser package, checks its size, and tests it in headless Chromium
+    Browser,
     /// Builds a coordinator that can be broken on purpose, and looks whether audits find it
     Audit,
     /// Looks for bytes that a decoder cannot bear, some seconds for each fuzz target
@@ -40,6 +42,7 @@ impl Stage {
             Self::Clippy => "clippy",
             Self::Build => "build",
             Self::Test => "test",
+            Self::Browser => "browser",
             Self::Audit => "audit",
             Self::Fuzz => "fuzz",
         }
@@ -57,6 +60,9 @@ impl Stage {
         if self == Self::Fuzz {
             return fuzz::run(&fuzz::Arguments::briefly());
         }
+        if self == Self::Browser {
+            return browser::run(quick);
+        }
         match self.command(quick) {
             None => install::run(),
             Some(mut command) => {
@@ -69,10 +75,10 @@ impl Stage {
         }
     }
 
-    /// Returns the call of cargo that the stage consists of; `None` for the installation and for fuzzing.
+    /// Returns the call of cargo that the stage consists of; `None` for the installation, the browser and fuzzing.
     fn command(self, quick: bool) -> Option<Command> {
         let mut command = match self {
-            Self::Install | Self::Fuzz => return None,
+            Self::Install | Self::Fuzz | Self::Browser => return None,
             Self::Fmt => cargo(&["fmt", "--all", "--check"]),
             Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
             // `-p folkmoot-server` would build with fewer features than the tests, and so twice.

@@ -55,6 +55,10 @@ pub(crate) fn gemm<E: Element>(
     };
     #[cfg(not(feature = "threads"))]
     let (parallelism, _) = (gemm::Parallelism::None, threads);
+    #[cfg(target_family = "wasm")]
+    if TypeId::of::<E>() == TypeId::of::<f64>() {
+        return plain([m, k, n], a, b, c, accumulate);
+    }
     // SAFETY: the assertions above keep every access inside its slice, and `c` is borrowed exclusively.
     unsafe {
         gemm::gemm(
@@ -78,5 +82,48 @@ pub(crate) fn gemm<E: Element>(
             false,
             parallelism,
         );
+    }
+}
+
+/// The same, one product after the other. In a browser only constants are computed in double precision, once, and the
+/// library's code for them would be a part of what a page loads.
+#[cfg(any(target_family = "wasm", test))]
+fn plain<E: Element>(
+    [m, k, n]: [usize; 3],
+    a: Matrix<'_, E>,
+    b: Matrix<'_, E>,
+    c: &mut [E],
+    accumulate: bool,
+) {
+    let element = |matrix: Matrix<'_, E>, row: usize, column: usize| {
+        matrix.elements[row * matrix.row_stride + column * matrix.column_stride]
+    };
+    for (row, out) in c.chunks_exact_mut(n).take(m).enumerate() {
+        for (column, out) in out.iter_mut().enumerate() {
+            let start = if accumulate { *out } else { E::ZERO };
+            *out = (0..k).fold(start, |sum, index| sum + element(a, row, index) * element(b, index, column));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_product_is_the_librarys() {
+        let [m, k, n] = [3, 5, 4];
+        let a: Vec<f64> = (0..m * k).map(|x| (x as f64).sin()).collect();
+        let b: Vec<f64> = (0..k * n).map(|x| (x as f64).cos()).collect();
+        for (transpose, accumulate) in [(false, false), (true, false), (false, true), (true, true)] {
+            let rows = Matrix::row_major(&a, if transpose { m } else { k }, transpose);
+            let columns = Matrix::row_major(&b, if transpose { k } else { n }, transpose);
+            let (mut expected, mut found) = (vec![0.5; m * n], vec![0.5; m * n]);
+            gemm([m, k, n], rows, columns, &mut expected, accumulate, 1);
+            plain([m, k, n], rows, columns, &mut found, accumulate);
+            for (expected, found) in expected.iter().zip(&found) {
+                assert!((expected - found).abs() < 1e-12, "{expected} {found}");
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::advance::block_on;
 use super::{Precision, TrainError, Trainer};
 use crate::gpu::{Clock, Gpu};
 
@@ -32,15 +33,23 @@ impl Trainer {
     /// # Errors
     /// Returns a [`TrainError`] if the device cannot run the plan, or the first steps diverge.
     pub fn compare(&self, gpu: &Gpu, clock: Clock<'_>) -> Result<Comparison, TrainError> {
+        block_on(self.compare_async(gpu, clock))
+    }
+
+    /// As [`Trainer::compare`], for a browser, where nothing may block.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::compare`].
+    pub async fn compare_async(&self, gpu: &Gpu, clock: Clock<'_>) -> Result<Comparison, TrainError> {
         // What the device cannot run need not be measured.
         self.gpu_memory_needed(gpu)?;
         let cpu = match self.plan.precision {
             Precision::Mixed => None,
-            Precision::Single => Some(self.trial()?.step_time(clock)?),
+            Precision::Single => Some(self.trial()?.step_time(clock).await?),
         };
         let mut trial = self.trial()?;
         trial.use_gpu(gpu)?;
-        let gpu = trial.step_time(clock)?;
+        let gpu = trial.step_time(clock).await?;
         match trial.gpu_fault() {
             Some(fault) => Err(fault.clone().into()),
             None => Ok(Comparison { cpu, gpu }),
@@ -58,12 +67,12 @@ impl Trainer {
     }
 
     /// The time of a step, without that of the first, which compiles.
-    fn step_time(&mut self, clock: Clock<'_>) -> Result<Duration, TrainError> {
-        self.advance(1)?;
+    async fn step_time(&mut self, clock: Clock<'_>) -> Result<Duration, TrainError> {
+        self.advance_async(1).await?;
         let (begin, first) = (clock(), self.progress().step);
         let mut steps = 1;
         while self.progress().step - first < STEPS_MAX && clock().saturating_sub(begin) < MEASURED {
-            self.advance(steps)?;
+            self.advance_async(steps).await?;
             steps = (2 * steps).min(STEPS_MAX);
         }
         let taken = (self.progress().step - first).max(1);

@@ -31,7 +31,6 @@ mod testing;
 mod trainer;
 mod update;
 
-#[cfg(feature = "gpu")]
 pub use advance::block_on;
 pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;

@@ -145,6 +145,12 @@ impl Trainer {
         }
     }
 
+    /// Brings weights and state back from the device, so that [`Trainer::checkpoint`], [`Trainer::weights`] and
+    /// [`Trainer::finish`] have those of now in a browser too, where they cannot wait.
+    pub async fn settle_async(&mut self) {
+        self.fetch().await;
+    }
+
     /// Brings weights and state back from the device, if they are newer there.
     pub(super) async fn fetch(&mut self) {
         let Some(on_gpu) = &mut self.gpu else { return };

@@ -4,9 +4,11 @@ use folkmoot_protocol::{
     messages::{AbortReason, ReportRequest},
 };
 use folkmoot_session::{Resume, State};
+use serde::Serialize;
 
 /// Something that a user of the client may want to see.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ClientEvent {
     /// The client was enrolled.
     Enrolled {
@@ -106,7 +108,7 @@ pub enum ClientEvent {
 }
 
 /// Tells what a step meant, from the states before and after it. `detail` is what failed last.
-pub(super) fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEvent> {
+pub fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEvent> {
     let detail = detail.to_owned();
     match (before, after) {
         (State::CheckedIn { .. }, State::Assigned { fetching, .. }) => {

@@ -1,0 +1,11 @@
+//! The work of an assignment in parts, for hosts that perform the session's effects themselves, such as a browser's worker:
+//! they bring bytes and the time, and keep what comes back.
+
+pub use crate::{
+    consent::{Ask, Consent},
+    event::event_of,
+    training::{
+        Chunk, Evaluation, FinishedWork, Inputs, Made, Step, StoredTraining, TimeLimit, Training, WorkError,
+        make, parse_plan, parse_weights,
+    },
+};

@@ -1,0 +1,116 @@
+//! Measuring the assignment's weights on the local examples: no step is taken, and no gradient is computed.
+
+use folkmoot_engine::{
+    EvaluateError, Evaluator, Examples, Inspection, LocalOptimizer, Loss, Metrics, Model, TrainingOutcome,
+    TrainingPlan,
+};
+use folkmoot_protocol::messages::AbortReason;
+
+use super::{Inputs, WorkError, misfit};
+
+/// Examples that are measured between two looks at the stop, at most: what the engine computes at once.
+const BATCH_EXAMPLES_MAX: usize = 256;
+/// Floating-point operations between two looks at the stop, at most, unless a single example takes more: a tenth of a
+/// second on a slow processor, as a stop is to be noticed within 250 ms.
+const BATCH_FLOPS_MAX: u64 = 500_000_000;
+
+/// Sums of loss and right classes over all examples, each counted once, a batch at a call.
+///
+/// The examples come in batches whose size depends on the model alone and not on the clock: the sums are then the same
+/// to the bit whenever they are computed again.
+pub struct Evaluation {
+    evaluator: Evaluator,
+    weights: Vec<f32>,
+    examples: Examples,
+    batch: usize,
+    metrics: Metrics,
+}
+
+impl Evaluation {
+    /// Begins to measure.
+    ///
+    /// # Errors
+    /// [`WorkError`] if the plan does not allow it, or there are no examples.
+    pub fn begin(inputs: &Inputs, examples: &Examples) -> Result<Self, WorkError> {
+        let plan = &inputs.plan.training;
+        plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
+        if plan.example_privacy.is_some() {
+            let detail = "an evaluation tells sums over the examples, which plan.example_privacy forbids";
+            return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
+        }
+        if examples.is_empty() {
+            return Err(WorkError::new(AbortReason::TrainingFailed, "there are no examples"));
+        }
+        Ok(Self {
+            evaluator: Evaluator::new(&inputs.model, plan.loss),
+            weights: inputs.starting_weights.clone(),
+            examples: examples.clone(),
+            batch: batch_size(&inputs.model, plan.loss),
+            metrics: Metrics::default(),
+        })
+    }
+
+    /// Measures the next batch, and says whether it was the last.
+    ///
+    /// # Errors
+    /// [`WorkError`] if the examples do not fit the model.
+    pub fn advance(&mut self) -> Result<bool, WorkError> {
+        let start = self.metrics.example_count as usize;
+        let rows: Vec<usize> = (start..self.examples.len().min(start + self.batch)).collect();
+        let some = self.examples.subset(&rows).expect("the rows are below the number of examples");
+        self.metrics += self.evaluator.evaluate(&self.weights, &some).map_err(failed)?;
+        Ok(self.metrics.example_count == self.examples.len() as u64)
+    }
+
+    /// The sums so far.
+    pub fn metrics(&self) -> Metrics {
+        self.metrics
+    }
+
+    /// Ends the evaluation.
+    ///
+    /// # Errors
+    /// [`WorkError`] if the loss is not finite.
+    pub fn finish(self) -> Result<TrainingOutcome, WorkError> {
+        if !self.metrics.loss_sum.is_finite() {
+            let detail = "the loss of these weights is not finite";
+            return Err(WorkError::new(AbortReason::TrainingFailed, detail));
+        }
+        Ok(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), metrics: self.metrics })
+    }
+}
+
+/// As many examples as may be computed between two looks at the stop, at least 1.
+fn batch_size(model: &Model, loss: Loss) -> usize {
+    // Only what one example costs forward is asked for: the optimizer does not matter.
+    let plan = TrainingPlan { batch_size: 1, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
+    let cost = Inspection::for_examples(model, &plan, 1).map(|inspection| inspection.forward.flops);
+    // A model that cannot be trained may still be measured: two operations for each parameter is the least it takes.
+    let flops = cost.unwrap_or(2 * model.parameter_count() as u64);
+    usize::try_from(BATCH_FLOPS_MAX / flops.max(1)).unwrap_or(usize::MAX).clamp(1, BATCH_EXAMPLES_MAX)
+}
+
+fn failed(error: EvaluateError) -> WorkError {
+    match error {
+        EvaluateError::Fit(error) => misfit(&error),
+        error => WorkError::new(AbortReason::TrainingFailed, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{ImportLimits, onnx::build::mlp};
+
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_batch_is_what_the_model_allows() {
+        let size = |layers: &[usize]| {
+            let model = Model::from_onnx(&mlp(layers, 1), &ImportLimits::default()).unwrap();
+            batch_size(&model, Loss::SoftmaxCrossEntropy)
+        };
+        assert_eq!(size(&[2, 2]), 256);
+        // 2 · (1000 · 2000 + 2000 · 10) operations and a few for the biases.
+        assert!((120..=123).contains(&size(&[1000, 2000, 10])), "{}", size(&[1000, 2000, 10]));
+    }
+}

@@ -1,0 +1,86 @@
+use folkmoot_protocol::{
+    UpdateDigest,
+    messages::{AbortReason, Assignment},
+    update::UpdateHeader,
+};
+use folkmoot_update::{Compression, MakeError, ValueFault, codec::Memory, make_update};
+use rand::{SeedableRng, rngs::SysRng};
+use rand_chacha::ChaCha20Rng;
+
+use super::{FinishedWork, WorkError, plan::update_metrics};
+
+/// An update that is to be stored before it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// What is sent.
+    pub bytes: Vec<u8>,
+    /// Its digest.
+    pub digest: UpdateDigest,
+    /// What it leaves out, which becomes the task's memory when the update is accepted.
+    pub memory: Option<Vec<u8>>,
+}
+
+/// Makes the update of what was trained or measured: clip, weigh, noise, compress, check. `stored` is what earlier updates
+/// of the task left out; one that cannot be read is as good as none.
+///
+/// # Errors
+/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or there is no noise.
+pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkError> {
+    let assignment = &trained.assignment;
+    let (delta, plan) = (&trained.outcome.delta, &trained.plan);
+    let header = UpdateHeader {
+        assignment_id: assignment.assignment_id,
+        schema_digest: trained.plan.schema.digest(),
+        base_version: assignment.base_version,
+        weight: weight(trained),
+        metrics: update_metrics(trained.outcome.metrics, &plan.training),
+        element_count: delta.len() as u64,
+        is_compressed: false,
+    };
+    let failed = |error: String| WorkError::new(AbortReason::TrainingFailed, error);
+    let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
+        .map_err(|error| failed(format!("the operating system gave no randomness: {error}")))?;
+    let memory = memory(assignment, trained, stored);
+    let how = Compression { recipe: assignment.recipe.as_deref(), memory: memory.as_ref() };
+    let made = make_update(header, delta, plan, how, assignment.clipping_norm, &mut rng).map_err(
+        |error| match error {
+            MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),
+            // A detail would tell an element as it was before the noise.
+            MakeError::Noise(_) => failed("the update cannot be given its noise".to_owned()),
+            MakeError::Codec(error) => failed(error.to_string()),
+        },
+    )?;
+    let digest = UpdateDigest::of(&made.bytes);
+    Ok(Made { digest, memory: made.memory.map(|memory| memory.to_bytes()), bytes: made.bytes })
+}
+
+/// Returns what earlier updates of the task left out, or a memory of nothing; none where nothing is left out.
+fn memory(assignment: &Assignment, trained: &FinishedWork, stored: Option<&[u8]>) -> Option<Memory> {
+    let stored = stored.and_then(|bytes| Memory::from_bytes(bytes).ok());
+    let (task, version) = (assignment.task_id, assignment.base_version);
+    Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &trained.plan.schema, version)
+}
+
+/// The weight in the mean: the different examples that were used, capped by the plan.
+///
+/// Passes do not count: whoever trains longer would weigh more. A training that ends within its first pass has
+/// not used all that the client holds. With example privacy it is not told how many were drawn: all count that it holds.
+pub(super) fn weight(trained: &FinishedWork) -> u64 {
+    let held = trained.held_example_count;
+    let used = match trained.plan.training.example_privacy {
+        Some(_) => held,
+        None => held.min(trained.outcome.metrics.example_count),
+    };
+    used.min(trained.plan.grid.weight_max)
+}
+
+fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
+    let detail = match fault {
+        ValueFault::NotFinite { index } => format!("element {index} of the model delta is not finite"),
+        ValueFault::OutOfRange { index, value } => format!(
+            "element {index} of the model delta is {value}, outside the plan's grid of ±{value_max}; \
+             a smaller learning rate or fewer steps may help"
+        ),
+    };
+    WorkError::new(AbortReason::TrainingFailed, detail)
+}

@@ -1,0 +1,161 @@
+/** A page is not disturbed by its client, its user decides, and nothing stays behind. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, beforeEach, test } from 'node:test';
+
+import { openWorld } from './support/world.mjs';
+
+const OPTIONS = { timeout: 90_000 };
+const isQuick = process.env.FOLKMOOT_TEST_QUICK !== undefined;
+
+let world;
+
+before(async () => {
+  world = await openWorld();
+});
+
+beforeEach(() => world.coordinator.newPopulation());
+
+after(() => world?.close());
+
+async function forget(page) {
+  await page.evaluate(() => client.forget());
+  await page.close();
+}
+
+test('nothing starts before the user agreed, and each assignment is asked for', OPTIONS, async () => {
+  const page = await world.page();
+  await page.evaluate(() => client.consent.withdraw());
+  const refused = await page.evaluate(() => client.start().then(() => 'started', (error) => error.code));
+  assert.equal(refused, 'consent_needed');
+  await page.evaluate(async () => {
+    const { coordinator, enrolmentToken } = { coordinator: location.origin, enrolmentToken: 'none' };
+    globalThis.other = await Folkmoot.connect({ coordinator, enrolmentToken, name: 'other', examples: { shape: [1] } });
+  });
+  assert.equal(await page.evaluate(() => other.consent.isGiven()), false);
+  await page.evaluate(() => other.forget());
+  await forget(page);
+});
+
+test('an app that does not agree declines, and says no more', OPTIONS, async () => {
+  const page = await world.page();
+  await page.evaluate(async (options) => {
+    client.close();
+    globalThis.offers = [];
+    const askBefore = (offer) => {
+      offers.push(offer);
+      return false;
+    };
+    globalThis.client = await Folkmoot.connect({ examples: { shape: [64] }, waitSeconds: 5, ...options, askBefore });
+    client.on('aborted', (value) => told.push({ name: 'aborted', ...value }));
+    await client.start();
+  }, page.options);
+  await world.coordinator.task({ rounds: 1 });
+  const aborted = await page.evaluate(() => heard('aborted'));
+  assert.deepEqual([aborted.reason, aborted.detail], ['declined', '']);
+  const [offer] = await page.evaluate(() => offers);
+  assert.equal(offer.plan.training.loss, 'softmax_cross_entropy');
+  assert.equal(offer.roundNumber, 1);
+  await forget(page);
+});
+
+test('training rests within 100 ms, and the main thread has no long task', OPTIONS, async () => {
+  const page = await world.page();
+  await page.evaluate(() => client.start());
+  await world.coordinator.task({ plan: { epochs: 150 }, rounds: 1 }, 'cnn.onnx');
+  await page.evaluate(() => heard('training'));
+  await page.evaluate(() => longTasks.splice(0));
+  for (let time = 0; time < 5; time += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    const milliseconds = await page.evaluate(async (time) => {
+      const begun = performance.now();
+      client.pause();
+      return (await heard('paused', 5000, time)).at - begun;
+    }, time);
+    assert.ok(milliseconds <= 100, `it rests after ${milliseconds} ms`);
+    await page.evaluate(() => client.resume());
+  }
+  await page.evaluate(() => heard('round', 60_000));
+  const long = await page.evaluate(() => longTasks);
+  assert.deepEqual(long, [], 'tasks over 50 ms on the main thread');
+  await forget(page);
+});
+
+test('one of several tabs trains, and another takes over', OPTIONS, async () => {
+  const first = await world.page({ name: 'shared' });
+  await first.evaluate(() => client.start());
+  await world.coordinator.task({ rounds: 1 });
+  await first.evaluate(() => heard('round'));
+  const second = await world.page({ name: 'shared', count: 0 });
+  await second.evaluate(() => client.start());
+  await second.evaluate(() => heard('standby'));
+  assert.equal(await second.evaluate(() => client.examples.count()), 200, 'both tabs are one client');
+  await first.close();
+  await world.coordinator.task({ rounds: 1 });
+  await second.evaluate(() => heard('round'));
+  await forget(second);
+});
+
+test('forget() leaves no key, example or state', OPTIONS, async () => {
+  const page = await world.page();
+  await page.evaluate(() => client.start());
+  await world.coordinator.task({ rounds: 1 });
+  await page.evaluate(() => heard('round'));
+  assert.equal((await page.evaluate(() => indexedDB.databases())).length, 1);
+  const key = await page.evaluate(async (name) => {
+    const request = indexedDB.open(`folkmoot-${name}`);
+    await new Promise((resolve) => (request.onsuccess = resolve));
+    const get = request.result.transaction('state').objectStore('state').get('key');
+    await new Promise((resolve) => (get.onsuccess = resolve));
+    request.result.close();
+    const { privateKey } = get.result;
+    const taken = await crypto.subtle.exportKey('pkcs8', privateKey).then(() => 'taken', () => 'refused');
+    return { extractable: privateKey.extractable, taken };
+  }, page.options.name);
+  assert.deepEqual(key, { extractable: false, taken: 'refused' });
+  await page.evaluate(() => client.forget());
+  const left = await page.evaluate(async () => ({
+    databases: await indexedDB.databases(),
+    locks: (await navigator.locks.query()).held,
+    local: localStorage.length + sessionStorage.length,
+    caches: await caches.keys(),
+    cookies: document.cookie,
+  }));
+  assert.deepEqual(left, { databases: [], locks: [], local: 0, caches: [], cookies: '' });
+  const refused = await page.evaluate(() => client.examples.count().then(() => 'there', (error) => error.code));
+  assert.equal(refused, 'forgotten');
+  await page.close();
+});
+
+test('memory does not grow over rounds', { timeout: 240_000 }, async () => {
+  const rounds = isQuick ? 30 : 200;
+  const page = await world.page({ waitSeconds: 10 });
+  await page.evaluate(() => client.start());
+  await world.coordinator.task({ rounds });
+  const bytes = () => memoryBytes(page);
+  await page.evaluate((round) => heard('round', 120_000, round), Math.ceil(rounds / 3));
+  const before = await bytes();
+  await page.evaluate((round) => heard('round', 200_000, round), rounds - 1);
+  const after = await bytes();
+  const [first, last] = [before, after].map((size) => (size / 2 ** 20).toFixed(1));
+  console.log(`memory of the page: ${first} MiB after ${Math.ceil(rounds / 3)} rounds, ${last} MiB after ${rounds}`);
+  assert.ok(after < before + 12 * 2 ** 20, `${first} MiB became ${last} MiB`);
+  await forget(page);
+});
+
+/** The memory of the largest renderer of this browser, which is that of the page with its worker, after a collection. */
+async function memoryBytes(page) {
+  const collect = () => gc();
+  await Promise.all([page, ...page.workers()].map((context) => context.evaluate(collect)));
+  const browser = await world.browser.context.browser().newBrowserCDPSession();
+  const { processInfo } = await browser.send('SystemInfo.getProcessInfo');
+  const renderers = processInfo.filter(({ type }) => type === 'renderer');
+  const sizes = await Promise.all(
+    renderers.map(async ({ id }) => {
+      const status = await readFile(`/proc/${id}/status`, 'utf8');
+      return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)[1]);
+    }),
+  );
+  return Math.max(...sizes);
+}

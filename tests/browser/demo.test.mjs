@@ -1,0 +1,60 @@
+/** The example of `examples/browser-digits`, used as a person would; screenshots are left in `screenshots/`. */
+
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+
+import { start } from '../../examples/browser-digits/serve.mjs';
+import { openBrowser } from './support/browser.mjs';
+
+const FOLDER = process.env.FOLKMOOT_SCREENSHOTS ?? 'screenshots';
+
+let demo, browser;
+
+before(async () => {
+  await mkdir(FOLDER, { recursive: true });
+  demo = await start({ port: 0 });
+  browser = await openBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.close();
+});
+
+/** Draws a one, as a person does with a mouse. */
+async function drawOne(page) {
+  const pad = await page.locator('#pad').boundingBox();
+  const point = (x, y) => [pad.x + x * pad.width, pad.y + y * pad.height];
+  await page.mouse.move(...point(0.38, 0.35));
+  await page.mouse.down();
+  await page.mouse.move(...point(0.52, 0.2), { steps: 5 });
+  await page.mouse.move(...point(0.52, 0.8), { steps: 10 });
+  await page.mouse.up();
+}
+
+test('a person draws, labels, takes part, watches and gets predictions', { timeout: 120_000 }, async () => {
+  const page = await browser.page(demo.page);
+  await page.setViewportSize({ width: 1120, height: 1150 });
+  await page.waitForSelector('html[data-ready=true]');
+  await drawOne(page);
+  await page.screenshot({ path: `${FOLDER}/1-before.png`, fullPage: true });
+  await page.getByRole('button', { name: '1', exact: true }).click();
+  await page.waitForFunction(() => document.querySelector('#held').textContent === '1 example here');
+  await page.click('#starters');
+  await page.waitForFunction(() => document.querySelector('#held').textContent === '201 examples here');
+  await page.click('#agree');
+  await page.waitForFunction(() => Number(document.querySelector('#rounds').textContent) >= 2);
+  await page.screenshot({ path: `${FOLDER}/2-during.png`, fullPage: true });
+  await page.waitForFunction(() => parseFloat(document.querySelector('#accuracy').textContent) > 85);
+  await page.click('#pause');
+  await drawOne(page);
+  await page.waitForFunction(() => document.querySelector('#guess').textContent !== '–');
+  await page.screenshot({ path: `${FOLDER}/3-after.png`, fullPage: true });
+  assert.equal(await page.textContent('#guess'), '1');
+  assert.ok((await page.locator('#log tr').count()) > 3);
+  assert.ok((await page.locator('#chart circle').count()) > 3);
+  await page.click('#forget');
+  await page.waitForSelector('#gate:not([hidden])');
+  await page.waitForFunction(() => document.querySelector('#held').textContent === '0 examples here');
+});

@@ -1,0 +1,51 @@
+/** WebGPU, WebAssembly and a native client make the same update of the same training. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+
+import { openBrowser } from './support/browser.mjs';
+import { root } from './support/paths.mjs';
+import { serveSite } from './support/site.mjs';
+
+const HEADER_BYTES = 112;
+/** Where loss and counts of the header begin: they are sums of rounded numbers too. */
+const SUMS_FROM = 80;
+/** For a value of the update: the engine's kernels add up in the same order on every device. */
+const TOLERANCE = 1e-5;
+
+let site, browser, page;
+
+before(async () => {
+  site = await serveSite();
+  browser = await openBrowser();
+  page = await browser.page(`${site.origin}/engine.html`);
+  await page.waitForFunction(() => globalThis.isReady === true);
+});
+
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+function values(bytes) {
+  return new Float32Array(new Uint8Array(bytes.subarray(HEADER_BYTES)).buffer);
+}
+
+for (const name of ['mlp', 'cnn']) {
+  for (const [build, onDevice] of [['cpu', false], ['gpu', false], ['gpu', true]]) {
+    const where = onDevice ? 'WebGPU' : `WebAssembly (${build})`;
+    test(`${name}: ${where} makes a native client's update`, { timeout: 120_000 }, async () => {
+      const made = await page.evaluate((argument) => engine('update', argument), { build, name, onDevice });
+      assert.equal(made.fault, null);
+      const found = Uint8Array.from(made.bytes);
+      const native = new Uint8Array(await readFile(`${root}tests/golden/browser/${name}/update.bin`));
+      assert.deepEqual(found.subarray(0, SUMS_FROM), native.subarray(0, SUMS_FROM), 'the headers');
+      const expected = values(native);
+      const largest = values(found).reduce((largest, value, index) => Math.max(largest, Math.abs(value - expected[index])), 0);
+      console.log(`${name}, ${where}: differs by ${largest.toExponential(1)} at most`);
+      assert.ok(largest <= TOLERANCE, `differs by ${largest}`);
+      assert.ok(expected.some((value) => Math.abs(value) > 1e-2), 'something was learnt');
+    });
+  }
+}

@@ -1,0 +1,88 @@
+/** A page trains beside native clients, from another origin than the coordinator's. */
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+
+import { lines } from './support/digits.mjs';
+import { openWorld, until } from './support/world.mjs';
+
+let world;
+
+before(async () => {
+  world = await openWorld();
+});
+
+beforeEach(() => world.coordinator.newPopulation());
+
+after(() => world?.close());
+
+test('a page and native clients make one round, and it commits', { timeout: 120_000 }, async () => {
+  const { coordinator } = world;
+  const token = await coordinator.token();
+  const natives = [0, 1].map((index) =>
+    coordinator.nativeClient(token, `native-${index}`, lines.slice(200 * index, 200 * (index + 1))),
+  );
+  const page = await world.page();
+  const task = await coordinator.task({ scheduling: { reportGoal: 3 }, rounds: 2 });
+  try {
+    await page.evaluate(() => client.start());
+    const first = await page.evaluate(() => heard('round'));
+    assert.equal(first.round_number, 1);
+    assert.ok(first.report.upload_bytes > 0 && first.report.download_bytes > 0);
+    await page.evaluate(() => heard('round', 30_000, 1));
+    const rounds = await until(async () => {
+      const committed = await coordinator.rounds(task.id);
+      return committed.length === 2 ? committed : null;
+    });
+    for (const round of rounds) {
+      assert.equal(round.accepted, 3, 'the page and both natives are in it');
+    }
+  } finally {
+    await Promise.all(natives.map((native) => native.end()));
+    await page.evaluate(() => client.forget());
+    await page.close();
+  }
+});
+
+test('updates travel compressed where the task says so', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const compression = '[compression]\ncodec = "top_k:0.05"';
+  const page = await world.page();
+  await page.evaluate(() => client.start());
+  const task = await coordinator.task({ compression, rounds: 2 });
+  const reports = [];
+  for (const round of [0, 1]) {
+    reports.push(await page.evaluate((round) => heard('round', 30_000, round), round));
+  }
+  assert.ok(reports[0].report.upload_bytes < 4000, `${reports[0].report.upload_bytes} bytes, float32 would be 19,352`);
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
+test('the newest model predicts, and the log says what left the device', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page({ count: 600 });
+  await page.evaluate(() => client.start());
+  await coordinator.task({ plan: { epochs: 20 }, rounds: 3 });
+  await page.evaluate(() => heard('round'));
+  // The weights that the round made are offered with the next check-in.
+  await page.evaluate(() => heard('model', 30_000, 1));
+  const [features, labels] = [lines.slice(600, 800), lines.slice(600, 800)].map((part, kind) =>
+    part.flatMap((line) => (kind === 0 ? line.split(',').slice(0, 64) : line.split(',').slice(64)).map(Number)),
+  );
+  const outputs = await page.evaluate(async (features) => Array.from((await client.predict(features)).outputs), features);
+  const right = labels.filter((label, index) => {
+    const scores = outputs.slice(10 * index, 10 * (index + 1));
+    return scores.indexOf(Math.max(...scores)) === label;
+  });
+  assert.ok(right.length > 150, `${right.length} of 200`);
+  const log = await page.evaluate(() => client.log());
+  const actions = new Set(log.map((entry) => entry.action));
+  for (const action of ['consent', 'enrolled', 'asked', 'fetched', 'trained', 'sent']) {
+    assert.ok(actions.has(action), `${action} is in the log`);
+  }
+  assert.ok(log.find((entry) => entry.action === 'sent').bytesSent > 19_000);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});

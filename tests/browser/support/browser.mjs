@@ -1,0 +1,46 @@
+/** Headless Chromium, with a profile of its own. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { chromium as driver } from 'playwright-core';
+
+import { chromium } from './paths.mjs';
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+  '--enable-unsafe-webgpu',
+  '--js-flags=--expose-gc',
+];
+
+/** Starts a browser; `close` ends it and deletes its profile. */
+export async function openBrowser(...flags) {
+  const profile = await mkdtemp(`${tmpdir()}/folkmoot-browser-`);
+  const options = { executablePath: chromium(), headless: true, args: [...FLAGS, ...flags] };
+  const context = await driver.launchPersistentContext(profile, options);
+  context.setDefaultTimeout(60_000);
+  return {
+    context,
+    /** Opens a page, whose errors and warnings are shown. */
+    async page(url) {
+      const page = await context.newPage();
+      page.on('pageerror', (error) => console.log(`page: ${error}`));
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) {
+          console.log(`page: ${message.text()}`);
+        }
+      });
+      await page.goto(url);
+      return page;
+    },
+    async close() {
+      await context.close();
+      await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/** A coordinator process with a data folder of its own, and an operator's commands. */
+
+import { execFile, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { promisify } from 'node:util';
+
+import { folkmoot, root } from './paths.mjs';
+
+const execute = promisify(execFile);
+/** How long a process may take to start or to end. */
+const PATIENCE_MILLISECONDS = 30_000;
+
+/** Starts a coordinator that lets pages of this origin in. It serves without TLS, as behind a proxy. */
+export async function startCoordinator(origin) {
+  const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
+  const port = await freePort();
+  const coordinator = new Coordinator(folder, port, origin);
+  await coordinator.start();
+  return coordinator;
+}
+
+export class Coordinator {
+  constructor(folder, port, origin) {
+    Object.assign(this, { folder, origin, port, url: `http://127.0.0.1:${port}`, process: null, apiKey: null });
+    this.population = 'digits';
+  }
+
+  async start() {
+    const listen = ['--listen', `127.0.0.1:${this.port}`, '--tls', 'off', '--allow-origin', this.origin];
+    const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
+    this.process = spawn(folkmoot(), flags, { cwd: this.folder, stdio: ['ignore', 'pipe', 'inherit'] });
+    const served = await firstLine(this.process, (line) => line.event === 'serving');
+    this.apiKey ??= served.first_api_key;
+  }
+
+  /** Ends the process; without mercy if so wanted. */
+  async stop(signal = 'SIGTERM') {
+    await end(this.process, signal);
+  }
+
+  async close() {
+    await this.stop('SIGKILL');
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Runs an operator's command and returns what it prints, as JSON. */
+  async command(...flags) {
+    const env = { ...process.env, FOLKMOOT_URL: this.url, FOLKMOOT_API_KEY: this.apiKey };
+    const { stdout } = await execute(folkmoot(), [...flags, '--json'], { env, cwd: this.folder });
+    return JSON.parse(stdout);
+  }
+
+  async token() {
+    return (await this.command('token', 'create', this.population)).token;
+  }
+
+  /** From now on tokens and tasks are for other clients: a page that was closed may be drawn for a while yet. */
+  newPopulation() {
+    this.populations = (this.populations ?? 0) + 1;
+    this.population = `digits-${this.populations}`;
+  }
+
+  /** Creates and starts a task; `change` rewrites the description of the digits. */
+  async task(change = {}, model = 'model.onnx') {
+    const { plan = {}, scheduling = {}, rounds = 3, compression = '' } = change;
+    const text = `
+name = "digits"
+population = "${this.population}"
+[plan]
+loss = "softmax_cross_entropy"
+epochs = ${plan.epochs ?? 1}
+batch_size = ${plan.batchSize ?? 16}
+optimizer = { sgd = { learning_rate = ${plan.learningRate ?? 0.1} } }
+[scheduling]
+kind = "synchronous"
+report_goal = ${scheduling.reportGoal ?? 1}
+over_selection_factor = 1.0
+reporting_deadline_seconds = ${scheduling.deadlineSeconds ?? 60}
+${compression}
+[stop]
+rounds = ${rounds}
+`;
+    const file = `${this.folder}/task.toml`;
+    await writeFile(file, text);
+    return this.command('task', 'create', file, '--model', `${root}examples/digits/${model}`, '--activate');
+  }
+
+  /** Starts a native client on these lines of the digits; `end` stops it. */
+  nativeClient(token, name, lines) {
+    const data = `${this.folder}/${name}.csv`;
+    const state = `${this.folder}/${name}`;
+    const flags = ['client', '--coordinator', this.url, '--token', token, '--data', data, '--state', state, '--json'];
+    const ready = writeFile(data, `${lines.join('\n')}\n`);
+    const events = [];
+    let child;
+    const started = ready.then(() => {
+      child = spawn(folkmoot(), [...flags, '--device', 'cpu'], { cwd: this.folder, stdio: ['ignore', 'pipe', 'inherit'] });
+      createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line)));
+    });
+    return {
+      events,
+      async end() {
+        await started;
+        await end(child, 'SIGTERM');
+      },
+    };
+  }
+
+  /** Returns the committed rounds of a task, oldest first. */
+  async rounds(task) {
+    const rounds = await this.command('task', 'rounds', task);
+    return rounds.filter((round) => round.phase === 'committed').reverse();
+  }
+}
+
+/** Ends a process, unless it has ended already. */
+async function end(child, signal) {
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const mercy = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MILLISECONDS);
+  child.kill(signal);
+  await ended;
+  clearTimeout(mercy);
+}
+
+async function firstLine(child, isWanted) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('the coordinator does not start')), PATIENCE_MILLISECONDS);
+    child.once('exit', (code) => reject(new Error(`the coordinator ended with ${code}`)));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const event = JSON.parse(line);
+      if (isWanted(event)) {
+        clearTimeout(timer);
+        resolve(event);
+      }
+    });
+  });
+}
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

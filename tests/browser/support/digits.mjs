@@ -1,0 +1,15 @@
+/** The digits of `examples/digits`, as lines and as examples. */
+
+import { readFileSync } from 'node:fs';
+
+import { root } from './paths.mjs';
+
+export const lines = readFileSync(`${root}examples/digits/digits.csv`, 'utf8').trim().split('\n');
+
+/** These lines as a page's client takes them. */
+export function examples(from, to) {
+  return lines.slice(from, to).map((line) => {
+    const numbers = line.split(',').map(Number);
+    return { features: numbers.slice(0, 64), label: numbers[64] };
+  });
+}

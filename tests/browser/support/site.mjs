@@ -1,0 +1,63 @@
+/** A static site with a strict content security policy, as an app would serve the package. */
+
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { extname, normalize } from 'node:path';
+
+import { packageFolder, root } from './paths.mjs';
+
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+};
+
+/** The addresses below which folders are served; the first that fits counts. */
+const FOLDERS = [
+  ['/folkmoot/', `${packageFolder}/`],
+  ['/examples/', `${root}examples/`],
+  ['/tensorflow/', `${root}tests/browser/node_modules/@tensorflow/`],
+  ['/golden/', `${root}tests/golden/`],
+  ['/', `${root}tests/browser/pages/`],
+];
+
+/** The policy of `docs/guides/browser.md`: no inline script, no eval but that of WebAssembly. */
+function policy(coordinator) {
+  return [
+    "default-src 'none'",
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "worker-src 'self'",
+    `connect-src 'self' ${coordinator}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+}
+
+/** Serves until `close`; `coordinator` is the only other origin that pages may talk to. */
+export async function serveSite(coordinator = '') {
+  const server = createServer(async (request, response) => {
+    const path = normalize(new URL(request.url, 'http://site').pathname);
+    const [prefix, folder] = FOLDERS.find(([prefix]) => path.startsWith(prefix));
+    const file = folder + path.slice(prefix.length);
+    try {
+      const bytes = await readFile(file.endsWith('/') ? `${file}index.html` : file);
+      response.writeHead(200, {
+        'content-type': TYPES[extname(file)] ?? TYPES['.html'],
+        'content-security-policy': policy(coordinator),
+        'cache-control': 'no-store',
+      });
+      response.end(bytes);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  return { origin, close: () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }) };
+}

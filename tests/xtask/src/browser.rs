@@ -1,0 +1,80 @@
+//! The tests and the benchmark that run in headless Chromium.
+
+use crate::wasm_package::{self, tools};
+use crate::workspace::{Failure, root, run as run_command, spelled, succeeds, target};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FOLDER: &str = "tests/browser";
+/// Names the browser, for whoever has it elsewhere.
+const VARIABLE: &str = "FOLKMOOT_CHROMIUM";
+const KNOWN: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/// Tells whether there is a Chromium that starts.
+pub fn has_chromium() -> bool {
+    chromium()
+        .is_some_and(|path| succeeds(Command::new(path).args(["--headless", "--no-sandbox", "--version"])))
+}
+
+fn chromium() -> Option<PathBuf> {
+    let named = env::var_os(VARIABLE).map(PathBuf::from);
+    named.or_else(|| KNOWN.iter().map(PathBuf::from).find(|path| path.is_file()))
+}
+
+/// Builds the browser package and runs its tests; where a tool is missing it says so, and on a build server that is an
+/// error.
+///
+/// # Errors
+/// Returns what is missing, what cannot be built, or that a test failed.
+pub fn run(quick: bool) -> Result<(), Failure> {
+    if let Some(missing) = missing() {
+        let is_build_server = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        if is_build_server {
+            return Err(Failure(format!("the tests of the browser need {missing}")));
+        }
+        println!("xtask: browser: LEFT OUT, for there is no {missing}: `cargo xtask test --only install`");
+        return Ok(());
+    }
+    build()?;
+    let mut tests = node(&["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    tests.arg(".");
+    if quick {
+        tests.env(crate::stage::QUICK_VARIABLE, "1");
+    }
+    println!("xtask: browser: {}", spelled(&tests));
+    run_command(&mut tests)
+}
+
+/// Builds the browser package and measures it beside TensorFlow.js.
+///
+/// # Errors
+/// Returns what is missing, or how the benchmark ended.
+pub fn bench(arguments: &[String]) -> Result<(), Failure> {
+    if let Some(missing) = missing() {
+        return Err(Failure(format!("the benchmark needs {missing}: `cargo xtask test --only install`")));
+    }
+    build()?;
+    run_command(node(&["bench.mjs"]).args(arguments))
+}
+
+fn missing() -> Option<&'static str> {
+    match () {
+        () if !tools::has_node() => Some("Node"),
+        () if !has_chromium() => Some("Chromium"),
+        () if !wasm_package::toolchain::is_present() => Some("compiler for WebAssembly"),
+        () => None,
+    }
+}
+
+fn build() -> Result<(), Failure> {
+    wasm_package::run(&wasm_package::Arguments::default())?;
+    tools::install_packages(&root().join(FOLDER))
+}
+
+fn node(arguments: &[&str]) -> Command {
+    let mut command = Command::new("node");
+    command.args(arguments).current_dir(root().join(FOLDER));
+    command.env("CARGO_TARGET_DIR", Path::new(&target()));
+    command
+}

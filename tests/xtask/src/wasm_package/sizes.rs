@@ -1,0 +1,38 @@
+use std::collections::BTreeMap;
+
+/// What a module weighs.
+#[derive(Debug)]
+pub struct Size {
+    pub name: &'static str,
+    pub bytes: u64,
+    /// After gzip, as a server sends it.
+    pub compressed: u64,
+    pub bytes_max: u64,
+    /// Bytes of code by crate, before wasm-opt.
+    pub by_crate: BTreeMap<String, u64>,
+}
+
+impl Size {
+    pub fn is_too_large(&self) -> bool {
+        self.compressed > self.bytes_max
+    }
+
+    /// One line for the terminal.
+    pub fn line(&self) -> String {
+        let Self { name, bytes, compressed, bytes_max, .. } = self;
+        format!("{name}: {bytes} bytes, {compressed} after gzip (at most {bytes_max})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_the_limit_is_too_large() {
+        let size =
+            |compressed| Size { name: "cpu", bytes: 9, compressed, bytes_max: 5, by_crate: BTreeMap::new() };
+        assert!(size(6).is_too_large() && !size(5).is_too_large());
+        assert_eq!(size(6).line(), "cpu: 9 bytes, 6 after gzip (at most 5)");
+    }
+}

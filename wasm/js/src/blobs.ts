@@ -1,0 +1,121 @@
+/** Plans, models and weights by content, verified, bounded in bytes. */
+
+import type { Engine } from './engine.js';
+import type { Storage } from './storage.js';
+import { RequestError, type Transport } from './transport.js';
+
+export interface Artifact {
+  digest: string;
+  bytes: number;
+}
+
+/** What is kept of a blob beside its bytes, so that these need not be read to make room. */
+type Index = Record<string, { bytes: number; usedAt: number }>;
+
+/** Bytes of all blobs that are kept. */
+const BYTES_MAX = 256 * 1024 * 1024;
+/** Blobs that are kept: a model, and weights of some rounds. */
+const BLOBS_MAX = 64;
+
+export class Blobs {
+  /** What storage had no room for: it is there for the assignment under way. */
+  private readonly unstored = new Map<string, Uint8Array>();
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly engine: Engine,
+    private readonly transport: Transport,
+  ) {}
+
+  /** Returns a blob that is there and whole. */
+  async read(digest: string): Promise<Uint8Array | undefined> {
+    const unstored = this.unstored.get(digest);
+    if (unstored !== undefined) {
+      return unstored;
+    }
+    const stored = await this.storage.get<Uint8Array>('blobs', digest);
+    if (stored !== undefined && this.engine.blobDigest(stored) !== digest) {
+      await this.storage.remove('blobs', digest);
+      return undefined;
+    }
+    return stored;
+  }
+
+  /** Has a blob here and returns the bytes that had to be fetched. What a broken connection brought is gone on with. */
+  async fetch(artifact: Artifact, signal: AbortSignal): Promise<number> {
+    if (artifact.bytes > BYTES_MAX) {
+      throw new TooLargeError(`a blob of ${artifact.bytes} bytes is larger than the cache`);
+    }
+    const held = await this.read(artifact.digest);
+    if (held !== undefined) {
+      await this.noteUse(artifact.digest, held.byteLength).catch(() => undefined);
+      return 0;
+    }
+    const partial = `${artifact.digest}.partial`;
+    const bytes = new Uint8Array(artifact.bytes);
+    const begun = await this.storage.get<Uint8Array>('blobs', partial);
+    let at = 0;
+    if (begun !== undefined && begun.byteLength < artifact.bytes) {
+      bytes.set(begun);
+      at = begun.byteLength;
+    }
+    try {
+      const fetched = await this.transport.blob(artifact, at, signal, (piece) => {
+        bytes.set(piece, at);
+        at += piece.byteLength;
+      });
+      await this.storage.remove('blobs', partial);
+      if (this.engine.blobDigest(bytes) !== artifact.digest) {
+        const network = JSON.parse(this.engine.failureOf(undefined)) as RequestError['refusal'];
+        throw new RequestError(network, `the bytes of blob ${artifact.digest} were damaged on the way`);
+      }
+      await this.keep(artifact.digest, bytes);
+      return fetched;
+    } catch (error) {
+      const isWorthKeeping = at > 0 && at < artifact.bytes;
+      if (isWorthKeeping) {
+        await this.put(partial, bytes.slice(0, at)).catch(() => undefined);
+      }
+      throw error;
+    }
+  }
+
+  /** Lets go of what is in memory only. */
+  forgetUnstored(): void {
+    this.unstored.clear();
+  }
+
+  private async keep(digest: string, bytes: Uint8Array): Promise<void> {
+    try {
+      await this.put(digest, bytes);
+      this.unstored.delete(digest);
+    } catch {
+      this.unstored.set(digest, bytes);
+    }
+  }
+
+  private async put(key: string, bytes: Uint8Array): Promise<void> {
+    await this.noteUse(key, bytes.byteLength);
+    await this.storage.put('blobs', bytes, key);
+  }
+
+  /** Notes that a blob is used now, and deletes what was not used for longest where there is too much. */
+  private async noteUse(key: string, bytes: number): Promise<void> {
+    const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
+    index[key] = { bytes, usedAt: Date.now() };
+    const byAge = Object.entries(index).sort(([, a], [, b]) => b.usedAt - a.usedAt);
+    let held = 0;
+    const excess = byAge.filter(([other, { bytes }], rank) => {
+      held += bytes;
+      return other !== key && (held > BYTES_MAX || rank >= BLOBS_MAX);
+    });
+    for (const [other] of excess) {
+      await this.storage.remove('blobs', other);
+      delete index[other];
+    }
+    await this.storage.put('state', index, 'blobs');
+  }
+}
+
+/** A blob that can never be here. */
+export class TooLargeError extends Error {}

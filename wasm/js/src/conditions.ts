@@ -1,0 +1,82 @@
+/** What the page knows of device and user, watched: the worker cannot see it. */
+
+import type { Policy } from './types.js';
+
+interface Battery extends EventTarget {
+  charging: boolean;
+  level: number;
+}
+
+interface Connection extends EventTarget {
+  saveData?: boolean;
+  type?: string;
+}
+
+type Hints = Navigator & { getBattery?: () => Promise<Battery>; connection?: Connection };
+
+const BATTERY_MIN = 0.2;
+
+/** Says why training is to rest, and again when that changes. */
+export class Conditions {
+  private readonly ended = new AbortController();
+  private readonly hints = navigator as Hints;
+  private battery: Battery | null = null;
+  private pagesReason: string | null = null;
+
+  constructor(
+    private policy: Policy,
+    private readonly onChange: (reason: string | null, cpuShare: number) => void,
+  ) {
+    const options = { signal: this.ended.signal };
+    const tell = () => this.tell();
+    document.addEventListener('visibilitychange', tell, options);
+    this.hints.connection?.addEventListener('change', tell, options);
+    void this.hints.getBattery?.().then((battery) => {
+      this.battery = battery;
+      battery.addEventListener('levelchange', tell, options);
+      battery.addEventListener('chargingchange', tell, options);
+      tell();
+    }, () => undefined);
+    tell();
+  }
+
+  /** Rests for a reason of the page's own, or no longer for one. */
+  setPagesReason(reason: string | null): void {
+    this.pagesReason = reason;
+    this.tell();
+  }
+
+  setPolicy(policy: Policy): void {
+    this.policy = policy;
+    this.tell();
+  }
+
+  end(): void {
+    this.ended.abort();
+  }
+
+  private tell(): void {
+    if (!this.ended.signal.aborted) {
+      this.onChange(this.reason(), this.policy.cpuShare ?? 1);
+    }
+  }
+
+  private reason(): string | null {
+    const { pauseWhenHidden, respectSaveData, pauseOnMetered, batteryMin } = this.policy;
+    const { connection } = this.hints;
+    if (this.pagesReason !== null) {
+      return this.pagesReason;
+    }
+    if (pauseWhenHidden === true && document.visibilityState === 'hidden') {
+      return 'hidden';
+    }
+    if (respectSaveData !== false && connection?.saveData === true) {
+      return 'save_data';
+    }
+    if (pauseOnMetered !== false && connection?.type === 'cellular') {
+      return 'metered';
+    }
+    const battery = this.battery;
+    return battery !== null && !battery.charging && battery.level < (batteryMin ?? BATTERY_MIN) ? 'battery' : null;
+  }
+}

@@ -1,0 +1,119 @@
+/** Where a training runs: on the processor, or on a graphics adapter that is faster and has not failed. */
+
+import type { Engine } from './engine.js';
+import type { AssignedWork, Device } from './gpu/folkmoot.js';
+import type { ClientEvent } from './messages.js';
+import type { Assignment } from './effects.js';
+import type { Storage } from './storage.js';
+
+/** What was measured with an adapter. */
+interface Memory {
+  adapter: string;
+  tuning: string;
+  /** By plan: whether steps are faster there. */
+  plans: Record<string, boolean>;
+}
+
+/** Plans that are remembered. */
+const PLANS_MAX = 64;
+
+export class Devices {
+  private device: Device | null = null;
+  private isLost = false;
+  private running: string | null = null;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly storage: Storage,
+    private readonly wanted: 'auto' | 'cpu' | 'webgpu',
+    private readonly emit: (event: ClientEvent) => void,
+  ) {}
+
+  /** Puts a training where it is to run. Whatever goes wrong with an adapter, the processor can do it too. */
+  async place(task: AssignedWork, assignment: Assignment): Promise<void> {
+    let fault: string | undefined;
+    this.running = null;
+    try {
+      const device = await this.open();
+      if (device !== null && (await this.isWanted(task, device, assignment))) {
+        task.useDevice(device);
+        this.running = this.name(device);
+      }
+    } catch (error) {
+      fault = String(error);
+    }
+    this.tell(assignment.assignment_id, fault);
+  }
+
+  /** Tells that an adapter failed, once. */
+  tellFault(task: AssignedWork, assignmentId: string): void {
+    if (this.running === null) {
+      return;
+    }
+    const fault = task.deviceFault();
+    if (fault !== undefined) {
+      this.running = null;
+      this.lose();
+      this.tell(assignmentId, fault);
+    }
+  }
+
+  /** Gives the adapter up, as if it had been unplugged. */
+  destroy(): void {
+    this.device?.destroy();
+  }
+
+  private lose(): void {
+    this.isLost = true;
+    this.device?.free();
+    this.device = null;
+  }
+
+  private async open(): Promise<Device | null> {
+    if (this.wanted === 'cpu' || this.isLost || !('Device' in this.engine) || !('gpu' in navigator)) {
+      return null;
+    }
+    if (this.device === null) {
+      const memory = await this.remembered();
+      this.device = await this.engine.Device.find(memory?.tuning);
+      const adapter = this.name(this.device);
+      if (memory?.adapter !== adapter) {
+        await this.remember({ adapter, tuning: this.device.tuning(), plans: {} });
+      }
+    }
+    return this.device;
+  }
+
+  private async isWanted(task: AssignedWork, device: Device, assignment: Assignment): Promise<boolean> {
+    if (this.wanted === 'webgpu') {
+      return true;
+    }
+    const memory = await this.remembered();
+    const known = memory?.plans[assignment.plan.digest];
+    if (known !== undefined || memory === undefined) {
+      return known ?? false;
+    }
+    const isFaster = await task.prefersDevice(device);
+    const plans = Object.entries({ ...memory.plans, [assignment.plan.digest]: isFaster }).slice(-PLANS_MAX);
+    await this.remember({ ...memory, plans: Object.fromEntries(plans) });
+    return isFaster;
+  }
+
+  private name(device: Device): string {
+    const report = JSON.parse(device.report()) as { name: string; driver: string };
+    return report.name === '' ? report.driver || 'WebGPU' : report.name;
+  }
+
+  private tell(assignment_id: string, fault: string | undefined): void {
+    const device = this.running ?? 'cpu';
+    this.emit({ name: 'device', value: { assignment_id, device, ...(fault === undefined ? {} : { fault }) } });
+  }
+
+  private remembered(): Promise<Memory | undefined> {
+    return this.storage.get<Memory>('state', 'device').catch(() => undefined);
+  }
+
+  private async remember(memory: Memory): Promise<void> {
+    await this.storage.put('state', memory, 'device').catch(() => undefined);
+  }
+}

@@ -1,0 +1,73 @@
+/** What the session asks for, as the engine writes it, and what a worker needs to do it. */
+
+import type { Artifact, Blobs } from './blobs.js';
+import type { Log } from './log.js';
+import type { Transport } from './transport.js';
+import type { AssignmentOffer } from './types.js';
+import type { WorkHost } from './work.js';
+
+export interface Assignment {
+  assignment_id: string;
+  task_id: string;
+  round_number: number;
+  base_version: number;
+  plan: Artifact;
+  model: Artifact;
+  weights: Artifact;
+}
+
+/** What a session needs of the worker, beside what work needs. */
+export interface RunnerHost extends WorkHost {
+  blobs: Blobs;
+  transport: Transport;
+  log: Log;
+  waitSeconds: number;
+  giveUpAfterSeconds: number;
+  attributes: Record<string, string>;
+  ask: ((assignment: AssignmentOffer) => Promise<boolean>) | null;
+}
+
+export type Answer = 'trained' | 'update_lost' | Record<string, unknown>;
+interface EffectValue {
+  request_id: number;
+  assignment_id: string;
+  assignment: Assignment;
+  artifact: Artifact;
+  kind: string;
+  request: unknown;
+  wait_seconds: number;
+  offset: number;
+  length: number;
+  digest: string;
+  was_accepted: boolean | null;
+  report: unknown;
+  abort: unknown;
+}
+
+/** An effect has those of the values that its kind needs. */
+export type Effect =
+  | { effect: 'wake_at'; value: number }
+  | {
+      effect:
+        | 'persist'
+        | 'cancel'
+        | 'forget'
+        | 'prefetch'
+        | 'check_in'
+        | 'fetch'
+        | 'train'
+        | 'prepare'
+        | 'query_upload'
+        | 'upload'
+        | 'send_report'
+        | 'send_abort';
+      value: EffectValue;
+    };
+export type Values = EffectValue;
+
+/** An answer to the session that is none of the expected kind. */
+export class AnswerError extends Error {
+  constructor(readonly answer: Answer) {
+    super('an answer of another kind');
+  }
+}

@@ -1,0 +1,106 @@
+/** The examples of this device, bounded in bytes and in time. */
+
+import type { Engine } from './engine.js';
+import type { ExampleSet } from './gpu/folkmoot.js';
+import type { Storage } from './storage.js';
+import { FolkmootError, type Example, type ExampleFormat } from './types.js';
+
+interface Stored {
+  features: Float32Array;
+  labels: Float32Array;
+  at: number;
+}
+
+const BYTES_MAX = 64 * 1024 * 1024;
+const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
+/** Classes are exact in float32 up to here. */
+const CLASS_MAX = 2 ** 24;
+
+export class Examples {
+  private readonly width: number;
+  private readonly perExample: number;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly format: ExampleFormat,
+  ) {
+    const isDimension = (size: number) => Number.isInteger(size) && size > 0;
+    this.width = format.shape.reduce((product, size) => product * size, 1);
+    this.perExample = format.labelsPerExample ?? 1;
+    if (format.shape.length === 0 || !format.shape.every(isDimension) || !isDimension(this.perExample)) {
+      throw new FolkmootError('bad_option', 'examples.shape and examples.labelsPerExample are whole numbers above 0');
+    }
+  }
+
+  /** Adds examples, all or none. The oldest go where there are too many. */
+  async add(examples: Example[]): Promise<void> {
+    const at = Date.now();
+    await this.storage.putAll(
+      'examples',
+      examples.map((example, index) => this.checked(example, index, at)),
+    );
+    await this.clean();
+  }
+
+  async count(): Promise<number> {
+    await this.clean();
+    return this.storage.count('examples');
+  }
+
+  /** Hands all examples to the engine. */
+  async load(engine: Engine): Promise<ExampleSet> {
+    await this.clean();
+    const stored = await this.storage.all<Stored>('examples');
+    const features = new Float32Array(stored.length * this.width);
+    const labels = new Float32Array(stored.length * this.perExample);
+    stored.forEach((example, index) => {
+      features.set(example.features, index * this.width);
+      labels.set(example.labels, index * this.perExample);
+    });
+    const shape = Uint32Array.from(this.format.shape);
+    return this.format.labels === 'targets'
+      ? engine.ExampleSet.targets(features, shape, labels, this.perExample)
+      : engine.ExampleSet.classes(features, shape, Uint32Array.from(labels), this.perExample);
+  }
+
+  private checked(example: Example, index: number, at: number): Stored {
+    const features = Float32Array.from(example.features);
+    const labels = Float32Array.from(typeof example.label === 'number' ? [example.label] : example.label);
+    const isClass = (label: number) => Number.isInteger(label) && label >= 0 && label <= CLASS_MAX;
+    const isLabel = this.format.labels === 'targets' ? Number.isFinite : isClass;
+    const problem =
+      features.length !== this.width
+        ? `has ${features.length} features, examples.shape asks for ${this.width}`
+        : labels.length !== this.perExample
+          ? `has ${labels.length} labels, not ${this.perExample}`
+          : !features.every(Number.isFinite)
+            ? 'has a feature that is no number'
+            : !labels.every(isLabel)
+              ? 'has a label that is none'
+              : null;
+    if (problem !== null) {
+      throw new FolkmootError('bad_example', `example ${index} ${problem}`);
+    }
+    return { features, labels, at };
+  }
+
+  /** Deletes what has expired and what is too much, from the oldest on. */
+  private async clean(): Promise<void> {
+    const bytesMax = this.format.bytesMax ?? BYTES_MAX;
+    const countMax = Math.floor(bytesMax / (4 * (this.width + this.perExample)));
+    const days = this.format.expiresAfterDays ?? Infinity;
+    const oldest = Date.now() - days * DAY_MILLISECONDS;
+    let excess = (await this.storage.count('examples')) - countMax;
+    if (excess <= 0 && days === Infinity) {
+      return;
+    }
+    await this.storage.visit<Stored>('examples', (example, remove) => {
+      if (excess <= 0 && example.at >= oldest) {
+        return false;
+      }
+      excess -= 1;
+      remove();
+      return true;
+    });
+  }
+}

@@ -1,0 +1,196 @@
+/** Federated learning in a browser tab. Everything but this thin page side runs in a worker. */
+
+import { Conditions } from './conditions.js';
+import type { Call, Calls, ToPage, ToWorker, WorkerOptions } from './messages.js';
+import {
+  FolkmootError,
+  type AssignmentOffer,
+  type ClientEvents,
+  type ConnectOptions,
+  type Example,
+  type LogEntry,
+  type Policy,
+  type Prediction,
+} from './types.js';
+
+export * from './types.js';
+
+/** Examples that go to the worker in one message. */
+const EXAMPLES_IN_A_MESSAGE = 512;
+const GIVE_UP_AFTER_SECONDS = 30;
+
+type Listener<Name extends keyof ClientEvents> = (value: ClientEvents[Name]) => void;
+interface Waiting {
+  resolve: (value: never) => void;
+  reject: (error: FolkmootError) => void;
+}
+
+/** One client of one coordinator. */
+export class Folkmoot {
+  private readonly worker: Worker;
+  private readonly conditions: Conditions;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly listeners = new Map<string, Set<(value: never) => void>>();
+  private calls = 0;
+  private ended: FolkmootError | null = null;
+
+  /** The examples of this device, which never leave it. */
+  readonly examples = {
+    add: async (examples: Example | Example[]): Promise<void> => {
+      const all = Array.isArray(examples) ? examples : [examples];
+      for (let at = 0; at < all.length; at += EXAMPLES_IN_A_MESSAGE) {
+        await this.call('addExamples', all.slice(at, at + EXAMPLES_IN_A_MESSAGE));
+      }
+    },
+    count: (): Promise<number> => this.call('countExamples'),
+    clear: (): Promise<void> => this.call('clearExamples'),
+  };
+
+  /** Whether the user agreed. Without that nothing starts; it is remembered until it is withdrawn. */
+  readonly consent = {
+    /** Call this when the user has agreed, with the words that they saw. */
+    give: (text: string): Promise<void> => this.call('giveConsent', text),
+    /** Takes it back, and stops. */
+    withdraw: (): Promise<void> => this.call('withdrawConsent'),
+    isGiven: (): Promise<boolean> => this.call('hasConsent'),
+  };
+
+  private constructor(private readonly options: ConnectOptions) {
+    this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'folkmoot' });
+    this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
+    this.worker.onerror = (event) => {
+      this.end(new FolkmootError('internal', `the worker failed: ${event.message || 'it cannot be loaded'}`));
+    };
+    this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) =>
+      this.post({ kind: 'conditions', pause, cpuShare }),
+    );
+  }
+
+  /** Opens a client: loads the worker and its database. Nothing is sent before {@link Folkmoot.start}. */
+  static async connect(options: ConnectOptions): Promise<Folkmoot> {
+    if (!('locks' in navigator) || !('indexedDB' in globalThis) || !globalThis.isSecureContext) {
+      throw new FolkmootError('unsupported_browser', 'a secure page, IndexedDB and Web Locks are needed');
+    }
+    const client = new Folkmoot(options);
+    const { askBefore, policy, ...others } = options;
+    const giveUpAfterSeconds = policy?.giveUpAfterSeconds ?? GIVE_UP_AFTER_SECONDS;
+    const sent: WorkerOptions = { ...others, asksBefore: askBefore !== undefined, giveUpAfterSeconds };
+    try {
+      await client.call('connect', sent);
+    } catch (error) {
+      client.end(new FolkmootError('forgotten', 'this client could not be opened'));
+      throw error;
+    }
+    return client;
+  }
+
+  /** Hears an event, until the function that is returned is called. */
+  on<Name extends keyof ClientEvents>(name: Name, listener: Listener<Name>): () => void {
+    const listeners = this.listeners.get(name) ?? new Set();
+    this.listeners.set(name, listeners.add(listener as (value: never) => void));
+    return () => listeners.delete(listener as (value: never) => void);
+  }
+
+  /** Begins to take part in rounds. One tab of a client does; another waits its turn. */
+  start(): Promise<void> {
+    return this.call('start');
+  }
+
+  /** Stops taking part. An assignment under way is given up. */
+  stop(): Promise<void> {
+    return this.call('stop');
+  }
+
+  /** Rests for a reason of the page's own, within 100 ms or the step under way. */
+  pause(reason = 'page'): void {
+    this.conditions.setPagesReason(reason);
+  }
+
+  resume(): void {
+    this.conditions.setPagesReason(null);
+  }
+
+  /** Replaces the policy; seconds to give up after stay what they were. */
+  setPolicy(policy: Policy): void {
+    this.conditions.setPolicy(policy);
+  }
+
+  /** The newest global model's outputs for one or more rows of features. */
+  predict(features: Float32Array | number[]): Promise<Prediction> {
+    return this.call('predict', Float32Array.from(features));
+  }
+
+  /** What was asked, trained and sent, oldest first. It never leaves the device. */
+  log(): Promise<LogEntry[]> {
+    return this.call('readLog');
+  }
+
+  /** Stops, and deletes key, examples, state and log. The client cannot be used any more. */
+  async forget(): Promise<void> {
+    await this.call('forget');
+    this.end(new FolkmootError('forgotten', 'this client was forgotten'));
+  }
+
+  /** Closes the worker without a word to the coordinator, as a closed tab does; the next `connect` goes on. */
+  close(): void {
+    this.end(new FolkmootError('forgotten', 'this client was closed'));
+  }
+
+  /** Makes the graphics adapter fail, for tests of what happens then. */
+  loseDevice(): void {
+    this.post({ kind: 'lose_device' });
+  }
+
+  private call<Name extends keyof Calls, Value>(name: Name, ...given: Calls[Name]): Promise<Value> {
+    if (this.ended !== null) {
+      return Promise.reject(this.ended);
+    }
+    const id = (this.calls += 1);
+    return new Promise<Value>((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as (value: never) => void, reject });
+      this.post({ kind: 'call', id, call: { name, arguments: given } as unknown as Call });
+    });
+  }
+
+  private post(message: ToWorker): void {
+    this.worker.postMessage(message);
+  }
+
+  private receive(message: ToPage): void {
+    switch (message.kind) {
+      case 'answer':
+        this.waiting.get(message.id)?.resolve(message.value as never);
+        this.waiting.delete(message.id);
+        break;
+      case 'failure':
+        this.waiting.get(message.id)?.reject(new FolkmootError(message.code, message.message));
+        this.waiting.delete(message.id);
+        break;
+      case 'event':
+        this.listeners.get(message.event.name)?.forEach((listener) => listener(message.event.value as never));
+        break;
+      case 'ask':
+        void this.answerQuestion(message.id, message.assignment);
+        break;
+    }
+  }
+
+  /** An app that fails has not agreed. */
+  private async answerQuestion(id: number, assignment: AssignmentOffer): Promise<void> {
+    let agreed = false;
+    try {
+      agreed = (await this.options.askBefore?.(assignment)) === true;
+    } catch (error) {
+      console.warn('folkmoot: askBefore failed, which counts as no', error);
+    }
+    this.post({ kind: 'asked', id, agreed });
+  }
+
+  private end(reason: FolkmootError): void {
+    this.ended ??= reason;
+    this.conditions.end();
+    this.worker.terminate();
+    this.waiting.forEach(({ reject }) => reject(reason));
+    this.waiting.clear();
+  }
+}

@@ -1,0 +1,32 @@
+/** The transparency log: what was trained, what was sent, when, how many bytes. It never leaves the device. */
+
+import type { Storage } from './storage.js';
+import type { LogEntry } from './types.js';
+
+/** Entries that are kept; the oldest goes first. */
+const ENTRIES_MAX = 2000;
+
+export class Log {
+  constructor(private readonly storage: Storage) {}
+
+  /** Writes an entry. One that cannot be written does not stop anything. */
+  async write(entry: Omit<LogEntry, 'at'>): Promise<void> {
+    try {
+      await this.storage.put('log', { at: Date.now(), ...entry });
+      let excess = (await this.storage.count('log')) - ENTRIES_MAX;
+      if (excess > 0) {
+        await this.storage.visit<LogEntry>('log', (_, remove) => {
+          remove();
+          excess -= 1;
+          return excess > 0;
+        });
+      }
+    } catch (error) {
+      console.warn('folkmoot: the transparency log cannot be written', error);
+    }
+  }
+
+  read(): Promise<LogEntry[]> {
+    return this.storage.all<LogEntry>('log');
+  }
+}

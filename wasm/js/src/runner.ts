@@ -1,0 +1,232 @@
+/** Performs the effects of a session and feeds it with events. */
+
+import { TooLargeError } from './blobs.js';
+import { AnswerError, type Answer, type Effect, type RunnerHost } from './effects.js';
+import type { BrowserSession } from './gpu/folkmoot.js';
+import type { ClientEvent } from './messages.js';
+import { Requests } from './requests.js';
+import { RequestError } from './transport.js';
+import { forgetWork, settleMemory } from './work_store.js';
+
+type SessionEvent =
+  | { event: 'started' | 'wake' | 'stop_requested' | 'conditions_ended' }
+  | { event: 'answered'; request_id: number; answer: Answer };
+type StopCause = 'requested' | 'conditions_ended' | { refused: string | null };
+
+/** The longest sleep: a wall clock may jump meanwhile. */
+const SLEEP_MILLISECONDS_MAX = 60_000;
+/** How long the coordinator is given to hear that the client stops. */
+const SHUTDOWN_MILLISECONDS_MAX = 5000;
+/** States in which an assignment is under way. */
+const WORKING = ['assigned', 'training', 'preparing', 'uploading'];
+
+export class Runner {
+  private readonly events: SessionEvent[] = [];
+  private readonly requests = new Map<number, AbortController>();
+  private wake: () => void = () => undefined;
+  private alarm = Infinity;
+  private conditionsEndAt = Infinity;
+  private state = 'idle';
+  private detail = '';
+  private fatal: unknown = null;
+  private readonly work: Requests;
+
+  constructor(
+    private readonly host: RunnerHost,
+    private readonly session: BrowserSession,
+  ) {
+    this.work = new Requests(host);
+  }
+
+  /** Runs until the session stops, and says why. */
+  async run(): Promise<{ cause: StopCause; detail: string }> {
+    try {
+      await this.step({ event: 'started' });
+      for (;;) {
+        const cause = this.stopCause();
+        if (cause === 'conditions_ended' && this.host.pace.pauseReason !== null) {
+          await this.host.pace.untilAllowed(new AbortController().signal);
+        }
+        if (cause === 'conditions_ended') {
+          await this.step({ event: 'started' });
+        } else if (cause !== null) {
+          return { cause, detail: this.detail };
+        }
+        await this.step(await this.next());
+      }
+    } finally {
+      this.requests.forEach((request) => request.abort());
+      this.work.free();
+    }
+  }
+
+  /** Gives the assignment up, tells the coordinator if it wants to hear it in time, and ends the run. */
+  stop(): void {
+    this.push({ event: 'stop_requested' });
+    setTimeout(() => this.fail(new StoppedError()), SHUTDOWN_MILLISECONDS_MAX);
+  }
+
+  /** Hears that training may not go on, or may again. A short rest costs an assignment nothing. */
+  conditionsChanged(reason: string | null): void {
+    const patience = WORKING.includes(this.state) ? this.host.giveUpAfterSeconds * 1000 : 0;
+    this.conditionsEndAt = reason === null ? Infinity : Date.now() + patience;
+    this.wake();
+  }
+
+  private stopCause(): StopCause | null {
+    return this.state === 'stopped' ? (JSON.parse(this.session.state()) as { cause: StopCause }).cause : null;
+  }
+
+  private async next(): Promise<SessionEvent> {
+    for (;;) {
+      if (this.fatal !== null) {
+        throw this.fatal;
+      }
+      const event = this.events.shift();
+      if (event !== undefined) {
+        return event;
+      }
+      const now = Date.now();
+      if (this.conditionsEndAt <= now) {
+        this.conditionsEndAt = Infinity;
+        return { event: 'conditions_ended' };
+      }
+      if (this.alarm <= now) {
+        this.alarm = Infinity;
+        return { event: 'wake' };
+      }
+      const pause = Math.min(SLEEP_MILLISECONDS_MAX, this.alarm - now, this.conditionsEndAt - now);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pause);
+        this.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  private push(event: SessionEvent): void {
+    this.events.push(event);
+    this.wake();
+  }
+
+  private fail(error: unknown): void {
+    this.fatal ??= error;
+    this.wake();
+  }
+
+  private async step(event: SessionEvent): Promise<void> {
+    if (event.event !== 'answered') {
+      const example_count = await this.host.examples.count();
+      this.session.offer(JSON.stringify({ example_count, attributes: this.host.attributes }), this.host.waitSeconds);
+    }
+    const stepped = JSON.parse(this.session.step(JSON.stringify(event), Date.now(), this.detail)) as {
+      effects: Effect[];
+      event: ({ kind: string } & Record<string, unknown>) | null;
+      state: string;
+    };
+    this.state = stepped.state;
+    if (stepped.event !== null) {
+      await this.tell(stepped.event);
+    }
+    for (const effect of stepped.effects) {
+      await this.perform(effect);
+    }
+  }
+
+  private async tell({ kind, ...value }: { kind: string } & Record<string, unknown>): Promise<void> {
+    const name = kind === 'accepted' ? 'round' : kind;
+    this.host.emit({ name, value } as unknown as ClientEvent);
+    if (kind === 'aborted') {
+      const detail = [value['reason'], value['detail']].filter((text) => text !== '').join(': ');
+      await this.host.log.write({ action: 'gave_up', bytesSent: 0, bytesReceived: 0, detail });
+    }
+  }
+
+  private async perform({ effect, value }: Effect): Promise<void> {
+    const { storage } = this.host;
+    switch (effect) {
+      case 'persist':
+        await storage.put('state', this.session.toJson(), 'session');
+        return;
+      case 'wake_at':
+        this.alarm = value;
+        return;
+      case 'cancel':
+        this.requests.get(value.request_id)?.abort();
+        return;
+      case 'forget':
+        await settleMemory(storage, value.assignment_id, value.was_accepted);
+        await forgetWork(storage, value.assignment_id);
+        this.host.blobs.forgetUnstored();
+        return;
+      case 'prefetch':
+        void this.work.prefetch(value.artifact);
+        return;
+      default:
+        this.spawn(value.request_id, ...this.request({ effect, value }));
+    }
+  }
+
+  /** The name of a request's answer, where it is a result, and the request. */
+  private request({ effect, value }: Effect): [string, (signal: AbortSignal) => Promise<unknown>] {
+    const { work } = this;
+    switch (effect) {
+      case 'check_in':
+        return ['check_in', (signal) => work.checkIn(value, signal)];
+      case 'fetch':
+        return ['fetch', (signal) => work.fetch(value, this.session.assignment(), signal)];
+      case 'train':
+        return ['', (signal) => work.train(value.assignment, signal)];
+      case 'prepare':
+        return ['', () => work.prepare(value.assignment)];
+      case 'query_upload':
+        return ['upload', (signal) => work.queryUpload(value, signal)];
+      case 'upload':
+        return ['upload', (signal) => work.upload(value, signal)];
+      case 'send_report':
+        return ['report', (signal) => work.report(value, signal)];
+      case 'send_abort':
+        return ['abort', (signal) => work.abort(value, signal)];
+      default:
+        throw new Error(`the session asks for \`${effect}\`, which this build does not know`);
+    }
+  }
+
+  /** Begins a request; its answer becomes an event. */
+  private spawn(request_id: number, name: string, begin: (signal: AbortSignal) => Promise<unknown>): void {
+    const controller = new AbortController();
+    this.requests.set(request_id, controller);
+    const answered = (answer: Answer) => this.push({ event: 'answered', request_id, answer });
+    begin(controller.signal)
+      .then((value) => answered(name === '' ? (value as Answer) : { [name]: { Ok: value } }))
+      .catch((error: unknown) => {
+        if (controller.signal.aborted) {
+          return;
+        }
+        const answer = this.failureAnswer(name, error);
+        return answer === null ? this.fail(error) : answered(answer);
+      })
+      .finally(() => this.requests.delete(request_id));
+  }
+
+  private failureAnswer(name: string, error: unknown): Answer | null {
+    if (error instanceof AnswerError) {
+      return error.answer;
+    }
+    if (error instanceof RequestError && name !== '') {
+      this.detail = error.message;
+      return { [name]: { Err: error.refusal.failure } };
+    }
+    if (error instanceof TooLargeError) {
+      return { work_failed: { reason: 'fetch_failed', detail: error.message } };
+    }
+    // The engine says so as JSON; anything else is a mistake, or the end of the module.
+    const message = error instanceof Error ? error.message : '';
+    return message.startsWith('{"work_failed"') ? (JSON.parse(message) as Answer) : null;
+  }
+}
+
+/** The coordinator did not hear in time that the client stops. */
+export class StoppedError extends Error {}

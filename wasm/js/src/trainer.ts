@@ -1,0 +1,312 @@
+/** A client in its worker: what the page calls, and the run of a session. */
+
+import { Blobs, type Artifact } from './blobs.js';
+import { Devices } from './devices.js';
+import { loadEngine, type Engine } from './engine.js';
+import { Examples } from './examples.js';
+import { ClientKey } from './key.js';
+import { Log } from './log.js';
+import type { ClientEvent, WorkerOptions } from './messages.js';
+import { Pace } from './pace.js';
+import type { RunnerHost } from './effects.js';
+import { Runner, StoppedError } from './runner.js';
+import { databaseName, Storage } from './storage.js';
+import { RequestError, Transport } from './transport.js';
+import { FolkmootError, type AssignmentOffer, type Example, type LogEntry, type Prediction } from './types.js';
+import { forgetAllBut } from './work_store.js';
+import type { TrainedModel } from './gpu/folkmoot.js';
+
+/** Seconds of a check-in that waits. */
+const WAIT_SECONDS = 30;
+
+interface Parts {
+  engine: Engine;
+  storage: Storage;
+  key: ClientKey;
+  transport: Transport;
+  blobs: Blobs;
+  examples: Examples;
+  devices: Devices;
+  log: Log;
+}
+
+export class Trainer {
+  private readonly pace = new Pace((reason) => this.conditionsChanged(reason));
+  private running: { runner: Runner | null; stop: AbortController; ended: Promise<void> } | null = null;
+  private model: { weights: string; model: TrainedModel } | null = null;
+
+  private constructor(
+    private readonly options: WorkerOptions,
+    private readonly parts: Parts,
+    private readonly emit: (event: ClientEvent) => void,
+    private readonly ask: (assignment: AssignmentOffer) => Promise<boolean>,
+  ) {}
+
+  static async connect(
+    options: WorkerOptions,
+    emit: (event: ClientEvent) => void,
+    ask: (assignment: AssignmentOffer) => Promise<boolean>,
+  ): Promise<Trainer> {
+    const name = options.name ?? 'default';
+    const engine = await loadEngine(options.device ?? 'auto');
+    const storage = await Storage.open(name);
+    const examples = new Examples(storage, options.examples);
+    // Two tabs that open at once draw one key.
+    const key = await navigator.locks.request(`${databaseName(name)}.key`, () => ClientKey.loadOrGenerate(storage));
+    const transport = new Transport(options.coordinator, engine, key);
+    const blobs = new Blobs(storage, engine, transport);
+    const devices = new Devices(engine, storage, options.device ?? 'auto', emit);
+    const log = new Log(storage);
+    const parts = { engine, storage, key, transport, blobs, examples, devices, log };
+    return new Trainer(options, parts, emit, ask);
+  }
+
+  setConditions(pause: string | null, cpuShare: number): void {
+    this.pace.set(pause, cpuShare);
+  }
+
+  /** Gives the graphics adapter up, as if it had been unplugged. */
+  loseDevice(): void {
+    this.parts.devices.destroy();
+  }
+
+  addExamples(examples: Example[]): Promise<void> {
+    return this.parts.examples.add(examples);
+  }
+
+  countExamples(): Promise<number> {
+    return this.parts.examples.count();
+  }
+
+  async clearExamples(): Promise<void> {
+    await this.parts.storage.clear('examples');
+  }
+
+  readLog(): Promise<LogEntry[]> {
+    return this.parts.log.read();
+  }
+
+  async hasConsent(): Promise<boolean> {
+    return (await this.parts.storage.get('state', 'consent')) !== undefined;
+  }
+
+  async giveConsent(text: string): Promise<void> {
+    await this.parts.storage.put('state', { at: Date.now(), text }, 'consent');
+    await this.parts.log.write({ action: 'consent', bytesSent: 0, bytesReceived: 0, detail: `given: ${text}` });
+  }
+
+  async withdrawConsent(): Promise<void> {
+    await this.parts.storage.remove('state', 'consent');
+    await this.parts.log.write({ action: 'consent', bytesSent: 0, bytesReceived: 0, detail: 'withdrawn' });
+    await this.stop();
+  }
+
+  /** Begins to take part, as soon as no other tab of this client does. */
+  async start(): Promise<void> {
+    if (!(await this.hasConsent())) {
+      throw new FolkmootError('consent_needed', 'the user has not agreed: call consent.give() when they have');
+    }
+    if (this.running !== null) {
+      return;
+    }
+    const stop = new AbortController();
+    this.running = { runner: null, stop, ended: Promise.resolve() };
+    this.running.ended = this.takePart(stop.signal);
+  }
+
+  /** Ends taking part; an assignment under way is given up. */
+  async stop(): Promise<void> {
+    this.running?.stop.abort();
+    await this.running?.ended;
+  }
+
+  /** Ends taking part and deletes everything. */
+  async forget(): Promise<void> {
+    await this.stop();
+    this.model?.model.free();
+    this.model = null;
+    this.parts.storage.close();
+    await Storage.remove(this.options.name ?? 'default');
+  }
+
+  async predict(features: Float32Array): Promise<Prediction> {
+    const model = await this.newestModel();
+    const width = model.input_shape.reduce((product, size) => product * size, 1);
+    if (features.length === 0 || features.length % width !== 0) {
+      throw new FolkmootError('bad_example', `${features.length} features are not whole rows of ${width}`);
+    }
+    return { outputs: model.predict(features, features.length / width), shape: Array.from(model.output_shape) };
+  }
+
+  private async newestModel(): Promise<TrainedModel> {
+    const { storage, blobs, engine } = this.parts;
+    const newest = await storage.get<{ model: Artifact; weights: Artifact }>('state', 'newest');
+    if (newest === undefined) {
+      throw new FolkmootError('no_model', 'no model has come yet: take part in a round first');
+    }
+    if (this.model?.weights === newest.weights.digest) {
+      return this.model.model;
+    }
+    const [onnx, weights] = [await blobs.read(newest.model.digest), await blobs.read(newest.weights.digest)];
+    if (onnx === undefined || weights === undefined) {
+      throw new FolkmootError('no_model', 'the model is not kept any more: take part in a round first');
+    }
+    this.model?.model.free();
+    this.model = { weights: newest.weights.digest, model: new engine.TrainedModel(onnx, weights) };
+    return this.model.model;
+  }
+
+  private async takePart(signal: AbortSignal): Promise<void> {
+    let reason = 'requested';
+    let detail = '';
+    try {
+      const lock = databaseName(this.options.name ?? 'default');
+      const first = await navigator.locks.request(lock, { ifAvailable: true }, async (held) => {
+        if (held !== null) {
+          [reason, detail] = await this.runSession(signal);
+        }
+        return held !== null;
+      });
+      if (!first) {
+        this.emit({ name: 'standby', value: {} });
+        await navigator.locks.request(lock, { signal }, async () => {
+          [reason, detail] = await this.runSession(signal);
+        });
+      }
+    } catch (error) {
+      [reason, detail] = signal.aborted ? ['requested', ''] : failureOf(error);
+    }
+    this.running = null;
+    this.emit({ name: 'stopped', value: { reason, detail } });
+  }
+
+  private async runSession(signal: AbortSignal): Promise<[reason: string, detail: string]> {
+    let mayEnrolAgain = true;
+    for (;;) {
+      await this.ensureEnrolled(signal);
+      await this.untilExamples(signal);
+      const { cause, detail } = await this.runOnce(signal);
+      const refused = typeof cause === 'object' ? cause.refused : null;
+      if (refused === 'client_unknown' && mayEnrolAgain && this.options.enrolmentToken !== undefined) {
+        mayEnrolAgain = false;
+        this.parts.transport.clientId = null;
+        await this.parts.storage.remove('state', 'enrolment');
+        continue;
+      }
+      return typeof cause === 'object' ? ['refused', `${refused ?? 'no code'}: ${detail}`] : [cause, detail];
+    }
+  }
+
+  private async runOnce(signal: AbortSignal): ReturnType<Runner['run']> {
+    const { engine, storage } = this.parts;
+    const { attributes = {}, waitSeconds = WAIT_SECONDS } = this.options;
+    const offer = JSON.stringify({ example_count: await this.parts.examples.count(), attributes });
+    const stored = await storage.get<string>('state', 'session');
+    const session = engine.BrowserSession.open(stored, offer, waitSeconds);
+    await forgetAllBut(storage, session.assignmentId() ?? null);
+    const host: RunnerHost = {
+      ...this.parts,
+      pace: this.pace,
+      emit: this.emit,
+      ask: this.options.asksBefore ? this.ask : null,
+      privateAttributes: JSON.stringify(this.options.privateAttributes ?? {}),
+      giveUpAfterSeconds: this.options.giveUpAfterSeconds,
+      waitSeconds,
+      attributes,
+    };
+    const runner = new Runner(host, session);
+    const stop = () => runner.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    if (this.running !== null) {
+      this.running.runner = runner;
+    }
+    try {
+      await this.pace.untilAllowed(signal);
+      return signal.aborted ? { cause: 'requested', detail: '' } : await runner.run();
+    } catch (error) {
+      if (error instanceof StoppedError) {
+        return { cause: 'requested', detail: '' };
+      }
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      session.free();
+    }
+  }
+
+  /** Makes sure that there is an id; again and again while the coordinator cannot be reached. */
+  private async ensureEnrolled(signal: AbortSignal): Promise<void> {
+    const { storage, transport, engine, log, key } = this.parts;
+    const known = await storage.get<{ coordinator: string; key: string; clientId: string }>('state', 'enrolment');
+    if (known?.coordinator === transport.coordinator && known.key === key.publicKey) {
+      transport.clientId = known.clientId;
+      return;
+    }
+    const token = this.options.enrolmentToken;
+    if (token === undefined) {
+      throw new FolkmootError('not_enrolled', 'the client is not enrolled: give it an enrolment token');
+    }
+    for (let failures = 1; ; failures += 1) {
+      await this.pace.untilAllowed(signal);
+      signal.throwIfAborted();
+      try {
+        const { client_id, population } = await transport.enrol(token, signal);
+        const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
+        await storage.put('state', enrolment, 'enrolment');
+        const { sent, received } = transport.traffic;
+        transport.traffic = { sent: 0, received: 0 };
+        await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
+        this.emit({ name: 'enrolled', value: { client_id, population } });
+        return;
+      } catch (error) {
+        const isPassing = error instanceof RequestError && error.refusal.failure.disposition === 'retry';
+        if (!isPassing) {
+          throw error;
+        }
+        const asked = error.refusal.failure.retry_after_milliseconds ?? undefined;
+        const until = engine.backOffUntil(Date.now(), failures, asked);
+        this.emit({ name: 'backing_off', value: { until, failures, detail: error.message } });
+        await sleep(until - Date.now(), signal);
+      }
+    }
+  }
+
+  /** There is nothing to offer before there are examples. */
+  private async untilExamples(signal: AbortSignal): Promise<void> {
+    while ((await this.parts.examples.count()) === 0) {
+      await sleep(500, signal);
+    }
+  }
+
+  private conditionsChanged(reason: string | null): void {
+    if (this.running !== null) {
+      this.emit(reason === null ? { name: 'resumed', value: {} } : { name: 'paused', value: { reason } });
+      this.running.runner?.conditionsChanged(reason);
+    }
+  }
+}
+
+/** The words in which a failure is told. */
+export function failureOf(error: unknown): [code: FolkmootError['code'], message: string] {
+  if (error instanceof FolkmootError) {
+    return [error.code, error.message];
+  }
+  if (error instanceof RequestError) {
+    return ['refused', error.message];
+  }
+  return ['internal', error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error)];
+}
+
+async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, Math.max(0, milliseconds));
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+    signal.addEventListener('abort', done, { once: true });
+  });
+  signal.throwIfAborted();
+}

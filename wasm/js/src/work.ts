@@ -1,0 +1,123 @@
+/** The work of an assignment: chunks of steps, with room for messages in between. */
+
+import type { Blobs } from './blobs.js';
+import type { Devices } from './devices.js';
+import type { Engine } from './engine.js';
+import type { Examples } from './examples.js';
+import type { AssignedWork } from './gpu/folkmoot.js';
+import type { ClientEvent } from './messages.js';
+import type { Pace } from './pace.js';
+import type { Assignment } from './effects.js';
+import type { Storage } from './storage.js';
+
+/** A chunk of steps takes at most about so long: a pause is noticed within 100 ms. */
+const CHUNK_MILLISECONDS = 40;
+/** How often a training is stored, so that a reload loses no more than this. */
+const CHECKPOINT_MILLISECONDS = 2000;
+/** How often progress is told. */
+const PROGRESS_MILLISECONDS = 100;
+
+/** What work needs of the worker. */
+export interface WorkHost {
+  engine: Engine;
+  storage: Storage;
+  blobs: Blobs;
+  examples: Examples;
+  devices: Devices;
+  pace: Pace;
+  privateAttributes: string;
+  emit: (event: ClientEvent) => void;
+}
+
+interface Progress {
+  kind: 'training' | 'evaluation';
+  step: number;
+  steps_total: number;
+  loss: number;
+  metrics: { example_count: number; loss_sum: number; correct_count: number };
+  examples_total: number;
+  is_over: boolean;
+}
+
+/** Does the work to its end and returns it, ready to make an update of. It is given up when `signal` says so. */
+export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal): Promise<AssignedWork> {
+  const task = await begin(host, assignment);
+  try {
+    await host.devices.place(task, assignment);
+    await advanceToEnd(host, task, assignment.assignment_id, signal);
+    await task.finish();
+    return task;
+  } catch (error) {
+    task.free();
+    throw error;
+  }
+}
+
+async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWork> {
+  const { engine, storage, blobs } = host;
+  const digests = [assignment.plan.digest, assignment.model.digest, assignment.weights.digest];
+  const [plan, model, weights] = await Promise.all(digests.map((digest) => blobs.read(digest)));
+  if (plan === undefined || model === undefined || weights === undefined) {
+    const work_failed = { reason: 'fetch_failed', detail: 'a blob is not in the cache any more' };
+    throw new Error(JSON.stringify({ work_failed }));
+  }
+  // They held when the plan came; since then the page may have been opened again with other attributes.
+  engine.screen(plan, host.privateAttributes);
+  const checkpoint = await storage
+    .get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`)
+    .catch(() => undefined);
+  const examples = await host.examples.load(engine);
+  try {
+    return engine.AssignedWork.begin(
+      JSON.stringify(assignment),
+      plan,
+      model,
+      weights,
+      examples,
+      checkpoint,
+      CHUNK_MILLISECONDS,
+    );
+  } finally {
+    examples.free();
+  }
+}
+
+async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, signal: AbortSignal): Promise<void> {
+  let toldAt = -Infinity;
+  let storedAt = performance.now();
+  await host.pace.untilAllowed(signal);
+  for (;;) {
+    signal.throwIfAborted();
+    const begun = performance.now();
+    const progress = JSON.parse(await task.advance()) as Progress;
+    host.devices.tellFault(task, id);
+    const now = performance.now();
+    if (progress.is_over || now - toldAt >= PROGRESS_MILLISECONDS) {
+      host.emit(told(progress, id));
+      toldAt = now;
+    }
+    if (progress.is_over) {
+      return;
+    }
+    if (now - storedAt >= CHECKPOINT_MILLISECONDS) {
+      await store(host.storage, task, id);
+      storedAt = performance.now();
+    }
+    await host.pace.breathe(now - begun, signal);
+  }
+}
+
+function told(progress: Progress, assignment_id: string): ClientEvent {
+  const { step, steps_total, loss, metrics, examples_total } = progress;
+  return progress.kind === 'training'
+    ? { name: 'training', value: { assignment_id, step, steps_total, loss } }
+    : { name: 'evaluating', value: { assignment_id, metrics, examples_total } };
+}
+
+/** A checkpoint that cannot be stored costs time after a reload, nothing else. */
+async function store(storage: Storage, task: AssignedWork, id: string): Promise<void> {
+  const bytes = await task.checkpoint();
+  if (bytes !== undefined) {
+    await storage.put('work', bytes, `${id}.checkpoint`).catch(() => undefined);
+  }
+}

@@ -1,0 +1,42 @@
+use folkmoot_engine::{Adapter, Gpu};
+use wasm_bindgen::{JsError, prelude::wasm_bindgen};
+
+use crate::{error::thrown, stopwatch::elapsed};
+
+/// A graphics adapter, opened through WebGPU.
+#[wasm_bindgen]
+pub struct Device(Gpu);
+
+#[wasm_bindgen]
+impl Device {
+    /// Opens the first adapter, and measures how products run best on it unless `tuning` says so.
+    pub async fn find(tuning: Option<String>) -> Result<Device, JsError> {
+        let adapter = Adapter::find(None).await.map_err(thrown)?;
+        let mut gpu = Gpu::open(&adapter).await.map_err(thrown)?;
+        if !tuning.is_some_and(|name| gpu.set_tuning(&name)) {
+            gpu.tune(&elapsed).await.map_err(thrown)?;
+        }
+        Ok(Self(gpu))
+    }
+
+    /// Its report, as JSON.
+    pub fn report(&self) -> Result<String, JsError> {
+        serde_json::to_string(self.0.report()).map_err(thrown)
+    }
+
+    /// How products are divided, to be kept for the next time.
+    pub fn tuning(&self) -> String {
+        self.0.tuning().to_owned()
+    }
+
+    /// Gives the device up, as if it had been unplugged: for tests.
+    pub fn destroy(&self) {
+        self.0.destroy();
+    }
+}
+
+impl Device {
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.0
+    }
+}

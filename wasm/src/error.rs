@@ -1,0 +1,30 @@
+use folkmoot_client::parts::WorkError;
+use folkmoot_protocol::messages::AbortReason;
+use serde::Serialize;
+use wasm_bindgen::JsError;
+
+#[derive(Serialize)]
+struct Answer {
+    work_failed: Failed,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    reason: AbortReason,
+    detail: String,
+}
+
+/// An error as JavaScript throws it.
+pub(crate) fn thrown(error: impl std::fmt::Display) -> JsError {
+    JsError::new(&error.to_string())
+}
+
+/// Work that cannot be done, thrown with what the session is to hear as JSON: the answer `work_failed`.
+pub(crate) fn work_failed(error: WorkError) -> JsError {
+    let WorkError { reason, detail } = error;
+    let answer = Answer { work_failed: Failed { reason, detail } };
+    match serde_json::to_string(&answer) {
+        Ok(answer) => JsError::new(&answer),
+        Err(error) => thrown(error),
+    }
+}

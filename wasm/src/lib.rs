@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(feature = "gpu")]
+mod device;
+mod error;
+mod examples;
+mod model;
+mod screen;
+mod session;
+mod signing;
+mod stopwatch;
+mod work;
+
+#[cfg(feature = "gpu")]
+pub use device::Device;
+pub use examples::ExampleSet;
+pub use model::TrainedModel;
+pub use screen::screen;
+pub use session::BrowserSession;
+pub use work::{AssignedWork, Update};

@@ -1,0 +1,40 @@
+use folkmoot_client::parts::parse_weights;
+use folkmoot_engine::{ImportLimits, Model};
+use wasm_bindgen::{JsError, prelude::wasm_bindgen};
+
+use crate::error::{thrown, work_failed};
+
+/// A model with weights, to predict with.
+#[wasm_bindgen]
+pub struct TrainedModel {
+    model: Model,
+    weights: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl TrainedModel {
+    /// Reads an ONNX model and weights: float32, little-endian, in the order of the plan's schema.
+    #[wasm_bindgen(constructor)]
+    pub fn new(onnx: &[u8], weights: &[u8]) -> Result<Self, JsError> {
+        let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
+        let weights = parse_weights(weights, model.parameter_count()).map_err(work_failed)?;
+        Ok(Self { model, weights })
+    }
+
+    /// The outputs for so many rows of features.
+    pub fn predict(&self, features: &[f32], rows: usize) -> Result<Vec<f32>, JsError> {
+        self.model.predict(&self.weights, features, rows).map_err(thrown)
+    }
+
+    /// The dimensions of one example's features.
+    #[wasm_bindgen(getter)]
+    pub fn input_shape(&self) -> Vec<usize> {
+        self.model.input_shape().to_vec()
+    }
+
+    /// The dimensions of one example's output.
+    #[wasm_bindgen(getter)]
+    pub fn output_shape(&self) -> Vec<usize> {
+        self.model.output_shape().to_vec()
+    }
+}

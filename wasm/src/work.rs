@@ -1,0 +1,202 @@
+use std::time::Duration;
+
+use folkmoot_client::parts::{
+    Chunk, Evaluation, FinishedWork, Inputs, Step, Training, WorkError, make, parse_plan,
+};
+use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
+use folkmoot_protocol::{
+    BlobDigest, Work,
+    messages::{AbortReason, Artifact, Assignment},
+};
+use serde::Serialize;
+use wasm_bindgen::{JsError, prelude::wasm_bindgen};
+
+use crate::{
+    ExampleSet,
+    error::{thrown, work_failed},
+    stopwatch::elapsed,
+};
+
+/// The work of an assignment: a training or an evaluation, in steps.
+#[wasm_bindgen]
+pub struct AssignedWork {
+    assignment: Assignment,
+    inputs: Inputs,
+    examples: Examples,
+    kind: Kind,
+}
+
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
+enum Kind {
+    Training(Training),
+    Evaluation(Evaluation),
+    Finished(Option<TrainingOutcome>),
+}
+
+/// How far work is.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Progress {
+    Training { step: u64, steps_total: u64, loss: f64, is_over: bool },
+    Evaluation { metrics: Metrics, examples_total: usize, is_over: bool },
+}
+
+#[wasm_bindgen]
+impl AssignedWork {
+    /// Begins the work, from the checkpoint if there is one that can be used. A chunk of steps takes at most about
+    /// `chunk_milliseconds`.
+    pub fn begin(
+        assignment: &str,
+        plan: &[u8],
+        model: &[u8],
+        weights: &[u8],
+        examples: &ExampleSet,
+        checkpoint: Option<Vec<u8>>,
+        chunk_milliseconds: u32,
+    ) -> Result<Self, JsError> {
+        let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
+        let inputs = load(&assignment, plan, model, weights).map_err(work_failed)?;
+        let examples = examples.examples().clone();
+        let kind = match inputs.plan.work {
+            Work::Training => {
+                let training = Training::begin(&inputs, &assignment, &examples, checkpoint.as_deref());
+                let mut training = training.map_err(work_failed)?;
+                training.set_chunk(Chunk::of(Duration::from_millis(chunk_milliseconds.into())));
+                training.start(elapsed());
+                Kind::Training(training)
+            }
+            Work::Evaluation => Kind::Evaluation(Evaluation::begin(&inputs, &examples).map_err(work_failed)?),
+        };
+        Ok(Self { assignment, inputs, examples, kind })
+    }
+
+    /// Takes the next steps, and returns how far the work is, as JSON.
+    pub async fn advance(&mut self) -> Result<String, JsError> {
+        let progress = match &mut self.kind {
+            Kind::Training(training) => {
+                let Step { progress, is_over } = training.advance(&elapsed).await.map_err(work_failed)?;
+                let engine::Progress { step, steps_total, loss, .. } = progress;
+                Progress::Training { step, steps_total, loss, is_over }
+            }
+            Kind::Evaluation(evaluation) => {
+                let is_over = evaluation.advance().map_err(work_failed)?;
+                let (metrics, examples_total) = (evaluation.metrics(), self.examples.len());
+                Progress::Evaluation { metrics, examples_total, is_over }
+            }
+            Kind::Finished(_) => return Err(JsError::new("the work is finished")),
+        };
+        serde_json::to_string(&progress).map_err(thrown)
+    }
+
+    /// What is to be stored to go on later; nothing for an evaluation, which is short.
+    pub async fn checkpoint(&mut self) -> Option<Vec<u8>> {
+        let Kind::Training(training) = &mut self.kind else { return None };
+        #[cfg(feature = "gpu")]
+        training.trainer().settle_async().await;
+        Some(training.checkpoint(elapsed()))
+    }
+
+    /// Ends the work with what was done.
+    pub async fn finish(&mut self) -> Result<(), JsError> {
+        let outcome = match std::mem::replace(&mut self.kind, Kind::Finished(None)) {
+            #[cfg(feature = "gpu")]
+            Kind::Training(mut training) => {
+                training.trainer().settle_async().await;
+                training.finish()
+            }
+            #[cfg(not(feature = "gpu"))]
+            Kind::Training(training) => training.finish(),
+            Kind::Evaluation(evaluation) => evaluation.finish().map_err(work_failed)?,
+            Kind::Finished(_) => return Err(JsError::new("the work is finished")),
+        };
+        self.kind = Kind::Finished(Some(outcome));
+        Ok(())
+    }
+
+    /// Makes the update of finished work. `memory` is what earlier updates of the task left out.
+    pub fn update(&mut self, memory: Option<Vec<u8>>) -> Result<Update, JsError> {
+        let Kind::Finished(outcome) = &mut self.kind else {
+            return Err(JsError::new("the work is not finished"));
+        };
+        let outcome = outcome.take().ok_or_else(|| JsError::new("the update was made"))?;
+        let finished = FinishedWork {
+            assignment: self.assignment.clone(),
+            plan: self.inputs.plan.clone(),
+            outcome,
+            held_example_count: self.examples.len() as u64,
+        };
+        let made = make(&finished, memory.as_deref()).map_err(work_failed)?;
+        Ok(Update { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory })
+    }
+}
+
+#[cfg(feature = "gpu")]
+#[wasm_bindgen]
+impl AssignedWork {
+    /// Measures whether steps are faster on the device.
+    #[wasm_bindgen(js_name = prefersDevice)]
+    pub async fn prefers_device(&mut self, device: &crate::Device) -> Result<bool, JsError> {
+        let Kind::Training(training) = &mut self.kind else { return Ok(false) };
+        let compared = training.trainer().compare_async(device.gpu(), &elapsed).await;
+        compared.map(|comparison| comparison.prefers_gpu()).map_err(thrown)
+    }
+
+    /// Moves the training to the device.
+    #[wasm_bindgen(js_name = useDevice)]
+    pub fn use_device(&mut self, device: &crate::Device) -> Result<(), JsError> {
+        let Kind::Training(training) = &mut self.kind else { return Ok(()) };
+        training.trainer().use_gpu(device.gpu()).map_err(thrown)?;
+        training.start(elapsed());
+        Ok(())
+    }
+
+    /// Why the training came back from the device to the processor, if it did.
+    #[wasm_bindgen(js_name = deviceFault)]
+    pub fn device_fault(&mut self) -> Option<String> {
+        let Kind::Training(training) = &mut self.kind else { return None };
+        training.trainer().gpu_fault().map(ToString::to_string)
+    }
+}
+
+/// An update that is to be stored before it is sent.
+#[wasm_bindgen]
+pub struct Update {
+    digest: String,
+    bytes: Vec<u8>,
+    memory: Option<Vec<u8>>,
+}
+
+#[wasm_bindgen]
+impl Update {
+    /// The digest of its bytes.
+    #[wasm_bindgen(getter)]
+    pub fn digest(&self) -> String {
+        self.digest.clone()
+    }
+
+    /// What is sent.
+    #[wasm_bindgen(getter)]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    /// What it leaves out, which becomes the task's memory when the update is accepted.
+    #[wasm_bindgen(getter)]
+    pub fn memory(&self) -> Option<Vec<u8>> {
+        self.memory.clone()
+    }
+}
+
+/// Verifies the blobs and reads them.
+fn load(assignment: &Assignment, plan: &[u8], model: &[u8], weights: &[u8]) -> Result<Inputs, WorkError> {
+    let verified = |artifact: Artifact, bytes: &[u8]| match BlobDigest::of(bytes) == artifact.digest {
+        true => Ok(bytes.to_vec()),
+        false => {
+            let detail = format!("blob {} is damaged", artifact.digest);
+            Err(WorkError::new(AbortReason::FetchFailed, detail))
+        }
+    };
+    let parsed = parse_plan(&verified(assignment.plan, plan)?)?;
+    let read = |artifact| verified(artifact, if artifact == assignment.model { model } else { weights });
+    Inputs::of(assignment, parsed, read)
+}

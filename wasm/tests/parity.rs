@@ -1,0 +1,130 @@
+//! The update of a training as a native client makes it, kept as bytes for the browsers to compare theirs with: see
+//! `tests/browser/parity.test.mjs`. `FOLKMOOT_BLESS=1` writes inputs and updates anew.
+
+use std::{env, fs, path::PathBuf, time::Duration};
+
+use folkmoot_client::parts::{FinishedWork, Inputs, Training, WorkError, make, parse_plan};
+use folkmoot_engine::{
+    Examples, ImportLimits, Labels, Model, block_on,
+    data::{CsvOptions, read_csv},
+};
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, TensorSchema,
+    TensorSpec, Timestamp, TrainingPlan, ValueGrid, Work,
+    messages::{Artifact, Assignment},
+};
+
+const DIGITS: &[u8] = include_bytes!("../../examples/digits/digits.csv");
+/// Examples of a training; the last batch is smaller than the others.
+const EXAMPLES: usize = 200;
+/// How far a weight may be from the one that was kept: compilers of another version may round in another order.
+const TOLERANCE: f32 = 1e-5;
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/browser").join(name)
+}
+
+fn plan(onnx: &[u8], model: &Model) -> Plan {
+    let tensors = model.parameters().iter().map(|parameter| TensorSpec {
+        name: parameter.name.clone(),
+        shape: parameter.shape.iter().map(|&size| size as u64).collect(),
+    });
+    let optimizer = LocalOptimizer::sgd(0.05);
+    let training = TrainingPlan { batch_size: 32, ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer) };
+    Plan {
+        model: BlobDigest::of(onnx),
+        schema: TensorSchema { tensors: tensors.collect() },
+        work: Work::Training,
+        device_rules: Vec::new(),
+        training,
+        codec: Codec::None,
+        protection: Protection::Plain,
+        grid: ValueGrid::default(),
+        local_noise: None,
+    }
+}
+
+fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
+    let artifact = |bytes: &[u8]| Artifact { digest: BlobDigest::of(bytes), bytes: bytes.len() as u64 };
+    Assignment {
+        assignment_id: AssignmentId::from_random_bytes([7; 16]),
+        task_id: TaskId::from_random_bytes([1; 16]),
+        round_id: RoundId::from_random_bytes([2; 16]),
+        round_number: 1,
+        base_version: 0,
+        plan: artifact(plan),
+        model: artifact(onnx),
+        weights: artifact(weights),
+        deadline: Timestamp(0),
+        deadline_in_milliseconds: 0,
+        clipping_norm: None,
+        recipe: None,
+    }
+}
+
+fn examples() -> Examples {
+    let all = read_csv(DIGITS, &CsvOptions::default()).unwrap();
+    all.subset(&(0..EXAMPLES).collect::<Vec<_>>()).unwrap()
+}
+
+/// Trains as a client does, and returns the bytes that it would send.
+fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> Result<Vec<u8>, WorkError> {
+    let read = |artifact| Ok(if artifact == assignment.model { onnx.to_vec() } else { weights.to_vec() });
+    let inputs = Inputs::of(assignment, parse_plan(plan)?, read)?;
+    let mut training = Training::begin(&inputs, assignment, &examples(), None)?;
+    while !block_on(training.advance(&|| Duration::ZERO))?.is_over {}
+    let outcome = training.finish();
+    let held_example_count = EXAMPLES as u64;
+    let finished =
+        FinishedWork { assignment: assignment.clone(), plan: inputs.plan, outcome, held_example_count };
+    Ok(make(&finished, None)?.bytes)
+}
+
+fn check(name: &str, onnx: &[u8]) {
+    let model = Model::from_onnx(onnx, &ImportLimits::default()).unwrap();
+    let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
+    let plan = serde_json::to_vec_pretty(&plan(onnx, &model)).unwrap();
+    let assignment = assignment(&plan, onnx, &weights);
+    let bytes = update(&assignment, &plan, onnx, &weights).unwrap();
+    let folder = folder(name);
+    if env::var_os("FOLKMOOT_BLESS").is_some_and(|value| value == "1") {
+        let examples = examples();
+        let Labels::Classes(classes) = examples.labels() else { panic!("digits are classes") };
+        let features: Vec<u8> = examples.features().iter().flat_map(|value| value.to_le_bytes()).collect();
+        let labels: Vec<u8> = classes.iter().flat_map(|class| class.to_le_bytes()).collect();
+        let shape = serde_json::to_vec(examples.feature_shape()).unwrap();
+        let assignment = serde_json::to_vec_pretty(&assignment).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        for (file, bytes) in [
+            ("assignment.json", &assignment),
+            ("plan.json", &plan),
+            ("model.onnx", &onnx.to_vec()),
+            ("weights.bin", &weights),
+            ("features.bin", &features),
+            ("labels.bin", &labels),
+            ("shape.json", &shape),
+            ("update.bin", &bytes),
+        ] {
+            fs::write(folder.join(file), bytes).unwrap();
+        }
+    }
+    assert_eq!(fs::read(folder.join("plan.json")).unwrap(), plan, "FOLKMOOT_BLESS=1 writes it anew");
+    let kept = fs::read(folder.join("update.bin")).unwrap();
+    assert_eq!(kept.len(), bytes.len());
+    assert_eq!(kept[..80], bytes[..80], "the headers differ");
+    let values = |bytes: &[u8]| -> Vec<f32> {
+        bytes[112..].as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    };
+    let difference = values(&kept).iter().zip(values(&bytes)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(difference <= TOLERANCE, "{name}: {difference}");
+}
+
+#[test]
+fn a_perceptrons_update_is_the_one_that_browsers_compare_with() {
+    check("mlp", include_bytes!("../../examples/digits/model.onnx"));
+}
+
+#[test]
+fn a_convolutional_networks_update_is_the_one_that_browsers_compare_with() {
+    check("cnn", include_bytes!("../../examples/digits/cnn.onnx"));
+}
