@@ -63,8 +63,8 @@ fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
 }
 
 fn examples() -> Examples {
-    let all = read_csv(DIGITS, &CsvOptions::default()).unwrap();
-    all.subset(&(0..EXAMPLES).collect::<Vec<_>>()).unwrap()
+    let all = read_csv(DIGITS, &CsvOptions::default()).expect("a test has what it needs");
+    all.subset(&(0..EXAMPLES).collect::<Vec<_>>()).expect("a test has what it needs")
 }
 
 /// Trains as a client does, and returns the bytes that it would send.
@@ -81,20 +81,20 @@ fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> 
 }
 
 fn check(name: &str, onnx: &[u8]) {
-    let model = Model::from_onnx(onnx, &ImportLimits::default()).unwrap();
+    let model = Model::from_onnx(onnx, &ImportLimits::default()).expect("a test has what it needs");
     let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
-    let plan = serde_json::to_vec_pretty(&plan(onnx, &model)).unwrap();
+    let plan = serde_json::to_vec_pretty(&plan(onnx, &model)).expect("a test has what it needs");
     let assignment = assignment(&plan, onnx, &weights);
-    let bytes = update(&assignment, &plan, onnx, &weights).unwrap();
+    let bytes = update(&assignment, &plan, onnx, &weights).expect("a test has what it needs");
     let folder = folder(name);
     if env::var_os("FOLKMOOT_BLESS").is_some_and(|value| value == "1") {
         let examples = examples();
         let Labels::Classes(classes) = examples.labels() else { panic!("digits are classes") };
         let features: Vec<u8> = examples.features().iter().flat_map(|value| value.to_le_bytes()).collect();
         let labels: Vec<u8> = classes.iter().flat_map(|class| class.to_le_bytes()).collect();
-        let shape = serde_json::to_vec(examples.feature_shape()).unwrap();
-        let assignment = serde_json::to_vec_pretty(&assignment).unwrap();
-        fs::create_dir_all(&folder).unwrap();
+        let shape = serde_json::to_vec(examples.feature_shape()).expect("a test has what it needs");
+        let assignment = serde_json::to_vec_pretty(&assignment).expect("a test has what it needs");
+        fs::create_dir_all(&folder).expect("a test has what it needs");
         for (file, bytes) in [
             ("assignment.json", &assignment),
             ("plan.json", &plan),
@@ -105,11 +105,15 @@ fn check(name: &str, onnx: &[u8]) {
             ("shape.json", &shape),
             ("update.bin", &bytes),
         ] {
-            fs::write(folder.join(file), bytes).unwrap();
+            fs::write(folder.join(file), bytes).expect("a test has what it needs");
         }
     }
-    assert_eq!(fs::read(folder.join("plan.json")).unwrap(), plan, "FOLKMOOT_BLESS=1 writes it anew");
-    let kept = fs::read(folder.join("update.bin")).unwrap();
+    assert_eq!(
+        fs::read(folder.join("plan.json")).expect("a test has what it needs"),
+        plan,
+        "FOLKMOOT_BLESS=1 writes it anew"
+    );
+    let kept = fs::read(folder.join("update.bin")).expect("a test has what it needs");
     assert_eq!(kept.len(), bytes.len());
     assert_eq!(kept[..80], bytes[..80], "the headers differ");
     let values = |bytes: &[u8]| -> Vec<f32> {
