@@ -12,8 +12,7 @@ pub struct Failure {
     pub retry_after_milliseconds: Option<u64>,
     /// For an upload: the bytes that the coordinator has.
     pub received_bytes: Option<u64>,
-    /// Bytes of a blob that came before it failed, and stay; bytes of an update that went. With some, the network works:
-    /// what is left is sent for again soon.
+    /// For a blob: the bytes that came before it failed, and stay. With some, the network works: the rest is asked for soon.
     pub transferred_bytes: u64,
 }
 

@@ -146,7 +146,7 @@ pub struct Uploading {
     pub phase: UploadPhase,
     /// How long the training took.
     pub training_milliseconds: u64,
-    /// Bytes sent so far, with what had to be sent again.
+    /// Bytes that have arrived so far, with what had to arrive again.
     pub upload_bytes: u64,
     /// The bytes that the coordinator has last said to have.
     #[serde(default)]

@@ -1,9 +1,6 @@
 //! What each effect means here.
 
-use std::sync::{
-    Arc, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::sync::{Arc, PoisonError, atomic::AtomicBool};
 
 use folkmoot_protocol::{
     AssignmentId, TaskId,
@@ -44,16 +41,10 @@ impl Runner<'_> {
                     self.spawn(request_id, async { (Answer::UpdateLost, None) });
                     return Ok(());
                 }
-                let sent = Arc::new(AtomicU64::new(offset));
-                let source = self.update_source(assignment_id, length, Arc::clone(&sent));
+                let source = self.update_source(assignment_id, length);
                 self.spawn(request_id, async move {
                     let result = transport.upload(assignment_id, &source, offset, length, digest).await;
-                    let went = sent.load(Ordering::Relaxed).saturating_sub(offset);
-                    outcome(result, |result| {
-                        Answer::Upload(
-                            result.map_err(|failure| Failure { transferred_bytes: went, ..failure }),
-                        )
-                    })
+                    outcome(result, Answer::Upload)
                 });
             }
             Effect::SendReport { assignment_id, report, .. } => {
@@ -105,12 +96,9 @@ impl Runner<'_> {
         self.tasks.spawn(request_id, Arc::default(), request);
     }
 
-    fn update_source(&self, assignment_id: AssignmentId, total: u64, count: Arc<AtomicU64>) -> UpdateSource {
+    fn update_source(&self, assignment_id: AssignmentId, total: u64) -> UpdateSource {
         let on_event = Arc::clone(&self.client.on_event);
-        let on_sent = Arc::new(move |sent| {
-            count.store(sent, Ordering::Relaxed);
-            on_event(ClientEvent::Uploading { assignment_id, sent, total });
-        });
+        let on_sent = Arc::new(move |sent| on_event(ClientEvent::Uploading { assignment_id, sent, total }));
         UpdateSource::File { path: self.client.work.update_path(assignment_id), on_sent }
     }
 

@@ -192,23 +192,35 @@ async fn discard_unreleased(
     Ok(storage.forget_unreleased(record.round.id).await?)
 }
 
-/// Deletes where the stream of noise stood before a version: who reads it takes noise off again. The one before that is
-/// looked for too, in case the process ended before it was deleted.
+/// Deletes where the stream of noise stood before a version: who reads it takes noise off again.
 async fn forget_noise(coordinator: &Coordinator, task: &TaskRecord, version: &ModelVersionRecord) {
     if privacy::terms(task).is_none_or(|terms| terms.stream.is_none()) {
         return;
     }
-    for number in (0..version.number).rev().take(2) {
-        let forgotten = async {
-            match find(coordinator, task, number).await?.making.noise_state {
-                Some(state) => Ok(coordinator.blobs.delete(state).await?),
-                None => Ok::<(), DriveError>(()),
-            }
-        };
-        if let Err(error) = forgotten.await {
-            tracing::error!(%error, task = %task.id, version = number, "a state of the noise is not deleted");
-        }
+    if let Err(error) = forget_states_before(coordinator, task, version.number).await {
+        tracing::error!(%error, task = %task.id, "a state of the noise is not deleted; the next version looks for it again");
     }
+}
+
+/// Deletes the states before a version. More than one is left where processes ended before they came to that.
+async fn forget_states_before(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    number: u64,
+) -> Result<(), DriveError> {
+    let mut left = Vec::new();
+    for number in (0..number).rev() {
+        let Some(state) = find(coordinator, task, number).await?.making.noise_state else { break };
+        if !coordinator.blobs.exists(state).await? {
+            break;
+        }
+        left.push(state);
+    }
+    // The oldest first: a process that ends in between leaves none behind a gap.
+    for state in left.into_iter().rev() {
+        coordinator.blobs.delete(state).await?;
+    }
+    Ok(())
 }
 
 async fn find(

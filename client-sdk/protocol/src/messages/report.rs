@@ -11,6 +11,6 @@ pub struct ReportRequest {
     pub training_milliseconds: u64,
     /// Bytes fetched for this assignment; what was cached does not count.
     pub download_bytes: u64,
-    /// Bytes sent for this assignment, with what had to be sent again.
+    /// Bytes that arrived for this assignment, with what had to arrive again.
     pub upload_bytes: u64,
 }

@@ -56,14 +56,11 @@ pub(super) fn answered(
     mut uploading: Uploading,
     turn: &mut Turn<'_>,
 ) -> State {
-    let sent = match (&result, uploading.phase) {
-        (Err(failure), _) => failure.transferred_bytes,
-        (Ok(_), UploadPhase::Sending { offset }) => uploading.update.length.saturating_sub(offset),
-        (Ok(_), UploadPhase::Asking) => 0,
-    };
-    uploading.upload_bytes = uploading.upload_bytes.saturating_add(sent);
     match result {
-        Ok(UploadStatus { state: UploadState::Accepted, .. }) => report::accepted(uploading, turn),
+        Ok(UploadStatus { state: UploadState::Accepted, .. }) => {
+            arrived(uploading.update.length, &mut uploading);
+            report::accepted(uploading, turn)
+        }
         Ok(UploadStatus { received_bytes, .. }) => partial(received_bytes, failures, uploading, turn),
         Err(failure) => refused(&failure, failures, uploading, turn),
     }
@@ -80,14 +77,20 @@ fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &
         UploadPhase::Sending { offset } => received_bytes > offset,
     };
     // It is out of reach only if nothing arrives any more.
-    let arrived = received_bytes.saturating_sub(uploading.acknowledged_bytes);
-    let failures = if arrived >= PROGRESS_BYTES_MIN { 0 } else { failures };
-    uploading.acknowledged_bytes = received_bytes;
+    let failures = if arrived(received_bytes, &mut uploading) >= PROGRESS_BYTES_MIN { 0 } else { failures };
     uploading.phase = UploadPhase::Sending { offset: received_bytes };
     if is_progress {
         return send(uploading, failures, turn);
     }
     turn.back_off(&Failure::network(), failures, Resume::Upload(uploading))
+}
+
+/// Notes how far the coordinator is, and returns how many bytes have arrived since it last said so.
+fn arrived(received_bytes: u64, uploading: &mut Uploading) -> u64 {
+    let arrived = received_bytes.saturating_sub(uploading.acknowledged_bytes);
+    uploading.acknowledged_bytes = received_bytes;
+    uploading.upload_bytes = uploading.upload_bytes.saturating_add(arrived);
+    arrived
 }
 
 fn refused(failure: &Failure, failures: u32, mut uploading: Uploading, turn: &mut Turn<'_>) -> State {
@@ -106,6 +109,7 @@ fn refused(failure: &Failure, failures: u32, mut uploading: Uploading, turn: &mu
         }
         Some(ErrorCode::UploadOffsetMismatch) if failures == 0 => {
             if let Some(offset) = failure.received_bytes.filter(|&bytes| bytes <= uploading.update.length) {
+                arrived(offset, &mut uploading);
                 uploading.phase = UploadPhase::Sending { offset };
                 return send(uploading, 1, turn);
             }
