@@ -155,6 +155,7 @@ export class Trainer {
     await this.stop();
     this.model?.model.free();
     this.model = null;
+    this.parts.log.close();
     this.parts.storage.close();
     await Storage.remove(this.options.name ?? 'default');
   }
