@@ -94,6 +94,17 @@ test('a lost network is waited for', OPTIONS, async () => {
   await counted(page, task);
 });
 
+test('an answer that breaks after its headers is asked for again', OPTIONS, async () => {
+  const page = await world.page();
+  const task = await world.coordinator.task({ rounds: 1 });
+  world.network.breakAnswers(2);
+  await page.evaluate(() => client.start());
+  const { detail } = await page.evaluate(() => heard('backing_off'));
+  assert.match(detail, /cannot be reached/);
+  await counted(page, task);
+  assert.equal(world.network.answersToBreak, 0);
+});
+
 test('a coordinator that is killed and comes back gets its update', OPTIONS, async () => {
   const { page, task } = await training();
   await world.coordinator.stop('SIGKILL');
