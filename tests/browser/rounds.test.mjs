@@ -1,7 +1,7 @@
 /** A page trains beside native clients, from another origin than the coordinator's. */
 
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
 
 import { lines } from './support/digits.mjs';
 import { openWorld, until } from './support/world.mjs';
@@ -14,17 +14,21 @@ before(async () => {
 
 beforeEach(() => world.coordinator.newPopulation());
 
+afterEach(() => world.closePages());
+
 after(() => world?.close());
 
 test('a page and native clients make one round, and it commits', { timeout: 120_000 }, async () => {
   const { coordinator } = world;
   const token = await coordinator.token();
-  const natives = [0, 1].map((index) =>
-    coordinator.nativeClient(token, `native-${index}`, lines.slice(200 * index, 200 * (index + 1))),
-  );
-  const page = await world.page();
-  const task = await coordinator.task({ scheduling: { reportGoal: 3 }, rounds: 2 });
+  const natives = [];
   try {
+    for (const index of [0, 1]) {
+      const digits = lines.slice(200 * index, 200 * (index + 1));
+      natives.push(coordinator.nativeClient(token, `native-${index}`, digits));
+    }
+    const page = await world.page();
+    const task = await coordinator.task({ scheduling: { reportGoal: 3 }, rounds: 2 });
     await page.evaluate(() => client.start());
     const first = await page.evaluate(() => heard('round'));
     assert.equal(first.round_number, 1);
@@ -37,10 +41,9 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
     for (const round of rounds) {
       assert.equal(round.accepted, 3, 'the page and both natives are in it');
     }
+    await page.evaluate(() => client.forget());
   } finally {
     await Promise.all(natives.map((native) => native.end()));
-    await page.evaluate(() => client.forget());
-    await page.close();
   }
 });
 
@@ -79,7 +82,7 @@ test('the newest model predicts, and the log says what left the device', { timeo
   assert.ok(right.length > 150, `${right.length} of 200`);
   const log = await page.evaluate(() => client.log());
   const actions = new Set(log.map((entry) => entry.action));
-  for (const action of ['consent', 'enrolled', 'asked', 'fetched', 'trained', 'sent']) {
+  for (const action of ['consent', 'enrolled', 'asked', 'fetched', 'trained', 'sent', 'reported']) {
     assert.ok(actions.has(action), `${action} is in the log`);
   }
   assert.ok(log.find((entry) => entry.action === 'sent').bytesSent > 19_000);

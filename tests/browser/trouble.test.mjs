@@ -1,13 +1,14 @@
 /** What goes wrong ends in a round that counts, or in an assignment that is given up in good order. */
 
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
 
 import { openWorld, reload, until } from './support/world.mjs';
 
 /** A training that lasts for some seconds. */
 const LONG = { plan: { epochs: 120 }, rounds: 1 };
-const OPTIONS = { timeout: 90_000 };
+/** Over the longest waits of a test together: two of 60 s, and some of 30 s. */
+const OPTIONS = { timeout: 240_000 };
 
 let world;
 
@@ -16,6 +17,8 @@ before(async () => {
 });
 
 beforeEach(() => world.coordinator.newPopulation());
+
+afterEach(() => world.closePages());
 
 after(() => world?.close());
 
@@ -44,10 +47,10 @@ test('a reload in mid-training goes on from the checkpoint', OPTIONS, async () =
   // It takes a share of the time only, so that it lasts beyond its first checkpoint.
   const { page, task } = await training({ policy: { cpuShare: 0.2 } });
   const begun = (await page.evaluate(() => heard('training'))).at;
-  await page.waitForFunction((begun) => told.findLast(({ name }) => name === 'training').at > begun + 2600, begun);
+  await page.waitForFunction((begun) => told.findLast(({ name }) => name === 'training').at > begun + 5000, begun);
   await reload(page);
   await page.evaluate(() => client.start());
-  const first = await page.evaluate(() => heard('training'));
+  const first = await page.evaluate(() => heard('training', 60_000));
   assert.ok(first.step > 20, `it goes on at step ${first.step}`);
   await page.evaluate(() => client.setPolicy({}));
   await counted(page, task);
@@ -89,6 +92,17 @@ test('a lost network is waited for', OPTIONS, async () => {
     world.network.mend();
   }
   await counted(page, task);
+});
+
+test('an answer that breaks after its headers is asked for again', OPTIONS, async () => {
+  const page = await world.page();
+  const task = await world.coordinator.task({ rounds: 1 });
+  world.network.breakAnswers(2);
+  await page.evaluate(() => client.start());
+  const { detail } = await page.evaluate(() => heard('backing_off'));
+  assert.match(detail, /cannot be reached/);
+  await counted(page, task);
+  assert.equal(world.network.answersToBreak, 0);
 });
 
 test('a coordinator that is killed and comes back gets its update', OPTIONS, async () => {

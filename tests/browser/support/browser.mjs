@@ -22,7 +22,11 @@ const FLAGS = [
 export async function openBrowser(...flags) {
   const profile = await mkdtemp(`${tmpdir()}/folkmoot-browser-`);
   const options = { executablePath: chromium(), headless: true, args: [...FLAGS, ...flags] };
-  const context = await driver.launchPersistentContext(profile, options);
+  const remove = () => rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  const context = await driver.launchPersistentContext(profile, options).catch(async (error) => {
+    await remove();
+    throw error;
+  });
   context.setDefaultTimeout(60_000);
   return {
     context,
@@ -40,7 +44,7 @@ export async function openBrowser(...flags) {
     },
     async close() {
       await context.close();
-      await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+      await remove();
     },
   };
 }

@@ -18,7 +18,12 @@ export async function startCoordinator(origin) {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
   const port = await freePort();
   const coordinator = new Coordinator(folder, port, origin);
-  await coordinator.start();
+  try {
+    await coordinator.start();
+  } catch (error) {
+    await coordinator.close().catch(() => undefined);
+    throw error;
+  }
   return coordinator;
 }
 

@@ -1,10 +1,12 @@
 /** A network that can be cut: connections to a port of this machine, handed on to another. */
 
 import { connect, createServer } from 'node:net';
+import { Transform } from 'node:stream';
 
 export async function cuttable(port) {
   const open = new Set();
   let isCut = false;
+  let answersToBreak = 0;
   const server = createServer((from) => {
     if (isCut) {
       from.destroy();
@@ -18,8 +20,21 @@ export async function cuttable(port) {
         open.delete(socket);
         other.destroy();
       });
-      socket.pipe(other);
     }
+    from.pipe(to);
+    const answers = new Transform({
+      transform(bytes, _, done) {
+        const end = bytes.indexOf('\r\n\r\n');
+        const hasBody = end > 0 && /content-length: [1-9]/i.test(bytes.toString('latin1', 0, end));
+        if (answersToBreak === 0 || !hasBody) {
+          done(null, bytes);
+          return;
+        }
+        answersToBreak -= 1;
+        from.write(bytes.subarray(0, end + 4), () => from.destroy());
+      },
+    });
+    to.pipe(answers).pipe(from);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -27,6 +42,13 @@ export async function cuttable(port) {
     cut() {
       isCut = true;
       open.forEach((socket) => socket.destroy());
+    },
+    /** The next answers that have a body come without it, and their connections end. */
+    breakAnswers(count) {
+      answersToBreak = count;
+    },
+    get answersToBreak() {
+      return answersToBreak;
     },
     mend() {
       isCut = false;

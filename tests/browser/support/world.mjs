@@ -9,10 +9,32 @@ import { serveSite } from './site.mjs';
 /** Opens everything; `close` ends it. */
 export async function openWorld() {
   // The page's policy names the coordinator, and the coordinator names the page: one of both comes first.
-  const site = await serveSite('http://127.0.0.1:*');
-  const coordinator = await startCoordinator(site.origin);
-  const network = await cuttable(coordinator.port);
-  const browser = await openBrowser();
+  const opened = [];
+  const keep = async (opening) => {
+    const part = await opening;
+    opened.push(part);
+    return part;
+  };
+  /** Closes what was opened, the last first; one that cannot be closed does not keep the others open. */
+  const close = async () => {
+    const problems = [];
+    for (const part of opened.splice(0).reverse()) {
+      await part.close().catch((problem) => problems.push(problem));
+    }
+    if (problems.length > 0) {
+      throw problems[0];
+    }
+  };
+  let site, coordinator, network, browser;
+  try {
+    site = await keep(serveSite('http://127.0.0.1:*'));
+    coordinator = await keep(startCoordinator(site.origin));
+    network = await keep(cuttable(coordinator.port));
+    browser = await keep(openBrowser());
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
   let clients = 0;
   return {
     site,
@@ -30,12 +52,12 @@ export async function openWorld() {
       return Object.assign(page, { options: all });
     },
 
-    async close() {
-      await browser.close();
-      await network.close();
-      await coordinator.close();
-      await site.close();
+    /** Closes the pages that a test left open, as one that fails does: they would take part in the next. */
+    async closePages() {
+      await Promise.all(browser.context.pages().map((page) => page.close()));
     },
+
+    close,
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { Engine } from './engine.js';
 import type { Storage } from './storage.js';
-import { RequestError, type Transport } from './transport.js';
+import { RequestError, type Traffic, type Transport } from './transport.js';
 
 export interface Artifact {
   digest: string;
@@ -20,6 +20,7 @@ const BLOBS_MAX = 64;
 export class Blobs {
   /** What storage had no room for: it is there for the assignment under way. */
   private readonly unstored = new Map<string, Uint8Array>();
+  private turn: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly storage: Storage,
@@ -35,20 +36,20 @@ export class Blobs {
     }
     const stored = await this.storage.get<Uint8Array>('blobs', digest);
     if (stored !== undefined && this.engine.blobDigest(stored) !== digest) {
-      await this.storage.remove('blobs', digest);
+      await this.drop(digest);
       return undefined;
     }
     return stored;
   }
 
   /** Has a blob here and returns the bytes that had to be fetched. What a broken connection brought is gone on with. */
-  async fetch(artifact: Artifact, signal: AbortSignal): Promise<number> {
+  async fetch(artifact: Artifact, signal: AbortSignal, traffic: Traffic): Promise<number> {
     if (artifact.bytes > BYTES_MAX) {
       throw new TooLargeError(`a blob of ${artifact.bytes} bytes is larger than the cache`);
     }
     const held = await this.read(artifact.digest);
     if (held !== undefined) {
-      await this.noteUse(artifact.digest, held.byteLength).catch(() => undefined);
+      await this.inTurn(() => this.noteUse(artifact.digest, held.byteLength)).catch(() => undefined);
       return 0;
     }
     const partial = `${artifact.digest}.partial`;
@@ -59,22 +60,23 @@ export class Blobs {
       bytes.set(begun);
       at = begun.byteLength;
     }
+    const from = at;
     try {
-      const fetched = await this.transport.blob(artifact, at, signal, (piece) => {
+      const fetched = await this.transport.blob(artifact, at, signal, traffic, (piece) => {
         bytes.set(piece, at);
         at += piece.byteLength;
       });
-      await this.storage.remove('blobs', partial);
+      await this.drop(partial);
       if (this.engine.blobDigest(bytes) !== artifact.digest) {
-        const network = JSON.parse(this.engine.failureOf(undefined)) as RequestError['refusal'];
-        throw new RequestError(network, `the bytes of blob ${artifact.digest} were damaged on the way`);
+        throw this.transport.broken(`the bytes of blob ${artifact.digest} were damaged on the way`);
       }
       await this.keep(artifact.digest, bytes);
       return fetched;
     } catch (error) {
       const isWorthKeeping = at > 0 && at < artifact.bytes;
-      if (isWorthKeeping) {
-        await this.put(partial, bytes.slice(0, at)).catch(() => undefined);
+      const stays = isWorthKeeping && (await this.put(partial, bytes.slice(0, at)).then(() => true, () => false));
+      if (error instanceof RequestError) {
+        error.refusal.failure.transferred_bytes = stays ? at - from : 0;
       }
       throw error;
     }
@@ -91,12 +93,39 @@ export class Blobs {
       this.unstored.delete(digest);
     } catch {
       this.unstored.set(digest, bytes);
+      let held = Array.from(this.unstored.values()).reduce((sum, blob) => sum + blob.byteLength, 0);
+      for (const [other, blob] of this.unstored) {
+        if (held > BYTES_MAX && other !== digest) {
+          held -= blob.byteLength;
+          this.unstored.delete(other);
+        }
+      }
     }
   }
 
-  private async put(key: string, bytes: Uint8Array): Promise<void> {
-    await this.noteUse(key, bytes.byteLength);
-    await this.storage.put('blobs', bytes, key);
+  private put(key: string, bytes: Uint8Array): Promise<void> {
+    return this.inTurn(async () => {
+      await this.noteUse(key, bytes.byteLength);
+      await this.storage.put('blobs', bytes, key);
+    });
+  }
+
+  private drop(key: string): Promise<void> {
+    return this.inTurn(async () => {
+      await this.storage.remove('blobs', key);
+      const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
+      if (key in index) {
+        delete index[key];
+        await this.storage.put('state', index, 'blobs');
+      }
+    });
+  }
+
+  /** The index is read, changed and written: two that did so at once would lose one's entry, and its blob for ever. */
+  private inTurn(change: () => Promise<void>): Promise<void> {
+    const changed = this.turn.then(change);
+    this.turn = changed.catch(() => undefined);
+    return changed;
   }
 
   /** Notes that a blob is used now, and deletes what was not used for longest where there is too much. */

@@ -24,6 +24,8 @@ export interface RunnerHost extends WorkHost {
   waitSeconds: number;
   giveUpAfterSeconds: number;
   attributes: Record<string, string>;
+  /** Throws if the user does not agree any more. */
+  needConsent: () => Promise<void>;
   ask: ((assignment: AssignmentOffer) => Promise<boolean>) | null;
 }
 
@@ -64,6 +66,22 @@ export type Effect =
       value: EffectValue;
     };
 export type Values = EffectValue;
+
+/** What the session is to hear of an error: the engine says so as JSON. Null where it is none of its business. */
+export function answerOf(error: unknown): Answer | null {
+  if (error instanceof AnswerError) {
+    return error.answer;
+  }
+  const message = error instanceof Error ? error.message : '';
+  return message.startsWith('{"work_failed"') ? (JSON.parse(message) as Answer) : null;
+}
+
+/** Whether an error says that this device does not agree to an assignment. */
+export function isDeclined(error: unknown): boolean {
+  const answer = answerOf(error);
+  const failed = answer !== null && typeof answer === 'object' ? answer['work_failed'] : null;
+  return (failed as { reason?: unknown } | null | undefined)?.reason === 'declined';
+}
 
 /** An answer to the session that is none of the expected kind. */
 export class AnswerError extends Error {

@@ -50,7 +50,11 @@ export class Examples {
   /** Hands all examples to the engine. */
   async load(engine: Engine): Promise<ExampleSet> {
     await this.clean();
-    const stored = await this.storage.all<Stored>('examples');
+    const all = await this.storage.all<Stored>('examples');
+    const stored = all.filter((example) => this.fits(example));
+    if (stored.length < all.length) {
+      await this.deleteMisfits();
+    }
     const features = new Float32Array(stored.length * this.width);
     const labels = new Float32Array(stored.length * this.perExample);
     stored.forEach((example, index) => {
@@ -61,6 +65,20 @@ export class Examples {
     return this.format.labels === 'targets'
       ? engine.ExampleSet.targets(features, shape, labels, this.perExample)
       : engine.ExampleSet.classes(features, shape, Uint32Array.from(labels), this.perExample);
+  }
+
+  /** Whether an example has the shape that the app asks for; it may have asked for another one before. */
+  private fits({ features, labels }: Stored): boolean {
+    return features.length === this.width && labels.length === this.perExample;
+  }
+
+  private deleteMisfits(): Promise<undefined> {
+    return this.storage.visit<Stored>('examples', (example, remove) => {
+      if (!this.fits(example)) {
+        remove();
+      }
+      return true;
+    });
   }
 
   private checked(example: Example, index: number, at: number): Stored {

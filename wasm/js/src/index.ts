@@ -1,7 +1,7 @@
 /** Federated learning in a browser tab. Everything but this thin page side runs in a worker. */
 
 import { Conditions } from './conditions.js';
-import type { Call, Calls, ToPage, ToWorker, WorkerOptions } from './messages.js';
+import type { Call, Calls, ClientEvent, ToPage, ToWorker, WorkerOptions } from './messages.js';
 import {
   FolkmootError,
   type AssignmentOffer,
@@ -59,7 +59,11 @@ export class Folkmoot {
     this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'folkmoot' });
     this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
     this.worker.onerror = (event) => {
-      this.end(new FolkmootError('internal', `the worker failed: ${event.message || 'it cannot be loaded'}`));
+      const detail = `the worker failed: ${event.message || 'it cannot be loaded'}`;
+      if (this.ended === null) {
+        this.end(new FolkmootError('internal', detail));
+        this.tell({ name: 'stopped', value: { reason: 'internal', detail } });
+      }
     };
     this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) =>
       this.post({ kind: 'conditions', pause, cpuShare }),
@@ -167,12 +171,16 @@ export class Folkmoot {
         this.waiting.delete(message.id);
         break;
       case 'event':
-        this.listeners.get(message.event.name)?.forEach((listener) => listener(message.event.value as never));
+        this.tell(message.event);
         break;
       case 'ask':
         void this.answerQuestion(message.id, message.assignment);
         break;
     }
+  }
+
+  private tell(event: ClientEvent): void {
+    this.listeners.get(event.name)?.forEach((listener) => listener(event.value as never));
   }
 
   /** An app that fails has not agreed. */

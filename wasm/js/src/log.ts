@@ -7,6 +7,8 @@ import type { LogEntry } from './types.js';
 const ENTRIES_MAX = 2000;
 
 export class Log {
+  private isClosed = false;
+
   constructor(private readonly storage: Storage) {}
 
   /** Writes an entry. One that cannot be written does not stop anything. */
@@ -22,8 +24,15 @@ export class Log {
         });
       }
     } catch (error) {
-      console.warn('folkmoot: the transparency log cannot be written', error);
+      if (!this.isClosed) {
+        console.warn('folkmoot: the transparency log cannot be written', error);
+      }
     }
+  }
+
+  /** What was under way when everything was deleted has nowhere to be noted. */
+  close(): void {
+    this.isClosed = true;
   }
 
   read(): Promise<LogEntry[]> {

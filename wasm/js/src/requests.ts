@@ -1,9 +1,10 @@
 /** What each request of a session does. */
 
 import type { Artifact } from './blobs.js';
-import { AnswerError, type Answer, type Assignment, type RunnerHost, type Values } from './effects.js';
+import { AnswerError, isDeclined, type Answer, type Assignment, type RunnerHost, type Values } from './effects.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
-import type { AssignmentOffer } from './types.js';
+import type { Traffic } from './transport.js';
+import type { AssignmentOffer, LogEntry } from './types.js';
 import { work } from './work.js';
 import { loadMemory } from './work_store.js';
 
@@ -14,47 +15,66 @@ export class Requests {
   /** What was trained or measured and is no update yet; a reload in between trains the last steps again. */
   private finished: AssignedWork | null = null;
 
+  private prefetching: { digest: string; controller: AbortController; ended: Promise<void> } | null = null;
+
   constructor(private readonly host: RunnerHost) {}
 
   free(): void {
+    this.endPrefetch();
     this.finished?.free();
     this.finished = null;
   }
 
   async checkIn(value: Values, signal: AbortSignal): Promise<unknown> {
-    const { transport, log, pace } = this.host;
+    const { transport, pace, needConsent } = this.host;
     await pace.untilAllowed(signal);
-    const answer = await transport.json(
-      {
-        method: 'POST',
-        path: `/v1/check-in?wait_seconds=${value.wait_seconds}`,
-        json: value.request,
-        millisecondsMax: (30 + value.wait_seconds) * 1000,
-      },
-      signal,
-    );
-    await log.write({ action: 'asked', ...this.traffic() });
-    return answer;
+    await needConsent();
+    const request = {
+      method: 'POST',
+      path: `/v1/check-in?wait_seconds=${value.wait_seconds}`,
+      json: value.request,
+      millisecondsMax: (30 + value.wait_seconds) * 1000,
+    } as const;
+    return this.logged({ action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
   }
 
   /** Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched. */
   async fetch(value: Values, underWay: string | undefined, signal: AbortSignal): Promise<number> {
-    const { blobs, log, storage } = this.host;
+    const { blobs, storage } = this.host;
     const assignment = JSON.parse(underWay ?? 'null') as Assignment;
     const { artifact, kind } = value;
-    const fetched = await blobs.fetch(artifact, signal);
-    const { task_id: taskId, round_number: roundNumber } = assignment;
-    if (fetched > 0) {
-      await log.write({ action: 'fetched', ...this.traffic(), taskId, roundNumber, detail: kind });
+    // Other weights than the assignment's would be fetched at its cost.
+    if (this.prefetching?.digest !== assignment.weights.digest) {
+      this.endPrefetch();
     }
+    if (this.prefetching?.digest === artifact.digest) {
+      await this.prefetching.ended;
+    }
+    const { task_id: taskId, round_number: roundNumber } = assignment;
+    const entry = { action: 'fetched', taskId, roundNumber, detail: kind } as const;
+    const fetched = await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
     if (kind === 'plan') {
-      await this.screen(assignment);
+      await this.unlessDeclined(assignment, () => this.screen(assignment));
     }
     if (kind === 'weights') {
       await storage.put('state', { model: assignment.model, weights: artifact }, 'newest').catch(() => undefined);
       this.host.emit({ name: 'model', value: {} });
     }
     return fetched;
+  }
+
+  /** What earlier updates left out was made of the same examples: where a task is declined, that may not be used, either. */
+  private async unlessDeclined<T>(assignment: Assignment, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isDeclined(error)) {
+        await this.host.storage.remove('memories', assignment.task_id).catch((problem: unknown) => {
+          console.warn('folkmoot: what was left out of updates could not be deleted', problem);
+        });
+      }
+      throw error;
+    }
   }
 
   private async screen(assignment: Assignment): Promise<void> {
@@ -74,10 +94,33 @@ export class Requests {
     }
   }
 
-  async prefetch(artifact: Artifact): Promise<void> {
+  /** Fetches what the next assignment will need, unless it rests; one at a time. */
+  prefetch(artifact: Artifact): void {
+    const { digest } = artifact;
+    if (this.prefetching?.digest === digest || this.host.pace.pauseReason !== null) {
+      return;
+    }
+    this.endPrefetch();
+    const controller = new AbortController();
+    const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(PREFETCH_MILLISECONDS_MAX)]);
+    const ended = this.prefetchNow(artifact, signal).finally(() => {
+      if (this.prefetching?.controller === controller) {
+        this.prefetching = null;
+      }
+    });
+    this.prefetching = { digest, controller, ended };
+  }
+
+  endPrefetch(): void {
+    this.prefetching?.controller.abort();
+    this.prefetching = null;
+  }
+
+  private async prefetchNow(artifact: Artifact, signal: AbortSignal): Promise<void> {
     const { blobs, storage } = this.host;
+    const entry = { action: 'fetched', detail: 'weights, ahead of time' } as const;
     try {
-      await blobs.fetch(artifact, AbortSignal.timeout(PREFETCH_MILLISECONDS_MAX));
+      await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
       const newest = await storage.get<{ model: Artifact; weights: Artifact }>('state', 'newest');
       // Weights of another task do not fit the model that is here.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
@@ -93,10 +136,13 @@ export class Requests {
     this.finished?.free();
     this.finished = null;
     const begun = performance.now();
-    this.finished = await work(this.host, assignment, signal);
+    await this.host.needConsent();
+    const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal));
+    this.finished = task;
     const { task_id: taskId, round_number: roundNumber } = assignment;
     const detail = `${Math.round(performance.now() - begun)} ms`;
-    await this.host.log.write({ action: 'trained', bytesSent: 0, bytesReceived: 0, taskId, roundNumber, detail });
+    const action = kind === 'evaluation' ? 'evaluated' : 'trained';
+    await this.host.log.write({ action, bytesSent: 0, bytesReceived: 0, taskId, roundNumber, detail });
     return 'trained';
   }
 
@@ -133,29 +179,44 @@ export class Requests {
     }
     emit({ name: 'uploading', value: { assignment_id: id, total: stored.bytes.byteLength } });
     const update = { bytes: stored.bytes, offset: value.offset, digest: stored.digest };
-    const status = await transport.json({ method: 'PUT', path: updatePath(value), update }, signal);
-    await log.write({ action: 'sent', ...this.traffic(), detail: `update ${stored.digest}` });
-    return status;
+    // It is noted before it goes: a page that is closed meanwhile has sent some of it.
+    const bytesSent = stored.bytes.byteLength - value.offset;
+    await log.write({ action: 'sent', bytesSent, bytesReceived: 0, detail: `update ${stored.digest}` });
+    return transport.json({ method: 'PUT', path: updatePath(value), update }, signal);
   }
 
   queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
-    return this.host.transport.json({ method: 'GET', path: updatePath(value) }, signal);
+    const request = { method: 'GET', path: updatePath(value) } as const;
+    const entry = { action: 'asked', detail: 'what is there of the update' } as const;
+    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
   report(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/report`;
-    return this.host.transport.json({ method: 'POST', path, json: value.report }, signal);
+    const request = { method: 'POST', path, json: value.report } as const;
+    return this.logged({ action: 'reported' }, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
   abort(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/abort`;
-    return this.host.transport.json({ method: 'POST', path, json: value.abort }, signal);
+    const request = { method: 'POST', path, json: value.abort } as const;
+    const entry = { action: 'told_gave_up' } as const;
+    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
-  private traffic(): { bytesSent: number; bytesReceived: number } {
-    const { sent, received } = this.host.transport.traffic;
-    this.host.transport.traffic = { sent: 0, received: 0 };
-    return { bytesSent: sent, bytesReceived: received };
+  /** Notes what a request sent and brought, also where it failed. */
+  private async logged<T>(
+    entry: Pick<LogEntry, 'action' | 'taskId' | 'roundNumber' | 'detail'>,
+    request: (traffic: Traffic) => Promise<T>,
+  ): Promise<T> {
+    const traffic = { sent: 0, received: 0 };
+    try {
+      return await request(traffic);
+    } finally {
+      if (traffic.sent > 0 || traffic.received > 0) {
+        await this.host.log.write({ ...entry, bytesSent: traffic.sent, bytesReceived: traffic.received });
+      }
+    }
   }
 }
 

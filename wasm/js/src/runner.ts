@@ -1,7 +1,7 @@
 /** Performs the effects of a session and feeds it with events. */
 
 import { TooLargeError } from './blobs.js';
-import { AnswerError, type Answer, type Effect, type RunnerHost } from './effects.js';
+import { answerOf, type Answer, type Effect, type RunnerHost } from './effects.js';
 import type { BrowserSession } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import { Requests } from './requests.js';
@@ -17,8 +17,6 @@ type StopCause = 'requested' | 'conditions_ended' | { refused: string | null };
 const SLEEP_MILLISECONDS_MAX = 60_000;
 /** How long the coordinator is given to hear that the client stops. */
 const SHUTDOWN_MILLISECONDS_MAX = 5000;
-/** States in which an assignment is under way. */
-const WORKING = ['assigned', 'training', 'preparing', 'uploading'];
 
 export class Runner {
   private readonly events: SessionEvent[] = [];
@@ -29,6 +27,8 @@ export class Runner {
   private state = 'idle';
   private detail = '';
   private fatal: unknown = null;
+  private isAssigned = false;
+  private readonly stopping = new AbortController();
   private readonly work: Requests;
 
   constructor(
@@ -44,10 +44,11 @@ export class Runner {
       await this.step({ event: 'started' });
       for (;;) {
         const cause = this.stopCause();
-        if (cause === 'conditions_ended' && this.host.pace.pauseReason !== null) {
-          await this.host.pace.untilAllowed(new AbortController().signal);
-        }
         if (cause === 'conditions_ended') {
+          await this.host.pace.untilAllowed(this.stopping.signal);
+          if (this.stopping.signal.aborted) {
+            return { cause: 'requested', detail: this.detail };
+          }
           await this.step({ event: 'started' });
         } else if (cause !== null) {
           return { cause, detail: this.detail };
@@ -62,15 +63,27 @@ export class Runner {
 
   /** Gives the assignment up, tells the coordinator if it wants to hear it in time, and ends the run. */
   stop(): void {
+    this.stopping.abort();
+    this.work.endPrefetch();
     this.push({ event: 'stop_requested' });
     setTimeout(() => this.fail(new StoppedError()), SHUTDOWN_MILLISECONDS_MAX);
   }
 
   /** Hears that training may not go on, or may again. A short rest costs an assignment nothing. */
   conditionsChanged(reason: string | null): void {
-    const patience = WORKING.includes(this.state) ? this.host.giveUpAfterSeconds * 1000 : 0;
+    if (reason !== null) {
+      this.work.endPrefetch();
+    }
+    const patience = this.isAssigned ? this.host.giveUpAfterSeconds * 1000 : 0;
     this.conditionsEndAt = reason === null ? Infinity : Date.now() + patience;
     this.wake();
+  }
+
+  /** Gives an assignment under way up: what it was begun with is not there any more. */
+  giveUp(): void {
+    if (this.isAssigned) {
+      this.push({ event: 'conditions_ended' });
+    }
   }
 
   private stopCause(): StopCause | null {
@@ -121,17 +134,34 @@ export class Runner {
       const example_count = await this.host.examples.count();
       this.session.offer(JSON.stringify({ example_count, attributes: this.host.attributes }), this.host.waitSeconds);
     }
-    const stepped = JSON.parse(this.session.step(JSON.stringify(event), Date.now(), this.detail)) as {
+    const stepped = JSON.parse(this.stepSession(event)) as {
       effects: Effect[];
       event: ({ kind: string } & Record<string, unknown>) | null;
       state: string;
     };
     this.state = stepped.state;
+    this.isAssigned = this.session.assignmentId() !== undefined;
     if (stepped.event !== null) {
       await this.tell(stepped.event);
     }
     for (const effect of stepped.effects) {
       await this.perform(effect);
+    }
+  }
+
+  /** An answer of a shape that the session does not know is no word of a coordinator: it counts as a broken network. */
+  private stepSession(event: SessionEvent): string {
+    try {
+      return this.session.step(JSON.stringify(event), Date.now(), this.detail);
+    } catch (error) {
+      const name = event.event === 'answered' ? nameOfResult(event.answer) : null;
+      if (name === null || event.event !== 'answered' || error instanceof WebAssembly.RuntimeError) {
+        throw error;
+      }
+      this.detail = `the answer has another shape: ${String(error)}`;
+      const { failure } = this.host.transport.broken(this.detail).refusal;
+      const answered = { ...event, answer: { [name]: { Err: failure } } };
+      return this.session.step(JSON.stringify(answered), Date.now(), this.detail);
     }
   }
 
@@ -162,7 +192,7 @@ export class Runner {
         this.host.blobs.forgetUnstored();
         return;
       case 'prefetch':
-        void this.work.prefetch(value.artifact);
+        this.work.prefetch(value.artifact);
         return;
       default:
         this.spawn(value.request_id, ...this.request({ effect, value }));
@@ -212,9 +242,6 @@ export class Runner {
   }
 
   private failureAnswer(name: string, error: unknown): Answer | null {
-    if (error instanceof AnswerError) {
-      return error.answer;
-    }
     if (error instanceof RequestError && name !== '') {
       this.detail = error.message;
       return { [name]: { Err: error.refusal.failure } };
@@ -222,10 +249,15 @@ export class Runner {
     if (error instanceof TooLargeError) {
       return { work_failed: { reason: 'fetch_failed', detail: error.message } };
     }
-    // The engine says so as JSON; anything else is a mistake, or the end of the module.
-    const message = error instanceof Error ? error.message : '';
-    return message.startsWith('{"work_failed"') ? (JSON.parse(message) as Answer) : null;
+    // Anything else is a mistake, or the end of the module.
+    return answerOf(error);
   }
+}
+
+/** The name of a request that was answered with a result. */
+function nameOfResult(answer: Answer): string | null {
+  const [name, value] = typeof answer === 'object' ? (Object.entries(answer)[0] ?? []) : [];
+  return name !== undefined && typeof value === 'object' && value !== null && 'Ok' in value ? name : null;
 }
 
 /** The coordinator did not hear in time that the client stops. */

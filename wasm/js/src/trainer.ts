@@ -13,7 +13,7 @@ import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
 import { FolkmootError, type AssignmentOffer, type Example, type LogEntry, type Prediction } from './types.js';
-import { forgetAllBut } from './work_store.js';
+import { forgetAllBut, forgetAllMade, forgetOldMemories } from './work_store.js';
 import type { TrainedModel } from './gpu/folkmoot.js';
 
 /** Seconds of a check-in that waits. */
@@ -30,7 +30,12 @@ interface Parts {
   log: Log;
 }
 
+/** What tabs of one client say to each other. */
+type Word = 'withdrawn' | 'cleared';
+
 export class Trainer {
+  /** The other tabs of this client. */
+  private readonly tabs: BroadcastChannel;
   private readonly pace = new Pace((reason) => this.conditionsChanged(reason));
   private running: { runner: Runner | null; stop: AbortController; ended: Promise<void> } | null = null;
   private model: { weights: string; model: TrainedModel } | null = null;
@@ -40,7 +45,16 @@ export class Trainer {
     private readonly parts: Parts,
     private readonly emit: (event: ClientEvent) => void,
     private readonly ask: (assignment: AssignmentOffer) => Promise<boolean>,
-  ) {}
+  ) {
+    this.tabs = new BroadcastChannel(databaseName(options.name ?? 'default'));
+    this.tabs.onmessage = ({ data }: MessageEvent<Word>) => {
+      if (data === 'withdrawn') {
+        void this.stop();
+      } else {
+        this.running?.runner?.giveUp();
+      }
+    };
+  }
 
   static async connect(
     options: WorkerOptions,
@@ -80,6 +94,9 @@ export class Trainer {
 
   async clearExamples(): Promise<void> {
     await this.parts.storage.clear('examples');
+    this.running?.runner?.giveUp();
+    this.tabs.postMessage('cleared' satisfies Word);
+    await forgetAllMade(this.parts.storage);
   }
 
   readLog(): Promise<LogEntry[]> {
@@ -95,17 +112,28 @@ export class Trainer {
     await this.parts.log.write({ action: 'consent', bytesSent: 0, bytesReceived: 0, detail: `given: ${text}` });
   }
 
+  /** Stops here and in other tabs, and deletes what was made of the examples. */
   async withdrawConsent(): Promise<void> {
-    await this.parts.storage.remove('state', 'consent');
+    const stopped = this.stop();
+    this.tabs.postMessage('withdrawn' satisfies Word);
+    try {
+      await this.parts.storage.remove('state', 'consent');
+    } finally {
+      await stopped;
+    }
+    await forgetAllMade(this.parts.storage);
     await this.parts.log.write({ action: 'consent', bytesSent: 0, bytesReceived: 0, detail: 'withdrawn' });
-    await this.stop();
+  }
+
+  private async needConsent(): Promise<void> {
+    if (!(await this.hasConsent())) {
+      throw new FolkmootError('consent_needed', 'the user has not agreed: call consent.give() when they have');
+    }
   }
 
   /** Begins to take part, as soon as no other tab of this client does. */
   async start(): Promise<void> {
-    if (!(await this.hasConsent())) {
-      throw new FolkmootError('consent_needed', 'the user has not agreed: call consent.give() when they have');
-    }
+    await this.needConsent();
     if (this.running !== null) {
       return;
     }
@@ -122,9 +150,12 @@ export class Trainer {
 
   /** Ends taking part and deletes everything. */
   async forget(): Promise<void> {
+    this.tabs.postMessage('withdrawn' satisfies Word);
+    this.tabs.close();
     await this.stop();
     this.model?.model.free();
     this.model = null;
+    this.parts.log.close();
     this.parts.storage.close();
     await Storage.remove(this.options.name ?? 'default');
   }
@@ -180,11 +211,26 @@ export class Trainer {
     this.emit({ name: 'stopped', value: { reason, detail } });
   }
 
+  /** Another tab may have withdrawn what the user agreed to, also while this one waited for its turn. */
   private async runSession(signal: AbortSignal): Promise<[reason: string, detail: string]> {
+    try {
+      return await this.runSessionNow(signal);
+    } finally {
+      // The tab that withdrew it has deleted this already; this one may have stored some since.
+      if (!(await this.hasConsent())) {
+        await forgetAllMade(this.parts.storage);
+      }
+    }
+  }
+
+  private async runSessionNow(signal: AbortSignal): Promise<[reason: string, detail: string]> {
     let mayEnrolAgain = true;
+    await forgetOldMemories(this.parts.storage);
     for (;;) {
+      await this.needConsent();
       await this.ensureEnrolled(signal);
       await this.untilExamples(signal);
+      await this.needConsent();
       const { cause, detail } = await this.runOnce(signal);
       const refused = typeof cause === 'object' ? cause.refused : null;
       if (refused === 'client_unknown' && mayEnrolAgain && this.options.enrolmentToken !== undefined) {
@@ -213,6 +259,7 @@ export class Trainer {
       giveUpAfterSeconds: this.options.giveUpAfterSeconds,
       waitSeconds,
       attributes,
+      needConsent: () => this.needConsent(),
     };
     const runner = new Runner(host, session);
     const stop = () => runner.stop();
@@ -246,15 +293,17 @@ export class Trainer {
     if (token === undefined) {
       throw new FolkmootError('not_enrolled', 'the client is not enrolled: give it an enrolment token');
     }
+    const traffic = { sent: 0, received: 0 };
     for (let failures = 1; ; failures += 1) {
       await this.pace.untilAllowed(signal);
       signal.throwIfAborted();
       try {
-        const { client_id, population } = await transport.enrol(token, signal);
+        const { client_id, population } = await transport.enrol(token, signal, traffic);
         const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
+        // What updates of another client left out is nothing that this one may add.
+        await storage.clear('memories');
         await storage.put('state', enrolment, 'enrolment');
-        const { sent, received } = transport.traffic;
-        transport.traffic = { sent: 0, received: 0 };
+        const { sent, received } = traffic;
         await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
         this.emit({ name: 'enrolled', value: { client_id, population } });
         return;

@@ -12,7 +12,12 @@ const CONTROL_MILLISECONDS_MAX = 30_000;
 const UPLOAD_BYTES_PER_SECOND_MIN = 8 * 1024;
 
 /** What a failure means to the session; the engine makes it. */
-export type Failure = { disposition: 'retry' | 'check_in' | 'give_up'; retry_after_milliseconds: number | null };
+export type Failure = {
+  disposition: 'retry' | 'check_in' | 'give_up';
+  retry_after_milliseconds: number | null;
+  /** Bytes of a blob that came before it failed, and stay. */
+  transferred_bytes: number;
+};
 
 interface Refusal {
   failure: Failure;
@@ -31,6 +36,12 @@ export class RequestError extends Error {
   }
 }
 
+/** Bytes of messages and blobs that went, or were to go, and came. */
+export interface Traffic {
+  sent: number;
+  received: number;
+}
+
 /** A request before it is signed. */
 export interface Unsigned {
   method: 'GET' | 'POST' | 'PUT';
@@ -44,13 +55,13 @@ export interface Unsigned {
   millisecondsMax?: number;
   /** Enrolments are sent without an id. */
   anonymous?: boolean;
+  /** Where its bytes are counted. */
+  traffic?: Traffic;
 }
 
 /** A connection to one coordinator. */
 export class Transport {
   clientId: string | null = null;
-  /** Bytes that went and came since the last look. */
-  traffic = { sent: 0, received: 0 };
   private clockOffset = 0;
   private readonly base: string;
 
@@ -66,22 +77,26 @@ export class Transport {
     return this.base;
   }
 
-  async enrol(token: string, signal: AbortSignal): Promise<{ client_id: string; population: string }> {
+  async enrol(token: string, signal: AbortSignal, traffic: Traffic): Promise<{ client_id: string; population: string }> {
     const json = { token, public_key: this.key.publicKey };
     const path = '/v1/enrol';
-    const answer = await this.json<{ client_id: string; population: string; server_time: number }>(
-      { method: 'POST', path, json, anonymous: true },
+    const answer = await this.json<{ client_id: string; population: string; server_time: number } | null>(
+      { method: 'POST', path, json, anonymous: true, traffic },
       signal,
     );
-    this.clockOffset = answer.server_time - Date.now();
-    this.clientId = answer.client_id;
-    return answer;
+    const { client_id, population, server_time } = answer ?? {};
+    if (typeof client_id !== 'string' || typeof population !== 'string' || typeof server_time !== 'number') {
+      throw this.broken('the answer is none to an enrolment; is there a proxy in between?');
+    }
+    this.clockOffset = server_time - Date.now();
+    this.clientId = client_id;
+    return { client_id, population };
   }
 
   /** Sends a request and reads its answer, a message. */
   async json<T>(unsigned: Unsigned, signal: AbortSignal): Promise<T> {
     const response = await this.send(unsigned, signal);
-    const text = await this.text(response);
+    const text = await this.text(response, unsigned.traffic, signal);
     try {
       return (text === '' ? null : JSON.parse(text)) as T;
     } catch {
@@ -94,6 +109,7 @@ export class Transport {
     artifact: { digest: string; bytes: number },
     rangeStart: number,
     signal: AbortSignal,
+    traffic: Traffic,
     take: (piece: Uint8Array) => void,
   ): Promise<number> {
     const silence = new AbortController();
@@ -101,7 +117,10 @@ export class Transport {
     let alarm = setTimeout(() => silence.abort(), CONTROL_MILLISECONDS_MAX);
     const path = `/v1/blobs/${artifact.digest}`;
     try {
-      const response = await this.send({ method: 'GET', path, rangeStart, millisecondsMax: Infinity }, either);
+      const response = await this.send(
+        { method: 'GET', path, rangeStart, millisecondsMax: Infinity, traffic },
+        either,
+      );
       if (response.status !== (rangeStart > 0 ? 206 : 200)) {
         throw this.broken('the range was not heeded');
       }
@@ -110,7 +129,7 @@ export class Transport {
         clearTimeout(alarm);
         alarm = setTimeout(() => silence.abort(), CONTROL_MILLISECONDS_MAX);
         fetched += piece.byteLength;
-        this.traffic.received += piece.byteLength;
+        traffic.received += piece.byteLength;
         if (rangeStart + fetched > artifact.bytes) {
           throw this.broken('the blob is longer than the assignment says');
         }
@@ -149,6 +168,9 @@ export class Transport {
     const limit = unsigned.millisecondsMax ?? patience;
     const signals = Number.isFinite(limit) ? [signal, AbortSignal.timeout(limit)] : [signal];
     let response: Response;
+    if (unsigned.traffic !== undefined) {
+      unsigned.traffic.sent += rest;
+    }
     try {
       response = await fetch(this.base + unsigned.path, {
         method: unsigned.method,
@@ -161,7 +183,6 @@ export class Transport {
         referrerPolicy: 'no-referrer',
         signal: AbortSignal.any(signals),
       });
-      this.traffic.sent += rest;
     } catch (error) {
       throw this.requestError(error, signal);
     }
@@ -172,7 +193,7 @@ export class Transport {
     if (!(response.headers.get('content-type') ?? '').startsWith('application/problem+json')) {
       throw this.broken(`status ${response.status}: not a problem document; is there a proxy in between?`);
     }
-    const refusal = JSON.parse(this.engine.failureOf(await this.text(response))) as Refusal;
+    const refusal = JSON.parse(this.engine.failureOf(await this.text(response, unsigned.traffic, signal))) as Refusal;
     throw new RequestError(refusal, `${refusal.code ?? 'unknown'}: ${refusal.detail ?? ''}`);
   }
 
@@ -210,21 +231,29 @@ export class Transport {
   }
 
   /** Reads a message, never more of it than a message may have. */
-  private async text(response: Response): Promise<string> {
+  private async text(response: Response, traffic: Traffic | undefined, signal: AbortSignal): Promise<string> {
     const parts: Uint8Array[] = [];
     let length = 0;
-    for await (const piece of pieces(response)) {
-      length += piece.byteLength;
-      this.traffic.received += piece.byteLength;
-      if (length > CONTROL_BYTES_MAX) {
-        throw this.broken('the message is over its limit');
+    try {
+      for await (const piece of pieces(response)) {
+        length += piece.byteLength;
+        if (traffic !== undefined) {
+          traffic.received += piece.byteLength;
+        }
+        if (length > CONTROL_BYTES_MAX) {
+          throw this.broken('the message is over its limit');
+        }
+        parts.push(piece);
       }
-      parts.push(piece);
+    } catch (error) {
+      // A connection may break after the headers.
+      throw this.requestError(error, signal);
     }
     return new Blob(parts as BlobPart[]).text();
   }
 
-  private broken(message: string): RequestError {
+  /** What is taken for a broken network. */
+  broken(message: string): RequestError {
     return new RequestError(JSON.parse(this.engine.failureOf(undefined)) as Refusal, message);
   }
 

@@ -75,8 +75,8 @@ export interface LogEntry {
   /** Milliseconds since 1970. */
   at: number;
   /** What was done. */
-  action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'gave_up' | 'consent';
-  /** Bytes that left the device. */
+  action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'reported' | 'gave_up' | 'told_gave_up' | 'consent';
+  /** Bytes that left the device; for what is noted before it goes, those that were to. */
   bytesSent: number;
   /** Bytes that came. */
   bytesReceived: number;

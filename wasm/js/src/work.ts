@@ -39,14 +39,20 @@ interface Progress {
   is_over: boolean;
 }
 
+/** Work at its end. */
+interface Done {
+  task: AssignedWork;
+  kind: Progress['kind'];
+}
+
 /** Does the work to its end and returns it, ready to make an update of. It is given up when `signal` says so. */
-export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal): Promise<AssignedWork> {
+export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal): Promise<Done> {
   const task = await begin(host, assignment);
   try {
     await host.devices.place(task, assignment);
-    await advanceToEnd(host, task, assignment.assignment_id, signal);
+    const kind = await advanceToEnd(host, task, assignment.assignment_id, signal);
     await task.finish();
-    return task;
+    return { task, kind };
   } catch (error) {
     task.free();
     throw error;
@@ -82,7 +88,12 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   }
 }
 
-async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, signal: AbortSignal): Promise<void> {
+async function advanceToEnd(
+  host: WorkHost,
+  task: AssignedWork,
+  id: string,
+  signal: AbortSignal,
+): Promise<Progress['kind']> {
   let toldAt = -Infinity;
   let storedAt = performance.now();
   await host.pace.untilAllowed(signal);
@@ -97,7 +108,7 @@ async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, sign
       toldAt = now;
     }
     if (progress.is_over) {
-      return;
+      return progress.kind;
     }
     if (now - storedAt >= CHECKPOINT_MILLISECONDS) {
       await store(host.storage, task, id);

@@ -4,6 +4,10 @@ import type { Storage } from './storage.js';
 
 /** Memories of tasks that are kept; more would fill the device for tasks that are over. */
 const MEMORIES_MAX = 4;
+/** Bytes of all memories together; the oldest go first. */
+const BYTES_MAX = 256 * 1024 * 1024;
+/** After so long a memory is too old to be of use, whatever became of its task: 30 days. */
+const AGE_MILLISECONDS_MAX = 30 * 24 * 3600 * 1000;
 
 interface Memory {
   bytes: Uint8Array;
@@ -45,11 +49,31 @@ export async function settleMemory(
   }
   await storage.put('memories', { bytes: pending.bytes, at: Date.now() } satisfies Memory, pending.task);
   await storage.remove('work', key);
+  await trimMemories(storage, 0);
+}
+
+/** Deletes memories that are too old. */
+export function forgetOldMemories(storage: Storage): Promise<void> {
+  return trimMemories(storage, Date.now() - AGE_MILLISECONDS_MAX);
+}
+
+/** Deletes what is too much, from the oldest on, and what is from before `oldest`. */
+async function trimMemories(storage: Storage, oldest: number): Promise<void> {
   const [keys, memories] = [await storage.keys('memories'), await storage.all<Memory>('memories')];
-  const byAge = keys.map((task, index) => ({ task, at: memories[index]?.at ?? 0 })).sort((a, b) => b.at - a.at);
-  for (const { task } of byAge.slice(MEMORIES_MAX)) {
-    await storage.remove('memories', task);
+  const all = keys.map((task, index) => ({ task, at: memories[index]?.at ?? 0, bytes: memories[index]?.bytes }));
+  let held = 0;
+  for (const [rank, { task, at, bytes }] of all.sort((a, b) => b.at - a.at).entries()) {
+    held += bytes?.byteLength ?? 0;
+    if (rank >= MEMORIES_MAX || held > BYTES_MAX || at < oldest) {
+      await storage.remove('memories', task);
+    }
   }
+}
+
+/** Deletes everything that was made of the examples: memories, checkpoints and updates. */
+export async function forgetAllMade(storage: Storage): Promise<void> {
+  await storage.clear('memories');
+  await storage.clear('work');
 }
 
 /** Returns what earlier updates of a task left out. */

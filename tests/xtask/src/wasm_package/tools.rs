@@ -23,7 +23,7 @@ pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
     };
     let mut locked = install(&["--locked"]);
     announce(&locked);
-    // A registry's mirror may not have every version of the program's own lock file.
+    // Where a version of the program's own lock file cannot be had, another one that fits will do.
     if run(&mut locked).is_err() {
         run(&mut install(&[]))?;
     }
