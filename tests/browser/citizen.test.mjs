@@ -2,27 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 
 import { examples } from './support/digits.mjs';
-import { openWorld, until } from './support/world.mjs';
+import { until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 /** How long an idle page is watched. */
 const IDLE_MILLISECONDS = 4000;
 const isQuick = process.env.FOLKMOOT_TEST_QUICK !== undefined;
 
-let world;
-
-before(async () => {
-  world = await openWorld();
-});
-
-beforeEach(() => world.coordinator.newPopulation());
-
-afterEach(() => world.closePages());
-
-after(() => world?.close());
+const world = worldOfTests();
 
 async function forget(page) {
   await page.evaluate(() => client.forget());

@@ -1,22 +1,12 @@
 /** A page trains beside native clients, from another origin than the coordinator's. */
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 
 import { lines } from './support/digits.mjs';
-import { openWorld, until } from './support/world.mjs';
+import { until, worldOfTests } from './support/world.mjs';
 
-let world;
-
-before(async () => {
-  world = await openWorld();
-});
-
-beforeEach(() => world.coordinator.newPopulation());
-
-afterEach(() => world.closePages());
-
-after(() => world?.close());
+const world = worldOfTests();
 
 test('a page and native clients make one round, and it commits', { timeout: 120_000 }, async () => {
   const { coordinator } = world;

@@ -1,26 +1,16 @@
 /** What goes wrong ends in a round that counts, or in an assignment that is given up in good order. */
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 
-import { openWorld, reload, until } from './support/world.mjs';
+import { reload, until, worldOfTests } from './support/world.mjs';
 
 /** A training that lasts for some seconds. */
 const LONG = { plan: { epochs: 120 }, rounds: 1 };
 /** Over the longest waits of a test together: two of 60 s, and some of 30 s. */
 const OPTIONS = { timeout: 240_000 };
 
-let world;
-
-before(async () => {
-  world = await openWorld();
-});
-
-beforeEach(() => world.coordinator.newPopulation());
-
-afterEach(() => world.closePages());
-
-after(() => world?.close());
+const world = worldOfTests();
 
 /** Opens a page whose client is in the middle of a long training. */
 async function training(options = {}) {

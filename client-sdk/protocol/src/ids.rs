@@ -90,6 +90,15 @@ uuid_id!(
     "assignment id"
 );
 
+impl AssignmentId {
+    /// Returns the seed of whatever has to come out the same when it is done again for this assignment, and differently for
+    /// any other. It is no secret.
+    pub fn seed(self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = *self.as_bytes();
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
 /// The name of a population, unique in its organisation: 1 to 64 of `a-z 0-9 -`, beginning with a letter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

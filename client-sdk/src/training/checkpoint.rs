@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a client stores while it trains: milliseconds `u64`, little-endian, then the engine's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredTraining<'a> {
+pub(super) struct StoredTraining<'a> {
     /// How long it has trained, restarts left out.
     pub trained: Duration,
     /// The engine's checkpoint, which notices when a byte is missing or another.

@@ -31,7 +31,6 @@ use folkmoot_engine::FitError;
 use folkmoot_protocol::messages::AbortReason;
 
 pub use chance::SystemChance;
-pub use checkpoint::StoredTraining;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
@@ -44,7 +43,6 @@ pub(crate) use prepare::prepare;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use screen::screen;
 pub use steps::{Step, Training};
-pub use time_limit::TimeLimit;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use work::{LocalWork, work};
 

@@ -8,7 +8,9 @@ use folkmoot_protocol::{
     messages::{AbortReason, Assignment},
 };
 
-use super::{Chunk, Inputs, StoredTraining, SystemChance, TimeLimit, WorkError, misfit};
+use super::{
+    Chunk, Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, time_limit::TimeLimit,
+};
 
 /// The training of an assignment. The caller brings the time and keeps the checkpoints.
 pub struct Training {
@@ -131,8 +133,7 @@ fn resume(inputs: &Inputs, examples: &Examples, stored: StoredTraining<'_>) -> O
 }
 
 fn fresh(inputs: &Inputs, id: AssignmentId, examples: &Examples) -> Result<Trainer, WorkError> {
-    let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
-    let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let seed = id.seed();
     let plan = inputs.plan.training.clone();
     let trainer = Trainer::new(&inputs.model, &inputs.starting_weights, plan, examples, seed);
     trainer.map_err(|error| match error {

@@ -6,7 +6,7 @@ use folkmoot_protocol::TrainingPlan;
 
 /// The time of a training. All moments are those of one stopwatch, which this does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeLimit {
+pub(super) struct TimeLimit {
     /// `None` if the plan sets no limit.
     limit: Option<Duration>,
     /// How long it had trained before it went on.

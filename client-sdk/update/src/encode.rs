@@ -98,9 +98,7 @@ fn compressed(
     memory: Option<&Memory>,
     norm_max: Option<u64>,
 ) -> Result<Option<Made>, MakeError> {
-    let [a, b, c, d, e, f, g, h, ..] = *header.assignment_id.as_bytes();
-    // Of the assignment: no two clients or rounds have the same.
-    let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let seed = header.assignment_id.seed();
     if let Some(index) = delta.iter().position(|value| !value.is_finite()) {
         return Err(ValueFault::NotFinite { index }.into());
     }

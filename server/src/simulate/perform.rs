@@ -12,7 +12,7 @@ use super::{
     SimulateError,
     client::{VirtualWork, offer},
     events::Event,
-    pool::{Lesson, Training, seed_of},
+    pool::{Lesson, Training},
     world::World,
 };
 
@@ -147,7 +147,7 @@ impl World {
         let weights = self.weights_of(assignment.weights.digest).await?;
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
-        let seed = seed_of(assignment.assignment_id);
+        let seed = assignment.assignment_id.seed();
         let (now, client) = (self.device_now(), &self.clients[index]);
         let amount = Amount::of(&lesson.plan, self.crowd.example_count(index));
         let whole = client.device.training_seconds(now, amount.examples, seed);

@@ -222,7 +222,7 @@ impl Bench {
             }
         };
         if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
-            attack.distort(&mut delta, seed_of(training.assignment_id));
+            attack.distort(&mut delta, training.assignment_id.seed());
         }
         let grid = lesson.plan.grid;
         let header = UpdateHeader {
@@ -281,7 +281,7 @@ impl Bench {
         examples: &folkmoot_engine::Examples,
     ) -> Result<&mut Trainer, folkmoot_engine::TrainError> {
         let Training { lesson, weights, .. } = training;
-        let seed = seed_of(training.assignment_id);
+        let seed = training.assignment_id.seed();
         match self.trainers.entry(lesson.digest) {
             std::collections::hash_map::Entry::Occupied(entry) => {
                 let trainer = entry.into_mut();
@@ -299,10 +299,4 @@ impl Bench {
             }
         }
     }
-}
-
-/// The seed of a training is its assignment's, as in the client.
-pub fn seed_of(id: AssignmentId) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }

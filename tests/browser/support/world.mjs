@@ -1,5 +1,7 @@
 /** A site, a coordinator and a browser for the tests of a file, and pages with a client in them. */
 
+import { after, afterEach, before, beforeEach } from 'node:test';
+
 import { openBrowser } from './browser.mjs';
 import { startCoordinator } from './coordinator.mjs';
 import { cuttable } from './cuttable.mjs';
@@ -7,7 +9,7 @@ import { examples } from './digits.mjs';
 import { serveSite } from './site.mjs';
 
 /** Opens everything; `close` ends it. */
-export async function openWorld() {
+async function openWorld() {
   // The page's policy names the coordinator, and the coordinator names the page: one of both comes first.
   const opened = [];
   const keep = async (opening) => {
@@ -59,6 +61,18 @@ export async function openWorld() {
 
     close,
   };
+}
+
+/** The world of a file's tests: a population for each of them, and nothing stays open. */
+export function worldOfTests() {
+  const world = {};
+  before(async () => {
+    Object.assign(world, await openWorld());
+  });
+  beforeEach(() => world.coordinator.newPopulation());
+  afterEach(() => world.closePages());
+  after(() => world.close?.());
+  return world;
 }
 
 /** Loads a page anew, as a user does, and connects its client again, which has its examples already. */
