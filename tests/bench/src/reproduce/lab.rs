@@ -5,6 +5,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -134,6 +135,7 @@ impl Lab {
 
     /// Runs simulations, several at a time; the results are in the order of the errands.
     fn perform(&self, arms: &[Arm], errands: Vec<Errand>) -> Result<Vec<Trial>, Failure> {
+        let begun = Instant::now();
         let next = AtomicUsize::new(0);
         let done: Mutex<BTreeMap<usize, Trial>> = Mutex::new(BTreeMap::new());
         let failure: Mutex<Option<String>> = Mutex::new(None);
@@ -146,7 +148,14 @@ impl Lab {
                         let arm = &arms[errand.arm];
                         match self.simulate(arm, errand.seed) {
                             Ok(trial) => {
-                                done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, trial);
+                                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                                done.insert(index, trial);
+                                let seconds = begun.elapsed().as_secs();
+                                let (count, of) = (done.len(), errands.len());
+                                eprintln!(
+                                    "{count} of {of} simulations, {seconds} s: {}, {}",
+                                    arm.group, arm.name
+                                );
                             }
                             Err(error) => {
                                 let text = format!("{}, {}, {}: {error}", arm.group, arm.name, arm.tuned);
