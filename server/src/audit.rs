@@ -162,7 +162,6 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
     described.settle();
     let PrivacyChoice::Central(mut central) = described.privacy else { return Err(CannotAudit::NotCentral) };
     central.participations_max = Some(plan.rounds);
-    central.population_epsilon = None;
     // Who is drawn is known to the auditor: only what the noise alone protects is claimed here.
     central.amplification = folkmoot_coordinator::privacy::Amplification::None;
     central.noise = match central.noise {

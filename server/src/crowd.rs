@@ -247,6 +247,7 @@ mod tests {
                 sdk_version: "1.0.0".into(),
             },
             history: History::default(),
+            user: None,
         };
         (0..count).map(client).collect()
     }

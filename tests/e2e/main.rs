@@ -16,6 +16,7 @@ mod postgres;
 mod privacy;
 mod tokens;
 mod unreliable_clients;
+mod users;
 
 /// The coordinator's program.
 const COORDINATOR: &str = env!("CARGO_BIN_EXE_folkmoot-test-coordinator");

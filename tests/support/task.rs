@@ -213,6 +213,7 @@ pub async fn create_token(
 ) -> String {
     let token = Credential::from_random_bytes(random_bytes(), random_bytes());
     let mut record = TokenRecord {
+        user_key: None,
         id: token.id.clone(),
         organisation_id: organisation,
         population: population.clone(),

@@ -3,6 +3,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::{OrganisationId, PopulationName};
+
 /// A digest that is not 64 lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 hexadecimal digits in lower case")]
@@ -76,6 +78,25 @@ digest!(
     /// SHA-256 alone would cost more than all the rest of an upload; see `docs/decisions/`.
     UpdateDigest
 );
+
+digest!(
+    /// What a coordinator keeps of a user's id: the SHA-256 of organisation, population and id, so that it can tell
+    /// that two devices are one user's, and no more.
+    UserKey
+);
+
+impl UserKey {
+    /// Returns the key of a user, whom the app's own service calls `user`.
+    pub fn of(organisation: OrganisationId, population: &PopulationName, user: &str) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(b"folkmoot user\0");
+        hasher.update(organisation.as_bytes());
+        hasher.update((population.as_str().len() as u64).to_le_bytes());
+        hasher.update(population.as_str().as_bytes());
+        hasher.update(user.as_bytes());
+        Self(hasher.finalize().into())
+    }
+}
 
 impl BlobDigest {
     /// Computes the digest of `bytes`.

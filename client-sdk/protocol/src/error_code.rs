@@ -143,6 +143,8 @@ error_codes! {
     ModelVersionUnknown = "model_version_unknown", 404, GiveUp;
     /// There is no such token, API key or client.
     ResourceUnknown = "resource_unknown", 404, GiveUp;
+    /// The population is in a state in which this cannot be done.
+    PopulationStateConflict = "population_state_conflict", 409, GiveUp;
     /// Something of this name exists already.
     NameTaken = "name_taken", 409, GiveUp;
 }

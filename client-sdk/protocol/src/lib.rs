@@ -16,7 +16,7 @@ pub mod update;
 mod version;
 
 pub use codec::{Codec, Recipe};
-pub use digest::{BlobDigest, DigestError, UpdateDigest};
+pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
 pub use plan::{

@@ -1,8 +1,8 @@
 //! What a client has done for a task so far: the facts on which selection, spacing and clocks rest.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 
 use crate::task::Candidate;
@@ -69,6 +69,65 @@ pub struct Waiting {
     pub candidate: Candidate,
     /// What it has done.
     pub history: History,
+    /// Whose device it is, where the population's unit of privacy is the user.
+    pub user: Option<User>,
+}
+
+/// Whose device a waiting client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Who.
+    pub key: UserKey,
+    /// How all devices of the user have taken part in the task.
+    pub participated: Participated,
+    /// Says that one of the user's devices is taking part in the task.
+    pub is_busy: bool,
+}
+
+/// How often somebody took part in a task: what differential privacy charges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Participated {
+    /// Assignments that were given.
+    pub starts: u64,
+    /// Updates that were accepted.
+    pub accepted: u64,
+    /// The newest version from which an accepted update started.
+    pub accepted_from: Option<u64>,
+}
+
+impl Participated {
+    /// Adds what one device has done.
+    pub fn add(&mut self, history: &History) {
+        self.starts = self.starts.saturating_add(history.starts);
+        self.accepted = self.accepted.saturating_add(history.accepted);
+        self.accepted_from = self.accepted_from.max(history.accepted_from);
+    }
+}
+
+impl Waiting {
+    /// Returns how often whom a promise protects took part: the client, or the user with all its devices.
+    pub fn participated(&self) -> Participated {
+        match self.user {
+            Some(user) => user.participated,
+            None => {
+                let mut participated = Participated::default();
+                participated.add(&self.history);
+                participated
+            }
+        }
+    }
+}
+
+/// Leaves one device of each user: the one that has had the fewest assignments.
+pub fn leave_one_device_per_user(waiting: &mut Vec<Waiting>) {
+    let rank = |client: &Waiting| (client.history.starts, client.candidate.client_id);
+    let mut firsts = BTreeMap::new();
+    for client in waiting.iter() {
+        let Some(user) = client.user else { continue };
+        let first = firsts.entry(user.key).or_insert_with(|| rank(client));
+        *first = (*first).min(rank(client));
+    }
+    waiting.retain(|client| client.user.is_none_or(|user| firsts.get(&user.key) == Some(&rank(client))));
 }
 
 impl History {

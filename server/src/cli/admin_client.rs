@@ -21,7 +21,7 @@ use crate::{
         evaluation_data::EvaluationDataView,
         evaluations::EvaluationView,
         models::ModelView,
-        populations::PopulationView,
+        populations::{PopulationView, SetPrivacyRequest},
         privacy::EntryView,
         rounds::{RoundFunnelView, RoundView},
         tasks::{TaskSummary, TaskView},
@@ -211,6 +211,18 @@ impl AdminClient {
         self.get("populations").await
     }
 
+    /// Says whom the promises in a population protect, and what all its tasks together may spend.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn set_population_privacy(
+        &self,
+        population: &PopulationName,
+        request: &SetPrivacyRequest,
+    ) -> Result<PopulationView, AdminError> {
+        self.send(&format!("populations/{population}/privacy"), request).await
+    }
+
     /// Says what a task promises its clients, and what it has spent.
     ///
     /// # Errors
@@ -242,7 +254,16 @@ impl AdminClient {
         uses_max: Option<u64>,
         expires_in_seconds: Option<u64>,
     ) -> Result<CreatedToken, AdminError> {
-        self.send("tokens", &CreateTokenRequest { population, uses_max, expires_in_seconds }).await
+        let request = CreateTokenRequest { population, user: None, uses_max, expires_in_seconds };
+        self.create_token_from(&request).await
+    }
+
+    /// Makes an enrolment token with all that it may say.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn create_token_from(&self, request: &CreateTokenRequest) -> Result<CreatedToken, AdminError> {
+        self.send("tokens", request).await
     }
 
     /// Lists enrolment tokens.

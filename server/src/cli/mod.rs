@@ -17,6 +17,7 @@ mod model;
 mod openapi;
 mod output;
 mod page;
+mod population;
 mod privacy;
 mod serve;
 mod simulate;
@@ -52,6 +53,9 @@ enum Command {
     /// Bring models, and download what was trained.
     #[command(subcommand)]
     Model(model::Command),
+    /// List populations, and say what holds for everybody in one.
+    #[command(subcommand)]
+    Population(population::Command),
     /// Hand out enrolment tokens.
     #[command(subcommand)]
     Token(token::Command),
@@ -92,6 +96,7 @@ impl Cli {
             Command::Simulate(args) => Box::pin(simulate::run(args)).await,
             Command::Task(command) => command.run().await,
             Command::Model(command) => command.run().await,
+            Command::Population(command) => command.run().await,
             Command::Token(command) => command.run().await,
             Command::Key(command) => command.run().await,
             Command::Privacy(command) => command.run().await,

@@ -38,6 +38,14 @@ pub async fn enrol(
             let detail = "the enrolment token was used as often as it may be; ask for another";
             Err(Refusal::new(ErrorCode::EnrolmentTokenExhausted, detail))
         }
+        EnrolOutcome::UserMissing => {
+            let detail = "this population promises privacy to users, and the enrolment token names none; ask for another";
+            Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
+        }
+        EnrolOutcome::UserDiffers => {
+            let detail = "this device is enrolled for another user; its key has to be forgotten first";
+            Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
+        }
         EnrolOutcome::TokenInvalid => Err(invalid()),
     }
 }

@@ -31,7 +31,7 @@ pub async fn waiting(
             federated.map_or(0, |one| one.report_goal)
         }
     };
-    let eligible = eligible(task, round, pool, now);
+    let eligible = task.description.eligible(pool, round, now);
     Ok(coordinator.crowds.share(task, wants, eligible, now))
 }
 
@@ -55,7 +55,7 @@ pub async fn collected(
         Vec::new()
     };
     let in_pool: BTreeSet<_> = pool.iter().map(|client| client.candidate.client_id).collect();
-    let eligible = eligible(task, round, pool, now);
+    let eligible = task.description.eligible(pool, round, now);
     let members = match flow.absence_milliseconds {
         Some(absence) => {
             let histories = storage.participations(task.id).await?;
@@ -80,9 +80,4 @@ async fn pool(
 ) -> Result<Vec<Waiting>, DriveError> {
     let population = &task.description.population;
     Ok(coordinator.storage.waiting_for(task.organisation_id, population, task.id, now).await?)
-}
-
-fn eligible(task: &TaskRecord, round: &Round, mut pool: Vec<Waiting>, now: Timestamp) -> Vec<Waiting> {
-    pool.retain(|client| task.description.admits(client, round, now).is_ok());
-    pool
 }

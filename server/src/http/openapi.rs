@@ -43,6 +43,7 @@ use super::{App, admin};
         admin::versions::list::list_versions,
         admin::versions::download::download_model,
         admin::populations::list::list_populations,
+        admin::populations::set_privacy::set_population_privacy,
         admin::privacy::statement::get_statement,
         admin::privacy::ledger::list_ledger,
         admin::tokens::create::create_token,

@@ -1,11 +1,15 @@
-use folkmoot_coordinator::{privacy::Terms, task::TaskDescription};
-use folkmoot_privacy::{
-    Delta, Epsilon, Relation,
-    ledger::{Charge, RelationError, Spent, Totals},
+use folkmoot_coordinator::{
+    privacy::{PopulationBudget, PopulationPrivacy, Terms},
+    task::TaskDescription,
 };
-use folkmoot_protocol::{LocalNoise, TaskId};
+use folkmoot_privacy::{
+    Delta, Epsilon, Relation, Unit,
+    ledger::{Charge, Participation, RelationError, Spent, Totals},
+};
+use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId};
 use folkmoot_storage::{
-    LedgerRepository, ModelVersionRecord, RoundRepository, StorageError, TaskRecord, TaskRepository,
+    LedgerRepository, ModelVersionRecord, PopulationRepository, RoundRepository, StorageError, TaskRecord,
+    TaskRepository,
 };
 use folkmoot_update::norm_steps;
 
@@ -22,6 +26,10 @@ pub struct Budget {
     pub by_task: Spent,
     /// What all tasks of the population have spent together, under zero-out whatever they are: so it never falls.
     pub by_population: Spent,
+    /// Whom the promises in the population protect, and what all tasks together may spend.
+    pub population: PopulationPrivacy,
+    /// What they have spent at the delta of that.
+    pub of_population_budget: Option<Spent>,
     /// The versions that this task has released.
     pub releases: u64,
     /// All of the population's releases.
@@ -63,26 +71,34 @@ impl Budget {
         if task.description.privacy.is_none() {
             return Ok(None);
         }
-        let population = &task.description.population;
-        let totals = coordinator.storage.ledger_totals(task.organisation_id, population).await?;
-        Self::from_totals(task, totals).map_err(|error| unreadable(&error))
+        let name = &task.description.population;
+        let totals = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
+        let population = population(coordinator, task.organisation_id, name).await?;
+        Self::from_totals(task, totals, population).map_err(|error| unreadable(&error))
     }
 
     /// Adds up what was spent by all releases of the task's population. None for a task that promises nothing.
     ///
     /// # Errors
     /// [`RelationError`] if a release cannot be accounted.
-    pub fn from_totals(task: &TaskRecord, totals: Totals) -> Result<Option<Self>, RelationError> {
+    pub fn from_totals(
+        task: &TaskRecord,
+        totals: Totals,
+        population: PopulationPrivacy,
+    ) -> Result<Option<Self>, RelationError> {
         let Some(limits) = task.description.privacy.limits() else { return Ok(None) };
         let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) else {
             return Ok(None);
         };
         let own = totals.of_task(task.id);
+        let of_budget = |budget: PopulationBudget| totals.spent_under(Relation::ZeroOut, budget.delta);
         Ok(Some(Self {
             epsilon,
             delta,
             by_task: own.spent(delta)?,
             by_population: totals.spent_under(Relation::ZeroOut, delta)?,
+            of_population_budget: population.budget.map(of_budget).transpose()?,
+            population,
             releases: own.releases(),
             totals,
         }))
@@ -105,27 +121,45 @@ pub async fn is_spent(
     task: &TaskRecord,
     pending: u64,
 ) -> Result<bool, StorageError> {
+    let name = &task.description.population;
+    let population = population(coordinator, task.organisation_id, name).await?;
     let (Some(limits), Some(terms)) = (task.description.privacy.limits(), terms(task)) else {
-        return Ok(false);
+        // What is released without noise costs more than any budget has.
+        return Ok(population.budget.is_some());
     };
-    let population = &task.description.population;
-    let mut all = coordinator.storage.ledger_totals(task.organisation_id, population).await?;
-    all.add(task.id, terms.charge, pending);
-    let own = (all.of_task(task.id), terms.charge.noise_multiplier.relation());
-    if limits.population_epsilon.is_some() {
-        add_under_way(coordinator, task, &mut all).await?;
+    let is_sampled = matches!(terms.charge.participation, Participation::Poisson { .. });
+    if population.unit == Unit::User && is_sampled {
+        // Devices are sampled, and a user may have many: nothing bounds what a version spends. Such a task is refused, but
+        // it may be older than the population's unit.
+        return Ok(true);
     }
-    let budgets = [(Some(limits.epsilon), own), (limits.population_epsilon, (all, Relation::ZeroOut))];
-    for (epsilon, (totals, relation)) in budgets {
-        // A description that was accepted has budgets that are some.
-        let Some(epsilon) = epsilon.and_then(|epsilon| Epsilon::new(epsilon).ok()) else { continue };
-        let Ok(delta) = Delta::new(limits.delta) else { continue };
-        let is_within = totals.allows(task.id, terms.charge, relation, (epsilon, delta));
-        if !is_within.map_err(|error| unreadable(&error))? {
+    let mut all = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
+    all.add(task.id, terms.charge, pending);
+    // A description that was accepted has a budget that is one.
+    if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
+        let relation = terms.charge.noise_multiplier.relation();
+        let own = all.of_task(task.id).allows(task.id, terms.charge, relation, (epsilon, delta));
+        if !own.map_err(|error| unreadable(&error))? {
             return Ok(true);
         }
     }
-    Ok(false)
+    let Some(PopulationBudget { epsilon, delta }) = population.budget else { return Ok(false) };
+    add_under_way(coordinator, task, &mut all).await?;
+    let is_within = all.allows(task.id, terms.charge, Relation::ZeroOut, (epsilon, delta));
+    is_within.map(|is_within| !is_within).map_err(|error| unreadable(&error))
+}
+
+/// Returns what holds for everybody in a population; what does not exist yet has the defaults.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn population(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    name: &PopulationName,
+) -> Result<PopulationPrivacy, StorageError> {
+    let record = coordinator.storage.population(organisation_id, name).await?;
+    Ok(record.map(|record| record.privacy).unwrap_or_default())
 }
 
 /// Adds what the other tasks of the population will release with the rounds that they have open.

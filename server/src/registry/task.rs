@@ -1,5 +1,9 @@
-use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState};
+use folkmoot_coordinator::{
+    privacy::Amplification,
+    task::{Fault, TaskDescription, TaskInput, TaskState},
+};
 use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{
     BlobDigest, Codec, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact,
     update::UpdateMetrics,
@@ -111,6 +115,7 @@ async fn check(
     if let Some(fault) = admission_fault(coordinator, organisation_id, request).await? {
         faults.push(fault);
     }
+    faults.extend(population_faults(coordinator, organisation_id, &request.description).await?);
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
@@ -144,6 +149,28 @@ async fn admission_fault(
     let message = format!("{beside} tasks of this population are active already");
     let remedy = "wait until one is over, or cancel one";
     Ok((beside >= ACTIVE_TASKS_MAX).then(|| Fault::new("population", message, remedy)))
+}
+
+/// Lists what goes against what everybody in the population was promised.
+async fn population_faults(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    description: &TaskDescription,
+) -> Result<Vec<Fault>, Refusal> {
+    let population = privacy::population(coordinator, organisation_id, &description.population).await?;
+    let mut faults = Vec::new();
+    if population.budget.is_some() && description.privacy.is_none() {
+        let message = "the population has a privacy budget, and this task would spend without end";
+        let remedy = "choose privacy.kind = \"central\" or \"local\", or train in another population";
+        faults.push(Fault::new("privacy.kind", message, remedy));
+    }
+    let claims_sampling =
+        description.privacy.central().is_some_and(|one| one.amplification == Amplification::Poisson);
+    if population.unit == Unit::User && claims_sampling {
+        let message = "the population's unit of privacy is the user, and devices are sampled, not users";
+        faults.push(Fault::new("privacy.amplification", message, "choose amplification = \"none\""));
+    }
+    Ok(faults)
 }
 
 /// Finds the weights with which the task begins.

@@ -197,6 +197,7 @@ impl World {
             organisation_id: organisation,
             population,
             secret_hash: [0; 32],
+            user_key: None,
             uses_max: None,
             uses: 0,
             expires_at: None,

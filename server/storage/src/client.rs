@@ -1,6 +1,6 @@
 use std::future::Future;
 
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
 use crate::StorageError;
 
@@ -15,6 +15,8 @@ pub struct ClientRecord {
     pub population: PopulationName,
     /// Its Ed25519 public key, in base64, as it enrolled with it.
     pub public_key: String,
+    /// Whose device it is, where that is known.
+    pub user_key: Option<UserKey>,
     /// When it enrolled.
     pub enrolled_at: Timestamp,
     /// When its key was revoked, if it was.
@@ -32,6 +34,10 @@ pub enum EnrolOutcome {
     TokenExpired,
     /// The token was used as often as it may be.
     TokenExhausted,
+    /// The population's unit of privacy is the user, and the token names none.
+    UserMissing,
+    /// The same key had enrolled before, for another user than the token's.
+    UserDiffers,
     /// The token was revoked, or there is none of this id.
     TokenInvalid,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use folkmoot_coordinator::{
     participation::{History, Waiting},
+    privacy::PopulationPrivacy,
     scheduling::{Outstanding, ReportCounts},
     task::{Candidate, TaskState},
 };
@@ -64,6 +65,9 @@ ask! {
         ensure_organisation(name: &str, id_if_new: OrganisationId, now: Timestamp) -> OrganisationId;
         ensure_population(organisation_id: OrganisationId, name: &PopulationName, now: Timestamp)
             -> PopulationRecord;
+        population(organisation_id: OrganisationId, name: &PopulationName) -> Option<PopulationRecord>;
+        set_population_privacy(organisation_id: OrganisationId, name: &PopulationName, privacy: &PopulationPrivacy)
+            -> bool;
         populations(organisation_id: OrganisationId) -> Vec<PopulationRecord>;
     }
     ApiKeyRepository {

@@ -1,8 +1,8 @@
 use std::future::Future;
 
-use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp, UserKey};
 
-use crate::StorageError;
+use crate::{ClientRecord, EnrolOutcome, StorageError};
 
 /// The public part of an enrolment token, safe to show and to log: 16 hexadecimal digits.
 pub type TokenId = String;
@@ -18,6 +18,8 @@ pub struct TokenRecord {
     pub population: PopulationName,
     /// SHA-256 of the secret, which has 256 random bits, so that no slow hash is needed.
     pub secret_hash: [u8; 32],
+    /// Whose devices it enrols, where that is known.
+    pub user_key: Option<UserKey>,
     /// How many clients it may enrol; `None` for any number.
     pub uses_max: Option<u64>,
     /// How many it has enrolled.
@@ -28,6 +30,16 @@ pub struct TokenRecord {
     pub revoked_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+impl TokenRecord {
+    /// Says what becomes of an enrolment with a key that is enrolled already.
+    pub(crate) fn known(&self, client: ClientRecord) -> EnrolOutcome {
+        match self.user_key.is_none() || self.user_key == client.user_key {
+            true => EnrolOutcome::Known(client),
+            false => EnrolOutcome::UserDiffers,
+        }
+    }
 }
 
 /// Enrolment tokens.

@@ -61,6 +61,7 @@ async fn token(storage: &SqlStorage) -> Result<TokenRecord, StorageError> {
         organisation_id,
         population,
         secret_hash: [0; 32],
+        user_key: None,
         uses_max: None,
         uses: 0,
         expires_at: None,

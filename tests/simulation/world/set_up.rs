@@ -143,6 +143,7 @@ async fn enrol(
     count: usize,
 ) -> Result<Vec<ClientRecord>, StorageError> {
     let token = TokenRecord {
+        user_key: None,
         id: organisation_id.to_string(),
         organisation_id,
         population: population(),

@@ -15,11 +15,6 @@ pub struct CentralPrivacy {
     /// The probability mass for which epsilon need not hold: well below 1 / clients of the population.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1, "examples" = [1e-6])))]
     pub delta: f64,
-    /// What all tasks of the population together may have spent of a client, at the same delta, when this task releases a
-    /// version: it ends before it would pass that. Above 0, at most 1000; by default nothing but its own budget ends it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000, "examples" = [10.0])))]
-    pub population_epsilon: Option<f64>,
     /// In how many versions of the task a client's updates may be, at least 1; selection keeps to it. By default
     /// stop.rounds: a client may be in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

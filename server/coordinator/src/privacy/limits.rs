@@ -2,7 +2,7 @@ use super::PrivacyChoice;
 use crate::task::{Fault, TaskDescription};
 
 /// More is no privacy.
-const EPSILON_MAX: f64 = 1000.0;
+pub const EPSILON_MAX: f64 = 1000.0;
 
 /// What a task may spend of a client, whichever way its versions are made private.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,8 +11,6 @@ pub struct Limits {
     pub epsilon: f64,
     /// The delta of every epsilon.
     pub delta: f64,
-    /// What all tasks of the population together may have spent when this task releases a version.
-    pub population_epsilon: Option<f64>,
     /// How often a client may take part.
     pub participations_max: Option<u64>,
     /// The noise's standard deviation over the clipping norm, where it was given.
@@ -27,14 +25,12 @@ impl PrivacyChoice {
             Self::Central(central) => Limits {
                 epsilon: central.epsilon,
                 delta: central.delta,
-                population_epsilon: central.population_epsilon,
                 participations_max: central.participations_max,
                 noise_multiplier: central.noise_multiplier,
             },
             Self::Local(local) => Limits {
                 epsilon: local.epsilon,
                 delta: local.delta,
-                population_epsilon: local.population_epsilon,
                 participations_max: local.participations_max,
                 noise_multiplier: local.noise_multiplier,
             },
@@ -53,10 +49,6 @@ impl Limits {
         let epsilon_is_right = self.epsilon > 0.0 && self.epsilon <= EPSILON_MAX;
         let message = format!("it is {}", self.epsilon);
         check(epsilon_is_right, "epsilon", message, "it must be above 0 and at most 1000");
-        let population = self.population_epsilon;
-        let population_is_right = population.is_none_or(|epsilon| epsilon > 0.0 && epsilon <= EPSILON_MAX);
-        let message = format!("it is {}", population.unwrap_or_default());
-        check(population_is_right, "population_epsilon", message, "it must be above 0 and at most 1000");
         let delta_is_right = self.delta > 0.0 && self.delta < 1.0;
         let message = format!("it is {}", self.delta);
         check(delta_is_right, "delta", message, "give less than 1 / clients of the population: 1e-6");

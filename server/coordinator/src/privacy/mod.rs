@@ -5,6 +5,7 @@ mod central;
 mod clipping;
 mod limits;
 mod local;
+mod population;
 mod sum_noise;
 mod terms;
 #[cfg(test)]
@@ -12,13 +13,14 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::participation::History;
+use crate::participation::Participated;
 
 pub use adaptive::next_clipping_norm;
 pub use central::{Amplification, CentralPrivacy};
 pub use clipping::Clipping;
-pub use limits::Limits;
+pub use limits::{EPSILON_MAX, Limits};
 pub use local::LocalPrivacy;
+pub use population::{PopulationBudget, PopulationPrivacy};
 pub use sum_noise::{Stream, StreamShape, SumNoise};
 pub use terms::Terms;
 
@@ -48,9 +50,9 @@ impl PrivacyChoice {
         }
     }
 
-    /// Says whether a client with this history may be in a round that starts from `base_version`, of a task with so many
-    /// rounds. Who waits has no assignment under way that could still be accepted.
-    pub(crate) fn allows(&self, history: &History, base_version: u64, rounds: Option<u64>) -> bool {
+    /// Says whether a client or user that took part so often may be in a round that starts from `base_version`, of a task
+    /// with so many rounds. Who waits has no assignment under way that could still be accepted.
+    pub(crate) fn allows(&self, history: Participated, base_version: u64, rounds: Option<u64>) -> bool {
         match self {
             Self::None => true,
             Self::Central(central) => {

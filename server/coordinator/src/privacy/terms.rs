@@ -1,10 +1,16 @@
+use std::num::NonZeroU64;
+
 use folkmoot_privacy::{
     Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate,
     accountant::{SplitError, update_multiplier},
+    claim::{
+        Blt, Capped, Charged, ClaimError, EnforcedDraw, EnforcedParticipation, Gaussian, LocalGaussian,
+        PoissonSampled, Separated, Tree,
+    },
     ledger::{Charge, Participation},
 };
 
-use super::{Amplification, CentralPrivacy, Clipping, Limits, PrivacyChoice, Stream};
+use super::{Amplification, CentralPrivacy, Clipping, Limits, PrivacyChoice, Stream, SumNoise};
 use crate::{
     scheduling::SchedulingChoice,
     selection::SelectionChoice,
@@ -54,10 +60,7 @@ fn central_terms(central: &CentralPrivacy, description: &TaskDescription) -> Res
     let rounds = description.stop.rounds;
     let participations_max = central.participations_max.or(rounds).unwrap_or(1);
     let stream = central.noise.stream(participations_max, rounds);
-    let participation = match stream {
-        Some(_) => Participation::Whole { count: 1 },
-        None => participation(central, participations_max, description)?,
-    };
+    let participation = participation(central, description)?;
     let noise_multiplier = noise_multiplier(description, participation, Relation::ZeroOut)?;
     let count_deviation = match central.clipping {
         Clipping::Fixed { .. } => None,
@@ -75,9 +78,9 @@ fn central_terms(central: &CentralPrivacy, description: &TaskDescription) -> Res
 
 /// Any two data sets of a client must look alike to who sees its updates: to replace one moves an update by two norms.
 fn local_terms(description: &TaskDescription) -> Result<Terms, Box<Fault>> {
-    let limits = description.privacy.limits();
-    let most = limits.and_then(|limits| limits.participations_max).or(description.stop.rounds).unwrap_or(1);
-    let participation = Participation::Whole { count: most };
+    let capped = Capped::from_enforced(&enforced(description)?)
+        .map_err(|error| fault("participations_max", &error.to_string(), "ask for at least 1"))?;
+    let participation = LocalGaussian::participation(&capped);
     let noise_multiplier = noise_multiplier(description, participation, Relation::ReplaceOne)?;
     Ok(Terms {
         charge: Charge { noise_multiplier, participation },
@@ -122,26 +125,56 @@ fn no_room(error: &SplitError) -> Box<Fault> {
     fault("clipping", &error.to_string(), remedy)
 }
 
+/// Returns in which releases a client is: what may be said of it follows from what selection enforces.
 fn participation(
     central: &CentralPrivacy,
-    participations_max: u64,
     description: &TaskDescription,
 ) -> Result<Participation, Box<Fault>> {
-    match (central.amplification, &description.selection) {
-        (Amplification::None, _) => Ok(Participation::AtMost { count: participations_max }),
-        (Amplification::Poisson, SelectionChoice::Poisson(poisson)) => {
-            let rate = SamplingRate::new(rounded_up(poisson.sampling_rate).min(1.0));
-            let rate = rate.map_err(|error| {
-                fault("amplification", &error.to_string(), "mend selection.sampling_rate")
-            })?;
-            Ok(Participation::Poisson { rate })
+    let enforced = enforced(description)?;
+    let refuse =
+        |error: ClaimError| fault("amplification", &error.to_string(), "claim what selection enforces");
+    match (central.noise, central.amplification) {
+        (SumNoise::Independent, Amplification::None) => {
+            Capped::from_enforced(&enforced).map(|capped| Gaussian::participation(&capped)).map_err(refuse)
         }
-        (Amplification::Poisson, _) => Err(fault(
-            "amplification",
-            "it claims Poisson sampling, and selection.kind draws otherwise",
-            "choose selection.kind = \"poisson\", or amplification = \"none\"",
-        )),
+        (SumNoise::Independent, Amplification::Poisson) => {
+            let sampled = PoissonSampled::from_enforced(&enforced).map_err(|_| {
+                fault(
+                    "amplification",
+                    "it claims Poisson sampling, and selection.kind draws otherwise",
+                    "choose selection.kind = \"poisson\", or amplification = \"none\"",
+                )
+            })?;
+            Ok(Gaussian::participation(&sampled))
+        }
+        (SumNoise::Tree { .. }, _) => {
+            Separated::from_enforced(&enforced).map(|apart| Tree::participation(&apart)).map_err(refuse)
+        }
+        (SumNoise::Blt { .. }, _) => {
+            Separated::from_enforced(&enforced).map(|apart| Blt::participation(&apart)).map_err(refuse)
+        }
     }
+}
+
+/// Returns what selection makes sure of: [`PrivacyChoice::allows`] and the policy's draw.
+fn enforced(description: &TaskDescription) -> Result<EnforcedParticipation, Box<Fault>> {
+    let most = description.privacy.limits().and_then(|limits| limits.participations_max);
+    let separation = description.privacy.central().and_then(|central| central.noise.separation());
+    let draw = match &description.selection {
+        SelectionChoice::Poisson(poisson) => {
+            let rate = SamplingRate::new(rounded_up(poisson.sampling_rate).min(1.0));
+            let wrong = |error: &dyn std::fmt::Display| {
+                fault("amplification", &error.to_string(), "mend selection.sampling_rate")
+            };
+            EnforcedDraw::IndependentCoins { rate: rate.map_err(|error| wrong(&error))? }
+        }
+        _ => EnforcedDraw::FromWaiting,
+    };
+    Ok(EnforcedParticipation {
+        participations_max: NonZeroU64::new(most.or(description.stop.rounds).unwrap_or(1)),
+        separation_rounds: separation.and_then(NonZeroU64::new),
+        draw,
+    })
 }
 
 fn calibrated(limits: &Limits, participation: Participation, releases: u64) -> Result<f64, Box<Fault>> {

@@ -1,9 +1,14 @@
 use folkmoot_privacy::ledger::Participation;
+use folkmoot_protocol::{ClientId, OrganisationId, RoundId, TaskId, Timestamp, UserKey};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::task::TaskDescription;
+use crate::{
+    participation::{History, Participated, User, Waiting},
+    round::{Phase, Purpose, Round},
+    task::{Candidate, TaskDescription},
+};
 
 fn described(changes: Value) -> TaskDescription {
     let mut description = json!({
@@ -33,6 +38,12 @@ fn faults(changes: Value) -> Vec<String> {
 fn terms(changes: Value) -> Terms {
     let description = described(changes);
     Terms::of(&description).unwrap().unwrap()
+}
+
+fn participated(history: &History) -> Participated {
+    let mut participated = Participated::default();
+    participated.add(history);
+    participated
 }
 
 #[test]
@@ -183,7 +194,7 @@ fn a_separation_is_kept_in_versions() {
     let described = described(with_noise(json!({ "kind": "tree", "separation": 10 }), json!({})));
     let allows = |accepted, accepted_from, base_version| {
         let history = History { accepted, accepted_from, ..Default::default() };
-        described.privacy.allows(&history, base_version, Some(50))
+        described.privacy.allows(participated(&history), base_version, Some(50))
     };
     assert!(allows(0, None, 0) && allows(1, Some(7), 17) && allows(2, Some(7), 40));
     assert!(!allows(1, Some(7), 16) && !allows(1, Some(7), 7) && !allows(3, Some(7), 40));
@@ -228,7 +239,7 @@ fn clients_add_noise_for_two_norms() {
     assert_eq!(faults(weighed), ["aggregator.kind"]);
     // Every assignment counts, whether or not a version came of it.
     let history = History { starts: 2, ..Default::default() };
-    assert!(!settled.privacy.allows(&history, 0, Some(50)));
+    assert!(!settled.privacy.allows(participated(&history), 0, Some(50)));
 }
 
 proptest! {
@@ -242,4 +253,53 @@ proptest! {
         }
         prop_assert!((norm - 2.0).abs() < 0.05, "{}", norm);
     }
+}
+
+/// Two devices of one user are one where privacy is promised.
+#[test]
+fn all_devices_of_a_user_have_one_budget_and_one_place() {
+    let organisation = OrganisationId::from_random_bytes([1; 16]);
+    let population = "digits".parse().unwrap();
+    let [ann, bob] = ["ann", "bob"].map(|user| UserKey::of(organisation, &population, user));
+    let device = |number: u8, key: UserKey, starts: u64, accepted: u64, is_busy: bool| Waiting {
+        candidate: Candidate {
+            client_id: ClientId::from_random_bytes([number; 16]),
+            example_count: 10,
+            attributes: [].into(),
+            sdk_version: "1.0.0".into(),
+        },
+        history: History { starts, accepted: 0, ..History::default() },
+        user: Some(User { key, participated: Participated { accepted, ..Participated::default() }, is_busy }),
+    };
+    let round = Round {
+        id: RoundId::from_random_bytes([1; 16]),
+        task_id: TaskId::from_random_bytes([1; 16]),
+        number: 1,
+        purpose: Purpose::Training,
+        base_version: 0,
+        phase: Phase::Selecting { since: Timestamp(0) },
+    };
+    let limited = |kind: &str| match kind {
+        "none" => described(json!({ "privacy": { "kind": "none" } })),
+        _ => described(
+            json!({ "privacy": { "kind": "central", "epsilon": 8.0, "delta": 1e-5, "participations_max": 2 } }),
+        ),
+    };
+    let eligible = |kind: &str, pool: &[Waiting]| -> Vec<ClientId> {
+        let left = limited(kind).eligible(pool.to_vec(), &round, Timestamp(0));
+        left.iter().map(|one| one.candidate.client_id).collect()
+    };
+    let id = |number: u8| ClientId::from_random_bytes([number; 16]);
+    let pool = [
+        device(1, ann, 3, 1, false),
+        device(2, ann, 1, 1, false),
+        device(3, bob, 0, 0, false),
+        device(4, ann, 1, 1, false),
+    ];
+    assert_eq!(eligible("central", &pool), [id(2), id(3)], "the device that had the fewest assignments");
+    assert_eq!(eligible("none", &pool).len(), 4);
+    let spent = [device(1, ann, 0, 2, false), device(3, bob, 0, 1, false)];
+    assert_eq!(eligible("central", &spent), [id(3)], "what other devices were in counts");
+    let busy = [device(1, ann, 0, 0, true), device(3, bob, 0, 0, false)];
+    assert_eq!(eligible("central", &busy), [id(3)], "another device is taking part");
 }

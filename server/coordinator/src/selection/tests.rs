@@ -30,7 +30,7 @@ fn client(number: u16) -> Waiting {
         attributes: [("site".to_owned(), format!("site {}", number % 3))].into(),
         sdk_version: "1.0.0".into(),
     };
-    Waiting { candidate, history: History::default() }
+    Waiting { candidate, history: History::default(), user: None }
 }
 
 fn clients(count: u16) -> Vec<Waiting> {

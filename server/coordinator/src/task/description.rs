@@ -5,7 +5,7 @@ use super::{Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic,
 use crate::{
     aggregation::AggregatorChoice,
     finalizer::FinalizerChoice,
-    participation::Waiting,
+    participation::{Waiting, leave_one_device_per_user},
     privacy::{PrivacyChoice, Terms},
     round::Round,
     scheduling::SchedulingChoice,
@@ -115,10 +115,20 @@ impl TaskDescription {
     /// # Errors
     /// The first reason for which it may not.
     pub fn admits(&self, waiting: &Waiting, round: &Round, now: Timestamp) -> Result<(), Ineligible> {
-        if !self.privacy.allows(&waiting.history, round.base_version, self.stop.rounds) {
+        let is_busy = !self.privacy.is_none() && waiting.user.is_some_and(|user| user.is_busy);
+        if is_busy || !self.privacy.allows(waiting.participated(), round.base_version, self.stop.rounds) {
             return Err(Ineligible::PrivacyLimit);
         }
         self.eligibility.admits(waiting, round.number, now)
+    }
+
+    /// Returns those who may take part in a round; where privacy is promised, one device of each user.
+    pub fn eligible(&self, mut pool: Vec<Waiting>, round: &Round, now: Timestamp) -> Vec<Waiting> {
+        pool.retain(|client| self.admits(client, round, now).is_ok());
+        if !self.privacy.is_none() {
+            leave_one_device_per_user(&mut pool);
+        }
+        pool
     }
 
     /// Says whether updates are summed while they arrive. In a flow what an update is worth is not known before its

@@ -262,6 +262,7 @@ impl World {
                     sdk_version: "1.0.0".into(),
                 },
                 history: client.history.clone(),
+                user: None,
             })
             .collect();
         let histories: BTreeMap<ClientId, History> = self

@@ -6,6 +6,7 @@
 //!
 //! The default claim: no amplification; a client is in at most k releases, and ρ = k/(2z²).
 
+mod charged;
 mod mechanism;
 mod pair;
 mod participation;
@@ -13,6 +14,7 @@ mod spent;
 #[cfg(test)]
 mod tests;
 
+pub use charged::Charged;
 pub use mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, PlannedRounds, Tree};
 pub use pair::{Accounts, Question, Sampling, account};
 pub use participation::{Capped, EnforcedDraw, EnforcedParticipation, FixedSize, PoissonSampled, Separated};

@@ -59,7 +59,6 @@ fn private(description: TaskDescription, budget: PrivacyReport) -> TaskDescripti
     let mut central = CentralPrivacy {
         epsilon: budget.epsilon,
         delta: budget.delta,
-        population_epsilon: None,
         participations_max: rounds,
         clipping: Clipping::Fixed { norm: CLIPPING_NORM },
         noise: SumNoise::Independent,

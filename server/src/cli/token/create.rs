@@ -1,12 +1,18 @@
 use folkmoot_protocol::PopulationName;
 
-use crate::cli::{CliError, connection::ConnectionArgs, output::OutputArgs};
+use crate::{
+    cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
+    http::admin::tokens::CreateTokenRequest,
+};
 
 /// What the token allows.
 #[derive(clap::Args)]
 pub struct Args {
     /// The population; it is made if there is none of this name.
     population: PopulationName,
+    /// Whose devices enrol with it: an id of your own service, of which only the digest is stored.
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
     /// How many clients may enrol with it; any number without this.
     #[arg(long, value_name = "N")]
     uses: Option<u64>,
@@ -24,7 +30,12 @@ pub struct Args {
 /// # Errors
 /// If the coordinator refuses.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let created =
-        args.connection.connect()?.create_token(args.population, args.uses, args.expires_in).await?;
+    let request = CreateTokenRequest {
+        population: args.population,
+        user: args.user,
+        uses_max: args.uses,
+        expires_in_seconds: args.expires_in,
+    };
+    let created = args.connection.connect()?.create_token_from(&request).await?;
     args.output.print(&created, |created| created.token.clone())
 }

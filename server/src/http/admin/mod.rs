@@ -68,6 +68,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
         endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),
+        endpoint(
+            &post,
+            "/populations/{population}/privacy",
+            Admin,
+            populations::set_privacy::set_population_privacy,
+        ),
         endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
         endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
         endpoint(&post, "/tokens", Operator, tokens::create::create_token),

@@ -35,7 +35,7 @@ pub struct Statement {
     /// Says that the released versions are differentially private. Otherwise nothing is promised, and the other numbers
     /// are empty or, from a seeded build, worth nothing.
     pub is_private: bool,
-    /// Whom it protects: `client`.
+    /// Whom it protects: `client`, or `user` with all devices.
     #[schema(value_type = Option<String>)]
     pub unit: Option<Unit>,
     /// Which two runs look alike: `zero_out`.
@@ -58,6 +58,10 @@ pub struct Statement {
     pub rho_without_amplification: Option<f64>,
     /// What all tasks of the population that promise privacy have spent of a client that was in all of them.
     pub epsilon_of_population: Option<f64>,
+    /// What they may spend, and at which delta.
+    pub epsilon_budget_of_population: Option<f64>,
+    /// The delta of that.
+    pub delta_of_population: Option<f64>,
     /// The versions that were released with noise.
     pub releases: u64,
     /// After how many versions the task ends, if it is their number that ends it.
@@ -134,6 +138,8 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
         epsilon_without_amplification: None,
         rho_without_amplification: None,
         epsilon_of_population: None,
+        epsilon_budget_of_population: None,
+        delta_of_population: None,
         releases: 0,
         releases_max: task.description.stop.rounds,
         noise_multiplier: None,
@@ -149,6 +155,11 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
 }
 
 impl Promise<'_> {
+    /// Names whom it protects.
+    fn unit(&self) -> Unit {
+        self.budget.population.unit
+    }
+
     /// Says that clients add the noise.
     fn is_local(&self) -> bool {
         self.task.description.privacy.local().is_some()
@@ -169,7 +180,7 @@ fn count(statement: &mut Statement, promise: &Promise<'_>) {
         (Participation::Poisson { rate }, _) => (promise.participations_max(), Some(rate.get())),
     };
     statement.is_private = !statement.is_seeded && !super::CAN_BE_BROKEN;
-    statement.unit = Some(Unit::Client);
+    statement.unit = Some(budget.population.unit);
     statement.relation = Some(terms.charge.noise_multiplier.relation());
     statement.epsilon_budget = Some(budget.epsilon.get());
     statement.epsilon_spent = Some(budget.by_task.epsilon.get());
@@ -179,6 +190,8 @@ fn count(statement: &mut Statement, promise: &Promise<'_>) {
     statement.epsilon_without_amplification = unamplified.map(|spent| spent.epsilon.get());
     statement.rho_without_amplification = unamplified.and_then(|spent| spent.rho).map(f64::from);
     statement.epsilon_of_population = Some(budget.by_population.epsilon.get());
+    statement.epsilon_budget_of_population = budget.population.budget.map(|one| one.epsilon.get());
+    statement.delta_of_population = budget.population.budget.map(|one| one.delta.get());
     statement.releases = budget.releases;
     statement.noise_multiplier = Some(terms.charge.noise_multiplier.get());
     statement.participations_max = participations_max;

@@ -39,9 +39,19 @@ pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
 fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say(
         "What is protected",
-        "All examples of one client, together, in everything that this task releases: its model versions.",
+        format!(
+            "All examples of one {}, together, in everything that this task releases: its model versions.",
+            promise.unit()
+        ),
     );
-    statement.say("Unit", "One enrolled client. A person with two enrolled devices is two clients.");
+    let unit = match promise.unit() {
+        Unit::Client => "One enrolled client. A person with two enrolled devices is two clients.",
+        Unit::User => {
+            "One user, whom the enrolment tokens name. All devices of a user count as one: selection lets one of them into a \
+             round, and adds up what all of them were in. That a person has one name is the word of who hands the tokens out."
+        }
+    };
+    statement.say("Unit", unit);
     let relation = promise.terms.charge.noise_multiplier.relation();
     let count = match promise.terms.count_deviation {
         Some(_) => " Their place in the count of short updates is taken out with them.",
@@ -71,7 +81,7 @@ fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
 }
 
 fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
-    let budget = promise.budget;
+    let (budget, unit) = (promise.budget, promise.unit());
     let rho = budget.by_task.rho.map_or(String::new(), |rho| format!("; rho {:.6}", rho.get()));
     let by_loss_distribution = match statement.epsilon_by_loss_distribution {
         Some(epsilon) => format!(
@@ -91,7 +101,7 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say(
         "Spent so far",
         format!(
-            "{}{rho}. It is spent of every client at most, by the {} versions that were released with noise.{at_once}\
+            "{}{rho}. It is spent of every {unit} at most, by the {} versions that were released with noise.{at_once}\
              {by_loss_distribution}",
             opinion(promise, budget.by_task.epsilon),
             budget.releases
@@ -115,11 +125,21 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         "A round that is abandoned releases nothing and costs nothing."
     };
     statement.say("Rounds", format!("{rounds} {abandoned}"));
+    let limit = match (budget.population.budget, budget.of_population_budget) {
+        (Some(limit), Some(spent)) => format!(
+            " The population has a budget of epsilon {:.3} at delta {:e}, of which {:.3} is spent: whichever task would pass \
+             it ends, and none without a promise is let in.",
+            limit.epsilon.get(),
+            limit.delta,
+            spent.epsilon.get()
+        ),
+        _ => String::new(),
+    };
     statement.say(
         "Other tasks",
         format!(
             "All tasks of the population {} that promise privacy, this one included, have together spent epsilon {:.3} at \
-             delta {:e}, under zero-out, of a client that was in as many versions as it could be. Tuning runs and stopped tasks are among \
+             delta {:e}, under zero-out, of a {unit} that was in as many versions as it could be.{limit} Tuning runs and stopped tasks are among \
              them if they promised privacy on this coordinator. Tasks that promised none are not: nothing bounds what \
              they reveal.",
             statement.population,
@@ -209,14 +229,15 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
         }
     };
     statement.say("Sampling", text);
+    let unit = promise.unit();
     let planned =
         promise.terms.stream.map(|stream| stream.pattern.participations_within(stream.releases_max));
     let cap = match (planned.or(promise.participations_max()), promise.terms.charge.participation) {
         (_, Participation::Whole { count }) if promise.is_local() => {
-            format!("Selection gives a client at most {count} assignments.")
+            format!("Selection gives a {unit} at most {count} assignments.")
         }
-        (Some(most), _) => format!("Selection lets a client's updates into at most {most} versions."),
-        (None, _) => "A client's updates may be in every version of the task.".into(),
+        (Some(most), _) => format!("Selection lets a {unit}'s updates into at most {most} versions."),
+        (None, _) => format!("A {unit}'s updates may be in every version of the task."),
     };
     let charged = match promise.terms.charge.participation {
         Participation::AtMost { .. } => " Each is charged in full.",
@@ -282,7 +303,7 @@ fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
 
 /// What an epsilon is worth, never without its delta and its unit.
 fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
-    capitalised(&Opinion::new(epsilon, promise.budget.delta, Unit::Client, promise.clients).to_string())
+    capitalised(&Opinion::new(epsilon, promise.budget.delta, promise.unit(), promise.clients).to_string())
 }
 
 fn capitalised(text: &str) -> String {

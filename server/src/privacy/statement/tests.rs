@@ -1,4 +1,8 @@
-use folkmoot_coordinator::task::TaskState;
+use folkmoot_coordinator::{
+    privacy::{PopulationBudget, PopulationPrivacy},
+    task::TaskState,
+};
+use folkmoot_privacy::{Delta, Epsilon};
 use folkmoot_protocol::{BlobDigest, OrganisationId, TensorSchema, TensorSpec, Timestamp};
 use serde_json::{Value, json};
 
@@ -52,11 +56,16 @@ fn sampled() -> TaskRecord {
 
 /// Makes the statement after so many releases of the task, and as many of another one.
 fn stated(task: &TaskRecord, releases: u64) -> Statement {
+    stated_in(PopulationPrivacy::default(), task, releases)
+}
+
+/// The same in a population for which something holds.
+fn stated_in(population: PopulationPrivacy, task: &TaskRecord, releases: u64) -> Statement {
     let terms = super::super::terms(task).expect("it promises privacy");
     let mut totals = Totals::default();
     totals.add(task.id, terms.charge, releases);
     totals.add(TaskId::from_random_bytes([9; 16]), terms.charge, releases);
-    let budget = Budget::from_totals(task, totals).expect("it can be accounted");
+    let budget = Budget::from_totals(task, totals, population).expect("it can be accounted");
     statement(task, budget.as_ref(), 100_000)
 }
 
@@ -128,7 +137,7 @@ fn the_loss_distribution_is_asked_for_releases_of_one_kind_only() {
     let mut totals = Totals::default();
     totals.add(task.id, charge, 3);
     totals.add(task.id, Charge { participation: Participation::AtMost { count: 1 }, ..charge }, 1);
-    let budget = Budget::from_totals(&task, totals).unwrap();
+    let budget = Budget::from_totals(&task, totals, PopulationPrivacy::default()).unwrap();
     let statement = statement(&task, budget.as_ref(), 0);
     assert_eq!((statement.releases, statement.epsilon_by_loss_distribution), (4, None));
 }
@@ -136,7 +145,7 @@ fn the_loss_distribution_is_asked_for_releases_of_one_kind_only() {
 #[test]
 fn a_delta_that_is_too_large_for_the_population_is_called_weak() {
     let task = capped("digits");
-    let budget = Budget::from_totals(&task, Totals::default()).unwrap();
+    let budget = Budget::from_totals(&task, Totals::default(), PopulationPrivacy::default()).unwrap();
     let statement = statement(&task, budget.as_ref(), 2_000_000);
     let budget = said(&statement, "Budget");
     assert!(budget.starts_with("Weak: ") && budget.contains("not below 1 / 2000000"), "{budget}");
@@ -207,5 +216,22 @@ fn local_noise_trusts_nobody_else() {
     ];
     for (about, text) in wanted {
         assert!(said(&statement, about).contains(text), "{about}: {}", said(&statement, about));
+    }
+}
+
+#[test]
+fn a_population_of_users_says_so() {
+    let budget = PopulationBudget { epsilon: Epsilon::new(10.0).unwrap(), delta: Delta::new(1e-7).unwrap() };
+    let population = PopulationPrivacy { unit: Unit::User, budget: Some(budget) };
+    let statement = stated_in(population, &capped("digits"), 20);
+    assert_eq!(statement.unit, Some(Unit::User));
+    assert_eq!(statement.epsilon_budget_of_population, Some(10.0));
+    for (about, text) in [
+        ("Unit", "All devices of a user count as one"),
+        ("Spent so far", "of every user at most"),
+        ("Other tasks", "budget of epsilon 10.000 at delta 1e-7, of which "),
+        ("Participations", "lets a user's updates into at most 10 versions"),
+    ] {
+        assert!(said(&statement, about).contains(text), "{}", said(&statement, about));
     }
 }

@@ -1,6 +1,6 @@
 //! Organisations, populations, API keys and tokens.
 
-use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_protocol::{OrganisationId, Timestamp, UserKey};
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 use crate::{
@@ -68,6 +68,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
 pub(super) async fn a_token_is_stored_and_revoked(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let token = TokenRecord {
+        user_key: Some(UserKey::of(fixture.organisation_id, &fixture.population, "user 7")),
         uses_max: Some(3),
         uses: 1,
         expires_at: Some(later(9)),

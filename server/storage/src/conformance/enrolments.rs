@@ -14,6 +14,7 @@ pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result
         organisation_id: fixture.organisation_id,
         population: fixture.population.clone(),
         public_key: key.clone(),
+        user_key: None,
         enrolled_at: NOW,
         revoked_at: None,
     };

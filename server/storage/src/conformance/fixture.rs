@@ -75,6 +75,7 @@ impl Fixture {
             organisation_id: self.organisation_id,
             population: self.population.clone(),
             secret_hash: [7; 32],
+            user_key: None,
             uses_max: None,
             uses: 0,
             expires_at: None,

@@ -16,6 +16,7 @@ mod races;
 mod races_of_rounds;
 mod rounds;
 mod tasks;
+mod users;
 
 use std::{future::Future, pin::Pin};
 
@@ -43,6 +44,9 @@ cases! {
     enrolments::a_client_enrols_once_by_its_key,
     enrolments::a_token_that_is_spent_expired_or_revoked_enrols_nobody,
     enrolments::a_client_is_revoked_by_its_organisation_only,
+    users::a_token_names_its_user_where_users_are_protected,
+    users::who_is_protected_does_not_change_under_the_enrolled,
+    users::all_devices_of_a_user_count_as_one,
     check_ins::the_last_check_in_counts,
     check_ins::an_offer_ends,
     check_ins::a_later_offer_takes_the_place_of_an_earlier_one,

@@ -1,3 +1,4 @@
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
@@ -54,7 +55,13 @@ impl State {
         let token = self.tokens.get_mut(token_id).filter(|token| token.revoked_at.is_none());
         let Some(token) = token else { return Ok(EnrolOutcome::TokenInvalid) };
         if let Some(client) = self.clients.with_key(token.organisation_id, &token.population, public_key) {
-            return Ok(EnrolOutcome::Known(client.clone()));
+            return Ok(token.known(client.clone()));
+        }
+        let populations = self.populations.get(&token.organisation_id);
+        let population = populations.and_then(|populations| populations.get(&token.population));
+        let unit = population.map_or(Unit::Client, |population| population.privacy.unit);
+        if token.user_key.is_none() && unit == Unit::User {
+            return Ok(EnrolOutcome::UserMissing);
         }
         if token.expires_at.is_some_and(|end| end <= now) {
             return Ok(EnrolOutcome::TokenExpired);
@@ -72,6 +79,7 @@ impl State {
             organisation_id: token.organisation_id,
             population: token.population.clone(),
             public_key: public_key.to_owned(),
+            user_key: token.user_key,
             enrolled_at: now,
             revoked_at: None,
         };

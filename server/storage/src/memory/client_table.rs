@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
 use crate::ClientRecord;
 
@@ -9,6 +9,7 @@ use crate::ClientRecord;
 pub(super) struct ClientTable {
     by_id: HashMap<ClientId, ClientRecord>,
     by_key: HashMap<(OrganisationId, PopulationName, String), ClientId>,
+    by_user: HashMap<UserKey, Vec<ClientId>>,
     /// How many of each population are not revoked.
     counts: HashMap<(OrganisationId, PopulationName), u64>,
 }
@@ -40,12 +41,25 @@ impl ClientTable {
         self.counts.get(&(organisation_id, population.clone())).copied().unwrap_or(0)
     }
 
+    /// Says whether anybody ever enrolled in the population.
+    pub(super) fn has_any(&self, organisation_id: OrganisationId, population: &PopulationName) -> bool {
+        self.counts.contains_key(&(organisation_id, population.clone()))
+    }
+
+    /// Lists the devices of a user.
+    pub(super) fn of_user(&self, user: UserKey) -> impl Iterator<Item = ClientId> {
+        self.by_user.get(&user).into_iter().flatten().copied()
+    }
+
     /// Adds a client whose id and key are new.
     pub(super) fn insert(&mut self, client: ClientRecord) {
         let population = (client.organisation_id, client.population.clone());
         let key = (client.organisation_id, client.population.clone(), client.public_key.clone());
         *self.counts.entry(population).or_default() += u64::from(client.revoked_at.is_none());
         self.by_key.insert(key, client.id);
+        if let Some(user) = client.user_key {
+            self.by_user.entry(user).or_default().push(client.id);
+        }
         self.by_id.insert(client.id, client);
     }
 

@@ -1,4 +1,5 @@
-use folkmoot_coordinator::participation::{History, Waiting};
+use folkmoot_coordinator::participation::{History, Participated, User, Waiting};
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
@@ -14,12 +15,13 @@ impl ParticipationRepository for MemoryStorage {
     ) -> Result<Vec<Waiting>, StorageError> {
         check_moment(now)?;
         let state = self.lock();
-        let histories = state.participations.get(&task_id);
-        let history = |client| histories.and_then(|histories| histories.get(&client)).cloned();
+        let unit = state.populations.get(&organisation_id).and_then(|names| names.get(population));
+        let has_users = unit.is_some_and(|population| population.privacy.unit == Unit::User);
         let waiting = state.pool.waiting(organisation_id, population, now).into_iter();
         let with_history = waiting.map(|candidate| Waiting {
             candidate: candidate.clone(),
-            history: history(candidate.client_id).unwrap_or_default(),
+            history: state.history_of(task_id, candidate.client_id).cloned().unwrap_or_default(),
+            user: if has_users { state.user_of(task_id, candidate.client_id) } else { None },
         });
         Ok(with_history.collect())
     }
@@ -32,6 +34,22 @@ impl ParticipationRepository for MemoryStorage {
 }
 
 impl State {
+    fn history_of(&self, task_id: TaskId, client_id: ClientId) -> Option<&History> {
+        self.participations.get(&task_id).and_then(|histories| histories.get(&client_id))
+    }
+
+    /// Says whose device a client is, with what all devices of that user have done for a task.
+    fn user_of(&self, task_id: TaskId, client_id: ClientId) -> Option<User> {
+        let key = self.clients.get(client_id)?.user_key?;
+        let mut user = User { key, participated: Participated::default(), is_busy: false };
+        for device in self.clients.of_user(key) {
+            self.history_of(task_id, device).into_iter().for_each(|history| user.participated.add(history));
+            let outstanding = self.assignments.outstanding_of(device);
+            user.is_busy |= outstanding.is_some_and(|assignment| assignment.task_id == task_id);
+        }
+        Some(user)
+    }
+
     /// Returns what a client has done for a task, to be changed.
     pub(super) fn history(&mut self, task_id: TaskId, client_id: ClientId) -> &mut History {
         self.participations.entry(task_id).or_default().entry(client_id).or_default()

@@ -1,3 +1,4 @@
+use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
@@ -20,6 +21,31 @@ impl PopulationRepository for MemoryStorage {
         now: Timestamp,
     ) -> Result<PopulationRecord, StorageError> {
         self.lock().ensure_population(organisation_id, name, now)
+    }
+
+    async fn population(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+    ) -> Result<Option<PopulationRecord>, StorageError> {
+        let state = self.lock();
+        Ok(state.populations.get(&organisation_id).and_then(|populations| populations.get(name)).cloned())
+    }
+
+    async fn set_population_privacy(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+        privacy: &PopulationPrivacy,
+    ) -> Result<bool, StorageError> {
+        let State { populations, clients, .. } = &mut *self.lock();
+        let population = populations.get_mut(&organisation_id).and_then(|names| names.get_mut(name));
+        let population = population.ok_or(StorageError::NotFound("population"))?;
+        if population.privacy.unit != privacy.unit && clients.has_any(organisation_id, name) {
+            return Ok(false);
+        }
+        population.privacy = *privacy;
+        Ok(true)
     }
 
     async fn populations(
@@ -60,7 +86,12 @@ impl State {
         check_moment(now)?;
         let populations = self.populations.get_mut(&organisation_id);
         let populations = populations.ok_or(StorageError::NotFound("organisation"))?;
-        let make = || PopulationRecord { organisation_id, name: name.clone(), created_at: now };
+        let make = || PopulationRecord {
+            organisation_id,
+            name: name.clone(),
+            privacy: PopulationPrivacy::default(),
+            created_at: now,
+        };
         Ok(populations.entry(name.clone()).or_insert_with(make).clone())
     }
 

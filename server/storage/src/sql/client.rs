@@ -67,6 +67,7 @@ pub(super) fn client_of(row: &AnyRow) -> Result<ClientRecord, StorageError> {
         organisation_id: columns.parsed("organisation_id")?,
         population: columns.parsed("population")?,
         public_key: columns.text("public_key")?,
+        user_key: columns.optional_parsed("user_key")?,
         enrolled_at: columns.moment("enrolled_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,
     })

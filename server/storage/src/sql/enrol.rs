@@ -1,9 +1,17 @@
 //! The one transaction that makes a client.
 
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, Timestamp};
 use sqlx::AnyConnection;
 
-use super::{Dialect, client::client_of, column::moment, dialect::Lock, token::token_of};
+use super::{
+    Dialect,
+    client::client_of,
+    column::moment,
+    dialect::Lock,
+    population::{POPULATION, population_of},
+    token::token_of,
+};
 use crate::{ClientRecord, EnrolOutcome, StorageError, TokenRecord};
 
 /// Enrols a client. The token's row stays locked, so that its uses are counted one after the other.
@@ -22,7 +30,10 @@ pub(super) async fn enrol(
         return Ok(EnrolOutcome::TokenInvalid);
     };
     if let Some(client) = client_by_key(connection, &token, public_key).await? {
-        return Ok(EnrolOutcome::Known(client));
+        return Ok(token.known(client));
+    }
+    if token.user_key.is_none() && unit(connection, dialect, &token).await? == Unit::User {
+        return Ok(EnrolOutcome::UserMissing);
     }
     if token.expires_at.is_some_and(|end| end <= now) {
         return Ok(EnrolOutcome::TokenExpired);
@@ -33,12 +44,23 @@ pub(super) async fn enrol(
     if !insert_client(connection, &token, public_key, id_if_new, now).await? {
         // The key enrolled by another token since it was looked for; if it did not, the id is taken.
         let client = client_by_key(connection, &token, public_key).await?;
-        return client.map(EnrolOutcome::Known).ok_or(StorageError::NameTaken("client"));
+        return client.map(|client| token.known(client)).ok_or(StorageError::NameTaken("client"));
     }
     let update = sqlx::query("UPDATE tokens SET uses = uses + 1 WHERE id = $1").bind(token_id);
     update.execute(&mut *connection).await?;
     let client = client_by_key(connection, &token, public_key).await?;
     client.map(EnrolOutcome::Enrolled).ok_or(StorageError::NotFound("client"))
+}
+
+/// Returns whom promises protect in the token's population. They stay so until the transaction ends.
+async fn unit(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    token: &TokenRecord,
+) -> Result<Unit, StorageError> {
+    let select = dialect.locked(POPULATION, Lock::Share, "populations");
+    let query = sqlx::query(select).bind(token.organisation_id.to_string()).bind(token.population.as_str());
+    Ok(population_of(&query.fetch_one(connection).await?)?.privacy.unit)
 }
 
 async fn client_by_key(
@@ -63,13 +85,14 @@ async fn insert_client(
     id: ClientId,
     now: Timestamp,
 ) -> Result<bool, StorageError> {
-    const INSERT: &str = "INSERT INTO clients (id, organisation_id, population, public_key, enrolled_at) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+    const INSERT: &str = "INSERT INTO clients (id, organisation_id, population, public_key, enrolled_at, user_key) \
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
     let query = sqlx::query(INSERT)
         .bind(id.to_string())
         .bind(token.organisation_id.to_string())
         .bind(token.population.as_str())
         .bind(public_key)
-        .bind(moment(now)?);
+        .bind(moment(now)?)
+        .bind(token.user_key.map(String::from));
     Ok(query.execute(connection).await?.rows_affected() == 1)
 }

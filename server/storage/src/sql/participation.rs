@@ -1,9 +1,10 @@
 //! What clients have done for a task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use folkmoot_coordinator::participation::{History, Push, Waiting};
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp};
+use folkmoot_coordinator::participation::{History, Participated, Push, User, Waiting};
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, UserKey};
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     column::{Columns, json, missing, moment},
     many::{ROWS_MAX, placeholder_rows, placeholders},
 };
-use crate::{AssignmentRecord, ParticipationRepository, StorageError};
+use crate::{AssignmentRecord, ParticipationRepository, PopulationRepository, StorageError};
 
 impl ParticipationRepository for SqlStorage {
     async fn waiting_for(
@@ -23,10 +24,18 @@ impl ParticipationRepository for SqlStorage {
         now: Timestamp,
     ) -> Result<Vec<Waiting>, StorageError> {
         const SELECT: &str = "SELECT check_ins.client_id, check_ins.example_count, check_ins.attributes, \
-             check_ins.sdk_version, participations.history FROM check_ins LEFT JOIN participations \
+             check_ins.sdk_version, participations.history, clients.user_key FROM check_ins \
+             JOIN clients ON clients.id = check_ins.client_id LEFT JOIN participations \
              ON participations.task_id = $1 AND participations.client_id = check_ins.client_id \
              WHERE check_ins.organisation_id = $2 AND check_ins.population = $3 AND check_ins.expires_at >= $4 \
              ORDER BY check_ins.client_id";
+        let unit =
+            self.population(organisation_id, population).await?.map_or(Unit::Client, |one| one.privacy.unit);
+        let users = match unit {
+            Unit::Client => None,
+            // They are read before the pool: whose update is accepted in between is still taken for busy.
+            Unit::User => Some(Users::read(self, organisation_id, population, task_id).await?),
+        };
         let rows = sqlx::query(SELECT)
             .bind(task_id.to_string())
             .bind(organisation_id.to_string())
@@ -35,8 +44,13 @@ impl ParticipationRepository for SqlStorage {
             .fetch_all(&self.reader)
             .await?;
         let waiting = |row| {
-            let history = Columns::new(row, "participation").optional_json("history")?.unwrap_or_default();
-            Ok(Waiting { candidate: candidate_of(row)?, history })
+            let columns = Columns::new(row, "participation");
+            let history = columns.optional_json("history")?.unwrap_or_default();
+            let user = match (&users, columns.optional_parsed("user_key")?) {
+                (Some(users), Some(key)) => Some(users.user(key)),
+                _ => None,
+            };
+            Ok(Waiting { candidate: candidate_of(row)?, history, user })
         };
         rows.iter().map(waiting).collect()
     }
@@ -50,6 +64,46 @@ impl ParticipationRepository for SqlStorage {
             Ok((columns.parsed("client_id")?, columns.json("history")?))
         };
         rows.iter().map(participation).collect()
+    }
+}
+
+/// What the users of a population have done for a task, with all their devices.
+struct Users {
+    busy: BTreeSet<UserKey>,
+    participated: BTreeMap<UserKey, Participated>,
+}
+
+impl Users {
+    async fn read(
+        storage: &SqlStorage,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        task_id: TaskId,
+    ) -> Result<Self, StorageError> {
+        const BUSY: &str = "SELECT clients.user_key FROM assignments JOIN clients ON clients.id = assignments.client_id \
+             WHERE assignments.task_id = $1 AND assignments.status_name = 'outstanding' AND clients.user_key IS NOT NULL";
+        // Of the users with a device that waits: the others are not asked for.
+        const HISTORIES: &str = "SELECT clients.user_key, participations.history FROM participations \
+             JOIN clients ON clients.id = participations.client_id WHERE participations.task_id = $1 \
+             AND clients.user_key IN (SELECT waiting.user_key FROM check_ins \
+             JOIN clients AS waiting ON waiting.id = check_ins.client_id \
+             WHERE check_ins.organisation_id = $2 AND check_ins.population = $3)";
+        let key = |row| Columns::new(row, "client").parsed("user_key");
+        let rows = sqlx::query(BUSY).bind(task_id.to_string()).fetch_all(&storage.reader).await?;
+        let busy = rows.iter().map(key).collect::<Result<_, _>>()?;
+        let query = sqlx::query(HISTORIES).bind(task_id.to_string());
+        let query = query.bind(organisation_id.to_string()).bind(population.as_str());
+        let mut participated: BTreeMap<UserKey, Participated> = BTreeMap::new();
+        for row in &query.fetch_all(&storage.reader).await? {
+            let history = Columns::new(row, "participation").json("history")?;
+            participated.entry(key(row)?).or_default().add(&history);
+        }
+        Ok(Self { busy, participated })
+    }
+
+    fn user(&self, key: UserKey) -> User {
+        let participated = self.participated.get(&key).copied().unwrap_or_default();
+        User { key, participated, is_busy: self.busy.contains(&key) }
     }
 }
 

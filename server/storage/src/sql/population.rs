@@ -1,12 +1,17 @@
+use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
-    column::{Columns, missing, moment},
+    column::{Columns, json, missing, moment},
+    dialect::Lock,
     transaction::in_transaction,
 };
 use crate::{PopulationRecord, PopulationRepository, StorageError};
+
+/// Selects one population.
+pub(super) const POPULATION: &str = "SELECT * FROM populations WHERE organisation_id = $1 AND name = $2";
 
 impl PopulationRepository for SqlStorage {
     async fn ensure_organisation(
@@ -37,7 +42,6 @@ impl PopulationRepository for SqlStorage {
     ) -> Result<PopulationRecord, StorageError> {
         const INSERT: &str = "INSERT INTO populations (organisation_id, name, created_at) VALUES ($1, $2, $3) \
              ON CONFLICT (organisation_id, name) DO NOTHING";
-        const SELECT: &str = "SELECT organisation_id, name, created_at FROM populations WHERE organisation_id = $1 AND name = $2";
         in_transaction!(self, |connection| {
             sqlx::query(INSERT)
                 .bind(organisation_id.to_string())
@@ -46,8 +50,44 @@ impl PopulationRepository for SqlStorage {
                 .execute(&mut *connection)
                 .await
                 .map_err(missing("organisation"))?;
-            let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(name.as_str());
+            let query = sqlx::query(POPULATION).bind(organisation_id.to_string()).bind(name.as_str());
             population_of(&query.fetch_one(connection).await?)
+        })
+    }
+
+    async fn population(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+    ) -> Result<Option<PopulationRecord>, StorageError> {
+        let query = sqlx::query(POPULATION).bind(organisation_id.to_string()).bind(name.as_str());
+        query.fetch_optional(&self.reader).await?.as_ref().map(population_of).transpose()
+    }
+
+    async fn set_population_privacy(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+        privacy: &PopulationPrivacy,
+    ) -> Result<bool, StorageError> {
+        const ENROLLED: &str =
+            "SELECT COUNT(*) AS enrolled FROM clients WHERE organisation_id = $1 AND population = $2";
+        const UPDATE: &str = "UPDATE populations SET privacy = $1 WHERE organisation_id = $2 AND name = $3";
+        in_transaction!(self, |connection| {
+            let select = self.dialect.locked(POPULATION, Lock::Update, "populations");
+            let query = sqlx::query(select).bind(organisation_id.to_string()).bind(name.as_str());
+            let row = query.fetch_optional(&mut *connection).await?;
+            let before = population_of(&row.ok_or(StorageError::NotFound("population"))?)?.privacy;
+            if before.unit != privacy.unit {
+                let query = sqlx::query(ENROLLED).bind(organisation_id.to_string()).bind(name.as_str());
+                let row = query.fetch_one(&mut *connection).await?;
+                if Columns::new(&row, "client").count("enrolled")? > 0 {
+                    return Ok(false);
+                }
+            }
+            let update = sqlx::query(UPDATE).bind(json(privacy)?);
+            update.bind(organisation_id.to_string()).bind(name.as_str()).execute(connection).await?;
+            Ok(true)
         })
     }
 
@@ -55,17 +95,18 @@ impl PopulationRepository for SqlStorage {
         &self,
         organisation_id: OrganisationId,
     ) -> Result<Vec<PopulationRecord>, StorageError> {
-        const SELECT: &str = "SELECT organisation_id, name, created_at FROM populations WHERE organisation_id = $1 ORDER BY name";
+        const SELECT: &str = "SELECT * FROM populations WHERE organisation_id = $1 ORDER BY name";
         let rows = sqlx::query(SELECT).bind(organisation_id.to_string()).fetch_all(&self.reader).await?;
         rows.iter().map(population_of).collect()
     }
 }
 
-fn population_of(row: &AnyRow) -> Result<PopulationRecord, StorageError> {
+pub(super) fn population_of(row: &AnyRow) -> Result<PopulationRecord, StorageError> {
     let columns = Columns::new(row, "population");
     Ok(PopulationRecord {
         organisation_id: columns.parsed("organisation_id")?,
         name: columns.parsed("name")?,
+        privacy: columns.optional_json("privacy")?.unwrap_or_default(),
         created_at: columns.moment("created_at")?,
     })
 }

@@ -11,7 +11,7 @@ use crate::{StorageError, TokenRecord, TokenRepository};
 impl TokenRepository for SqlStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \
-             expires_at, revoked_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             expires_at, revoked_at, created_at, user_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
              ON CONFLICT (id) DO NOTHING";
         in_transaction!(self, |connection| {
             let inserted = sqlx::query(INSERT)
@@ -24,6 +24,7 @@ impl TokenRepository for SqlStorage {
                 .bind(optional_integer(token.expires_at.map(|at| at.0))?)
                 .bind(optional_integer(token.revoked_at.map(|at| at.0))?)
                 .bind(moment(token.created_at)?)
+                .bind(token.user_key.map(String::from))
                 .execute(connection)
                 .await
                 .map_err(missing("population"))?;
@@ -67,6 +68,7 @@ pub(super) fn token_of(row: &AnyRow) -> Result<TokenRecord, StorageError> {
         organisation_id: columns.parsed("organisation_id")?,
         population: columns.parsed("population")?,
         secret_hash: columns.hash("secret_hash")?,
+        user_key: columns.optional_parsed("user_key")?,
         uses_max: columns.optional_count("uses_max")?,
         uses: columns.count("uses")?,
         expires_at: columns.optional_moment("expires_at")?,

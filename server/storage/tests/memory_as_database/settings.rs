@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_protocol::{
     BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, TensorSchema, TensorSpec,
-    Timestamp, update::UpdateMetrics,
+    Timestamp, UserKey, update::UpdateMetrics,
 };
 use folkmoot_storage::{ModelVersionRecord, RoundRecord, TaskRecord, VersionMaking};
 
@@ -31,6 +31,10 @@ pub fn client(number: u64) -> ClientId {
 
 pub fn task(number: u64) -> TaskId {
     TaskId::from_random_bytes([(number as u8).wrapping_mul(151); 16])
+}
+
+pub fn user(number: u64) -> UserKey {
+    UserKey::of(organisation(0), &population(1), &name(number))
 }
 
 pub fn name(number: u64) -> String {

@@ -1,6 +1,10 @@
 //! One history: calls of chance to both storages.
 
-use folkmoot_coordinator::task::{Candidate, StopReason, TaskState};
+use folkmoot_coordinator::{
+    privacy::PopulationPrivacy,
+    task::{Candidate, StopReason, TaskState},
+};
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, Timestamp, messages::ReportRequest};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository,
@@ -13,7 +17,7 @@ use super::{
     same::same,
     settings::{
         CLIENTS, ORGANISATIONS, TASKS, client, digest, name, organisation, population, task, task_record,
-        version,
+        user, version,
     },
 };
 
@@ -83,6 +87,13 @@ impl World {
             let _ = same!(self, ensure_organisation(&name(number), id_if_new, self.now));
         }
         let _ = same!(self, ensure_population(id, &population(population_number), self.now));
+        if self.chance.happens(20) {
+            let unit = self.chance.one_of(&[Unit::Client, Unit::User]);
+            let privacy = PopulationPrivacy { unit, budget: None };
+            let name = population(population_number);
+            let _ = same!(self, set_population_privacy(id, &name, &privacy));
+            let _ = same!(self, population(id, &name));
+        }
         let model = ModelRecord {
             organisation_id: id,
             model: digest(self.chance.below(3)),
@@ -103,6 +114,7 @@ impl World {
         let population = population(self.chance.below(3));
         let token = TokenRecord {
             id: id.clone(),
+            user_key: self.chance.one_of(&[None, Some(user(0)), Some(user(1))]),
             uses_max,
             expires_at: self.chance.happens(30).then_some(Timestamp(self.now.0 + 50)),
             created_at: Timestamp(self.chance.below(3)),
@@ -132,7 +144,14 @@ impl World {
             let id = organisation(number);
             let _ = same!(self, ensure_organisation(&name(number), id, self.now));
             let _ = same!(self, ensure_population(id, &population(1), self.now));
-            let token = TokenRecord { id: name(4 + number), ..self.token(id, population(1)) };
+            // The second organisation's clients are users' devices, all of them one user's at first.
+            let unit = if number == 1 { Unit::User } else { Unit::Client };
+            let _ = same!(
+                self,
+                set_population_privacy(id, &population(1), &PopulationPrivacy { unit, budget: None })
+            );
+            let user_key = (number == 1).then(|| user(0));
+            let token = TokenRecord { id: name(4 + number), user_key, ..self.token(id, population(1)) };
             let _ = same!(self, create_token(&token));
         }
         for number in 0..CLIENTS {
@@ -147,6 +166,7 @@ impl World {
             organisation_id,
             population,
             secret_hash: [7; 32],
+            user_key: None,
             uses_max: None,
             uses: 0,
             expires_at: None,

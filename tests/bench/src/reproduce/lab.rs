@@ -5,7 +5,6 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -22,7 +21,7 @@ use super::{
     arm::Arm,
     series::{Series, Trial},
 };
-use crate::Failure;
+use crate::{Failure, clock};
 
 /// The seed with which settings are tuned. No result is measured with it.
 const TUNING_SEED: u64 = 1000;
@@ -135,7 +134,7 @@ impl Lab {
 
     /// Runs simulations, several at a time; the results are in the order of the errands.
     fn perform(&self, arms: &[Arm], errands: Vec<Errand>) -> Result<Vec<Trial>, Failure> {
-        let begun = Instant::now();
+        let begun = clock::now();
         let next = AtomicUsize::new(0);
         let done: Mutex<BTreeMap<usize, Trial>> = Mutex::new(BTreeMap::new());
         let failure: Mutex<Option<String>> = Mutex::new(None);

@@ -70,7 +70,7 @@ impl Eligibility {
     /// # Errors
     /// The first reason for which it may not.
     pub fn admits(&self, waiting: &Waiting, round_number: u64, now: Timestamp) -> Result<(), Ineligible> {
-        let Waiting { candidate, history } = waiting;
+        let Waiting { candidate, history, .. } = waiting;
         let has_allowed = |(name, allowed): (&String, &AllowedValues)| {
             candidate.attributes.get(name).is_some_and(|value| allowed.contains(value))
         };

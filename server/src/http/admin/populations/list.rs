@@ -1,24 +1,12 @@
 use axum::{Extension, Json, extract::State};
-use folkmoot_protocol::{PopulationName, Problem, Timestamp};
+use folkmoot_protocol::Problem;
 use folkmoot_storage::{ClientRepository, PopulationRepository};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use super::PopulationView;
 use crate::{
     http::{App, admin::access::Caller},
     refusal::Refusal,
 };
-
-/// All clients that are enrolled for one app's data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PopulationView {
-    /// Its name.
-    pub name: PopulationName,
-    /// How many clients are enrolled; revoked ones do not count.
-    pub client_count: u64,
-    /// When it was made.
-    pub created_at: Timestamp,
-}
 
 /// Lists populations, by name.
 #[utoipa::path(
@@ -36,7 +24,7 @@ pub async fn list_populations(
     let mut views = Vec::new();
     for record in storage.populations(caller.organisation_id).await? {
         let client_count = storage.client_count(caller.organisation_id, &record.name).await?;
-        views.push(PopulationView { name: record.name, client_count, created_at: record.created_at });
+        views.push(PopulationView::of(record, client_count));
     }
     Ok(Json(views))
 }

@@ -1,5 +1,8 @@
-//! Populations: whose clients can take part.
+//! Populations: whose clients can take part, and what is promised them.
 
 pub(crate) mod list;
+pub(crate) mod set_privacy;
+mod view;
 
-pub use list::PopulationView;
+pub use set_privacy::SetPrivacyRequest;
+pub use view::PopulationView;

@@ -1,27 +1,31 @@
 use folkmoot_coordinator::{
-    privacy::{CentralPrivacy, Clipping, PrivacyChoice},
+    privacy::{Amplification, CentralPrivacy, Clipping, PrivacyChoice},
     round::{Phase, Purpose, Round},
     task::TaskDescription,
 };
-use folkmoot_privacy::ledger::Chain;
+use folkmoot_privacy::{Unit, ledger::Chain};
 use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
 use folkmoot_storage::{
     ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, TaskRepository,
 };
 
+use serde_json::json;
+
 use super::{Running, description, model, refused, start};
-use crate::privacy;
+use crate::{
+    http::admin::{populations::SetPrivacyRequest, tokens::CreateTokenRequest},
+    privacy,
+};
 
 fn private() -> TaskDescription {
     let central = CentralPrivacy {
         epsilon: 8.0,
-        population_epsilon: None,
         delta: 1e-6,
         participations_max: Some(2),
         clipping: Clipping::Fixed { norm: 1.0 },
         noise: folkmoot_coordinator::privacy::SumNoise::Independent,
         noise_multiplier: None,
-        amplification: folkmoot_coordinator::privacy::Amplification::None,
+        amplification: Amplification::None,
     };
     let aggregator = folkmoot_coordinator::aggregation::AggregatorChoice::UniformMean;
     TaskDescription { privacy: PrivacyChoice::Central(central), aggregator, ..description() }
@@ -84,33 +88,80 @@ async fn a_ledger_is_followed_over_its_pages() {
     running.host.stop().await.unwrap();
 }
 
-/// A task looks at what all tasks of its population have spent, if it says so.
+/// Every task looks at what all tasks of its population have spent.
 #[tokio::test]
 async fn a_population_has_one_budget_for_all_its_tasks() {
     let running = start().await;
     let admin = running.admin();
     let kept = admin.create_model(model()).await.unwrap();
+    let digits: PopulationName = "digits".parse().unwrap();
+    let plain = admin.create_task(description(), kept.model, false).await.unwrap();
     let first = admin.create_task(private(), kept.model, false).await.unwrap();
-    let with_budget = |population_epsilon: f64| {
-        let mut description = private();
-        let PrivacyChoice::Central(central) = &mut description.privacy else { panic!("it is central") };
-        central.population_epsilon = Some(population_epsilon);
-        description
-    };
-    let strict = admin.create_task(with_budget(8.5), kept.model, false).await.unwrap();
-    let lenient = admin.create_task(with_budget(50.0), kept.model, false).await.unwrap();
+    let second = admin.create_task(private(), kept.model, false).await.unwrap();
     let (coordinator, organisation) = (&running.host.coordinator, running.host.organisation);
     let is_spent = async |id| {
         let task = coordinator.storage.task(organisation, id).await.unwrap().unwrap();
         privacy::is_spent(coordinator, &task, 0).await.unwrap()
     };
-    assert!(!is_spent(first.id).await && !is_spent(strict.id).await && !is_spent(lenient.id).await);
+    let set = async |epsilon: Option<f64>| {
+        let request =
+            SetPrivacyRequest { epsilon, delta: epsilon.map(|_| 1e-6), ..SetPrivacyRequest::default() };
+        admin.set_population_privacy(&digits, &request).await
+    };
     for number in 1..=2 {
         release(&running, first.id, number).await;
     }
+    assert!(
+        !is_spent(second.id).await && !is_spent(plain.id).await,
+        "without a budget each looks at its own"
+    );
+    assert_eq!(set(Some(8.5)).await.unwrap().epsilon.unwrap().get(), 8.5);
     // The first task has spent its 8; one more version of another would make it more than 8.5.
-    assert!(is_spent(strict.id).await, "all tasks together count");
-    assert!(!is_spent(lenient.id).await);
+    assert!(is_spent(second.id).await, "all tasks together count");
+    assert!(is_spent(plain.id).await, "and what promises nothing is over");
+    let refusal = refused(admin.create_task(description(), kept.model, false).await);
+    assert_eq!(refusal.0, ErrorCode::TaskInvalid);
+    assert!(refusal.1.contains("the population has a privacy budget"), "{}", refusal.1);
+    set(Some(50.0)).await.unwrap();
+    assert!(!is_spent(second.id).await);
+    for wrong in [0.0, 1000.5] {
+        assert_eq!(refused(set(Some(wrong)).await).0, ErrorCode::MalformedRequest);
+    }
+    assert_eq!(set(None).await.unwrap().epsilon, None);
+    assert!(!is_spent(plain.id).await);
+    running.host.stop().await.unwrap();
+}
+
+/// A token names its user where users are protected, and nobody is promised less than when they came.
+#[tokio::test]
+async fn users_are_named_by_their_tokens() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(model()).await.unwrap();
+    let people: PopulationName = "people".parse().unwrap();
+    let users = SetPrivacyRequest { unit: Unit::User, ..SetPrivacyRequest::default() };
+    assert_eq!(admin.set_population_privacy(&people, &users).await.unwrap().unit, Unit::User);
+    let token = async |user: Option<&str>| {
+        let request = CreateTokenRequest {
+            population: people.clone(),
+            user: user.map(str::to_owned),
+            uses_max: None,
+            expires_in_seconds: None,
+        };
+        admin.create_token_from(&request).await
+    };
+    assert_eq!(refused(token(None).await).0, ErrorCode::MalformedRequest);
+    assert_eq!(refused(token(Some("")).await).0, ErrorCode::MalformedRequest);
+    let [ann, again, bob] = [token(Some("ann")).await, token(Some("ann")).await, token(Some("bob")).await]
+        .map(|created| created.unwrap().record.user_key.unwrap());
+    assert!(ann == again && ann != bob);
+
+    let mut sampled = TaskDescription { population: people.clone(), ..private() };
+    let PrivacyChoice::Central(central) = &mut sampled.privacy else { panic!("it is central") };
+    central.amplification = Amplification::Poisson;
+    sampled.selection = serde_json::from_value(json!({ "kind": "poisson", "sampling_rate": 0.1 })).unwrap();
+    let refusal = refused(admin.create_task(sampled, kept.model, false).await);
+    assert!(refusal.1.contains("devices are sampled, not users"), "{}", refusal.1);
     running.host.stop().await.unwrap();
 }
 

@@ -4,8 +4,9 @@ use axum::{
     extract::State,
     http::{Request, StatusCode},
 };
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
-use folkmoot_storage::{PopulationRepository, TokenRecord, TokenRepository};
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem, UserKey};
+use folkmoot_storage::{PopulationRecord, PopulationRepository, TokenRecord, TokenRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,12 +20,19 @@ use crate::{
     refusal::Refusal,
 };
 
+/// Bytes of a user's id, at most.
+const USER_BYTES_MAX: usize = 128;
+
 /// A token to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTokenRequest {
     /// For which population it enrols; the population is made if there is none of this name.
     pub population: PopulationName,
+    /// Whose devices it enrols: an id of the app's own, 1 to 128 bytes. Only its digest is stored. Where the population's
+    /// unit of privacy is the user, every token names one, and all devices of a user count as one.
+    #[serde(default)]
+    pub user: Option<String>,
     /// How many clients it may enrol, at least 1; none for any number.
     #[serde(default)]
     pub uses_max: Option<u64>,
@@ -65,13 +73,16 @@ pub async fn create_token(
         }
     }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
-    coordinator.storage.ensure_population(caller.organisation_id, &request.population, now).await?;
+    let organisation_id = caller.organisation_id;
+    let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
+    let user_key = user_key(&request, &population)?;
     let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = TokenRecord {
         id: token.id.clone(),
-        organisation_id: caller.organisation_id,
+        organisation_id,
         population: request.population,
         secret_hash: token.secret_hash(),
+        user_key,
         uses_max: request.uses_max,
         uses: 0,
         expires_at: request.expires_in_seconds.map(|seconds| now.plus_seconds(seconds)),
@@ -82,4 +93,20 @@ pub async fn create_token(
     tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
     let created = CreatedToken { token: token.to_string(), record: TokenView::of(record) };
     Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Returns the key of the user that the request names.
+fn user_key(request: &CreateTokenRequest, population: &PopulationRecord) -> Result<Option<UserKey>, Refusal> {
+    let refuse = |detail: String| Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    match &request.user {
+        Some(user) if user.is_empty() || user.len() > USER_BYTES_MAX => {
+            refuse(format!("user has {} bytes; it must have 1 to {USER_BYTES_MAX}", user.len()))
+        }
+        Some(user) => Ok(Some(UserKey::of(population.organisation_id, &population.name, user))),
+        None if population.privacy.unit == Unit::User => refuse(format!(
+            "population {} promises privacy to users: say whose devices the token enrols (user, --user)",
+            population.name
+        )),
+        None => Ok(None),
+    }
 }

@@ -1,6 +1,6 @@
 //! How the API shows a token: without its secret.
 
-use folkmoot_protocol::{PopulationName, Timestamp};
+use folkmoot_protocol::{PopulationName, Timestamp, UserKey};
 use folkmoot_storage::{TokenId, TokenRecord};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,6 +13,9 @@ pub struct TokenView {
     pub id: TokenId,
     /// For which population it enrols.
     pub population: PopulationName,
+    /// Whose devices it enrols: the digest of the user's id.
+    #[schema(value_type = Option<String>)]
+    pub user_key: Option<UserKey>,
     /// How many clients it has enrolled.
     pub uses: u64,
     /// How many it may enrol; none for any number.
@@ -31,6 +34,7 @@ impl TokenView {
         Self {
             id: record.id,
             population: record.population,
+            user_key: record.user_key,
             uses: record.uses,
             uses_max: record.uses_max,
             expires_at: record.expires_at,

@@ -1,0 +1,30 @@
+//! `folkmoot population …`
+
+mod list;
+mod set;
+
+use clap::Subcommand;
+
+use super::CliError;
+
+/// Lists populations, and says what holds for everybody in one.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List populations, by name.
+    List(list::Args),
+    /// Say whom the promises in a population protect, and what all its tasks together may spend.
+    Set(set::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// If the coordinator refuses.
+    pub async fn run(self) -> Result<(), CliError> {
+        match self {
+            Command::List(args) => list::run(args).await,
+            Command::Set(args) => set::run(args).await,
+        }
+    }
+}

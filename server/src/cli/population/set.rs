@@ -1,0 +1,65 @@
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::PopulationName;
+
+use super::list::text;
+use crate::{
+    cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
+    http::admin::populations::SetPrivacyRequest,
+};
+
+/// What is to hold. What is not said stays as it is.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The population; it is made if there is none of this name.
+    population: PopulationName,
+    /// Whom the promises of its tasks protect; it can be changed only while nobody is enrolled.
+    #[arg(long, value_enum)]
+    unit: Option<UnitArg>,
+    /// What all its tasks together may spend of a client or user: above 0, at most 1000.
+    #[arg(long, requires = "delta")]
+    epsilon: Option<f64>,
+    /// The delta of that epsilon: well below 1 / clients.
+    #[arg(long, requires = "epsilon")]
+    delta: Option<f64>,
+    /// Let only the tasks' own budgets end them.
+    #[arg(long, conflicts_with_all = ["epsilon", "delta"])]
+    no_budget: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Whom a promise protects.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum UnitArg {
+    /// One enrolled device.
+    Client,
+    /// One person, with all devices: every enrolment token names its user.
+    User,
+}
+
+/// Says what holds in a population.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let admin = args.connection.connect()?;
+    let before = admin.populations().await?.into_iter().find(|one| one.name == args.population);
+    let before = before.map(|one| SetPrivacyRequest {
+        unit: one.unit,
+        epsilon: one.epsilon.map(f64::from),
+        delta: one.delta.map(f64::from),
+    });
+    let mut request = before.unwrap_or_default();
+    match args.unit {
+        Some(UnitArg::Client) => request.unit = Unit::Client,
+        Some(UnitArg::User) => request.unit = Unit::User,
+        None => {}
+    }
+    if args.no_budget || args.epsilon.is_some() {
+        (request.epsilon, request.delta) = (args.epsilon, args.delta);
+    }
+    let population = admin.set_population_privacy(&args.population, &request).await?;
+    args.output.print(&population, |population| text(std::slice::from_ref(population)))
+}

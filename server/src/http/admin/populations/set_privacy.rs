@@ -1,0 +1,88 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::{Path, State},
+    http::Request,
+};
+use folkmoot_coordinator::privacy::{EPSILON_MAX, PopulationBudget, PopulationPrivacy};
+use folkmoot_privacy::{Delta, Epsilon, Unit};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
+use folkmoot_storage::{ClientRepository, PopulationRecord, PopulationRepository};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::PopulationView;
+use crate::{
+    http::{
+        App,
+        admin::{access::Caller, read},
+    },
+    refusal::Refusal,
+};
+
+/// What is to hold for everybody in a population. What is not said is as by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SetPrivacyRequest {
+    /// Whom the promises of its tasks protect: `client`, or `user`, with all devices. It can be changed only while nobody
+    /// is enrolled.
+    #[schema(value_type = String)]
+    pub unit: Unit,
+    /// What all its tasks together may spend of a client or user: above 0, at most 1000. A task that would spend more
+    /// ends, and one that promises nothing is refused.
+    pub epsilon: Option<f64>,
+    /// The delta of epsilon: above 0, below 1. One comes with the other.
+    pub delta: Option<f64>,
+}
+
+/// Says whom the promises in a population protect, and what all its tasks together may spend.
+#[utoipa::path(
+    post, path = "/v1/admin/populations/{population}/privacy", tag = "privacy", security(("api_key" = ["admin"])),
+    params(("population" = String, Path, description = "The population; it is made if there is none of this name")),
+    request_body = SetPrivacyRequest,
+    responses(
+        (status = 200, body = PopulationView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn set_population_privacy(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(population): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<PopulationView>, Refusal> {
+    let request: SetPrivacyRequest = read::json(&app, request).await?;
+    let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
+    let privacy = PopulationPrivacy { unit: request.unit, budget: budget(&request)? };
+    let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
+    let record = storage.ensure_population(organisation_id, &population, (app.clock)()).await?;
+    if !storage.set_population_privacy(organisation_id, &population, &privacy).await? {
+        let detail = format!(
+            "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",
+            record.privacy.unit
+        );
+        return Err(Refusal::new(ErrorCode::PopulationStateConflict, detail));
+    }
+    tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, api_key = caller.api_key_id, "privacy of a population set");
+    let client_count = storage.client_count(organisation_id, &population).await?;
+    let record = PopulationRecord { privacy, ..record };
+    Ok(Json(PopulationView::of(record, client_count)))
+}
+
+fn budget(request: &SetPrivacyRequest) -> Result<Option<PopulationBudget>, Refusal> {
+    let refuse = |detail: String| Refusal::new(ErrorCode::MalformedRequest, detail);
+    match (request.epsilon, request.delta) {
+        (None, None) => Ok(None),
+        (Some(epsilon), Some(delta)) => {
+            if !(epsilon > 0.0 && epsilon <= EPSILON_MAX) {
+                return Err(refuse(format!(
+                    "epsilon is {epsilon}; it must be above 0 and at most {EPSILON_MAX}"
+                )));
+            }
+            let epsilon = Epsilon::new(epsilon).map_err(|error| refuse(error.to_string()))?;
+            let delta = Delta::new(delta).map_err(|error| refuse(error.to_string()))?;
+            Ok(Some(PopulationBudget { epsilon, delta }))
+        }
+        _ => Err(refuse("epsilon and delta come together: give both, or neither".into())),
+    }
+}

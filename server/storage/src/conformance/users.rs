@@ -1,0 +1,124 @@
+//! Populations whose unit of privacy is the user.
+
+use folkmoot_coordinator::{
+    participation::{Participated, User, Waiting},
+    privacy::{PopulationBudget, PopulationPrivacy},
+    round::Phase,
+};
+use folkmoot_privacy::{Delta, Epsilon, Unit};
+use folkmoot_protocol::{ClientId, TaskId, UserKey};
+
+use super::fixture::{Fixture, NOW, fresh, fresh_name, stored, update_of, with_phase};
+use crate::{
+    AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome, ParticipationRepository,
+    PopulationRepository, RoundRepository, Storage, StorageError, TokenRecord, TokenRepository,
+};
+
+fn of_users() -> PopulationPrivacy {
+    let budget = PopulationBudget {
+        epsilon: Epsilon::new(0.1 + 0.2).expect("it is an epsilon"),
+        delta: Delta::new(1e-7).expect("it is a delta"),
+    };
+    PopulationPrivacy { unit: Unit::User, budget: Some(budget) }
+}
+
+/// A population of users, with a token for each of two.
+async fn users(storage: &Storage) -> Result<(Fixture, [(String, UserKey); 2]), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    assert!(storage.set_population_privacy(fixture.organisation_id, &fixture.population, &of_users()).await?);
+    let mut tokens = Vec::new();
+    for user in ["ann", "bob"] {
+        let key = UserKey::of(fixture.organisation_id, &fixture.population, user);
+        let token = TokenRecord { user_key: Some(key), ..fixture.token_record() };
+        storage.create_token(&token).await?;
+        tokens.push((token.id, key));
+    }
+    let [ann, bob] = [tokens[0].clone(), tokens[1].clone()];
+    Ok((fixture, [ann, bob]))
+}
+
+pub(super) async fn a_token_names_its_user_where_users_are_protected(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let (fixture, [(ann, ann_key), (bob, _)]) = users(storage).await?;
+    let enrol = async |token: &str, key: &str| {
+        storage.enrol(token, key, ClientId::from_random_bytes(fresh()), NOW).await
+    };
+    let key = fresh_name();
+    assert_eq!(enrol(&fixture.token_id, &key).await?, EnrolOutcome::UserMissing);
+    let EnrolOutcome::Enrolled(client) = enrol(&ann, &key).await? else { panic!("it is new") };
+    assert_eq!(client.user_key, Some(ann_key));
+    assert_eq!(enrol(&ann, &key).await?, EnrolOutcome::Known(client.clone()));
+    assert_eq!(enrol(&bob, &key).await?, EnrolOutcome::UserDiffers);
+    assert_eq!(storage.client(client.id).await?, Some(client));
+    let record = storage.population(fixture.organisation_id, &fixture.population).await?;
+    assert_eq!(record.map(|record| record.privacy), Some(of_users()), "its numbers survive bit for bit");
+    Ok(())
+}
+
+pub(super) async fn who_is_protected_does_not_change_under_the_enrolled(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    fixture.client().await?;
+    let set = async |fixture: &Fixture, privacy: PopulationPrivacy| {
+        storage.set_population_privacy(fixture.organisation_id, &fixture.population, &privacy).await
+    };
+    assert!(!set(&fixture, of_users()).await?);
+    let record = storage.population(fixture.organisation_id, &fixture.population).await?;
+    assert_eq!(record.map(|record| record.privacy), Some(PopulationPrivacy::default()));
+    assert!(set(&fixture, PopulationPrivacy { unit: Unit::Client, ..of_users() }).await?, "a budget may");
+    assert!(set(&other, of_users()).await? && set(&other, PopulationPrivacy::default()).await?);
+    let nobody = "nobody".parse().expect("it is a name");
+    let missing = storage.set_population_privacy(fixture.organisation_id, &nobody, &of_users()).await;
+    assert!(matches!(missing, Err(StorageError::NotFound("population"))), "{missing:?}");
+    assert_eq!(storage.population(fixture.organisation_id, &nobody).await?, None);
+    Ok(())
+}
+
+pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Result<(), StorageError> {
+    let (fixture, [(ann, ann_key), (bob, bob_key)]) = users(storage).await?;
+    let task = fixture.task().await?;
+    let mut devices = Vec::new();
+    for token in [&ann, &ann, &ann, &bob] {
+        let id = ClientId::from_random_bytes(fresh());
+        storage.enrol(token, &fresh_name(), id, NOW).await?;
+        assert!(storage.check_in(&fixture.check_in_of(id)).await?);
+        devices.push(id);
+    }
+    let users = async |task: TaskId| -> Result<Vec<(ClientId, User)>, StorageError> {
+        let waiting = storage.waiting_for(fixture.organisation_id, &fixture.population, task, NOW).await?;
+        let user = |one: Waiting| (one.candidate.client_id, one.user.expect("everybody has one"));
+        let mut users: Vec<(ClientId, User)> = waiting.into_iter().map(user).collect();
+        users.sort_by_key(|(id, _)| devices.iter().position(|device| device == id));
+        Ok(users)
+    };
+    let nothing = |key| User { key, participated: Participated::default(), is_busy: false };
+    let keys = [ann_key, ann_key, ann_key, bob_key];
+    let expected: Vec<(ClientId, User)> = devices.iter().copied().zip(keys.map(nothing)).collect();
+    assert_eq!(users(task.id).await?, expected);
+
+    let record = with_phase(fixture.round_record(task.id, 1), Phase::Selecting { since: NOW });
+    storage.open_round(&record).await?;
+    let assignments = fixture.assignments_of(&record, &devices[..2]);
+    let reporting = with_phase(record, Phase::Reporting { since: NOW, cohort: 2 });
+    storage.assign(&reporting, &assignments, 0).await?;
+    assert!(!matches!(stored(reporting).round.phase, Phase::Selecting { .. }));
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    let started = |accepted: u64, is_busy| User {
+        key: ann_key,
+        participated: Participated {
+            starts: 2,
+            accepted,
+            accepted_from: (accepted > 0).then_some(assignments[0].base_version),
+        },
+        is_busy,
+    };
+    let expected = [(devices[2], started(1, true)), (devices[3], nothing(bob_key))];
+    assert_eq!(users(task.id).await?, expected, "another device has an assignment still");
+    storage.accept_update(&update_of(&assignments[1])).await?;
+    assert_eq!(users(task.id).await?[0], (devices[2], started(2, false)), "both were accepted");
+    let other = fixture.task().await?;
+    assert_eq!(users(other.id).await?[0], (devices[2], nothing(ann_key)), "another task counts by itself");
+    Ok(())
+}
