@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose};
+use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid,
     update::{UpdateHeader, update_bytes},
@@ -11,6 +11,9 @@ use crate::refusal::Refusal;
 
 /// Bytes that a payload's tags and lengths may take beside its values.
 const PAYLOAD_ROOM: u64 = 64 << 10;
+
+/// How values travel that are not compressed.
+pub const FLOAT32: &str = "float32";
 
 /// What an assignment's update must be.
 #[derive(Clone, Debug)]
@@ -31,6 +34,8 @@ pub struct ExpectedUpdate {
     pub compression: Option<Arc<(TensorSchema, Recipe)>>,
     /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
     pub norm_max: Option<u64>,
+    /// By which class of clients what it costs is counted; none where `privacy` guards what is told of one.
+    pub counted_as: Option<NetworkClass>,
     /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
     summed_by: Option<AggregatorChoice>,
 }
@@ -54,6 +59,7 @@ impl ExpectedUpdate {
                 .filter(|_| !is_evaluation)
                 .map(|recipe| Arc::new((task.schema.clone(), recipe.clone()))),
             norm_max: None,
+            counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
             summed_by: is_summed.then_some(task.description.aggregator),
         }
     }
@@ -75,6 +81,7 @@ impl ExpectedUpdate {
             grid,
             compression: None,
             norm_max: None,
+            counted_as: None,
             summed_by: Some(aggregator),
         }
     }
@@ -87,6 +94,14 @@ impl ExpectedUpdate {
             None => dense == Some(bytes),
             Some(_) => dense
                 .is_some_and(|dense| bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)),
+        }
+    }
+
+    /// Returns how the values of an update travel, as tasks name it.
+    pub fn codec(&self, header: &UpdateHeader) -> String {
+        match &self.compression {
+            Some(compression) if header.is_compressed => compression.1.codec.to_string(),
+            _ => FLOAT32.to_owned(),
         }
     }
 

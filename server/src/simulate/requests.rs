@@ -160,7 +160,7 @@ impl World {
         }
         let (coordinator, record) = (self.running(), self.record_of(client).await?);
         match device::blob(&coordinator, &record, artifact.digest).await {
-            Ok(bytes) => {
+            Ok((bytes, _)) => {
                 self.recorder.down(bytes.len() as u64);
                 self.clients[client].keep(artifact.digest);
                 let milliseconds = self.transfer_milliseconds(client, bytes.len() as u64, Direction::Down);

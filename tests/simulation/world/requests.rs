@@ -54,14 +54,14 @@ impl World {
             Request::CheckIn { .. } => self.check_in(coordinator, &record, message).await,
             Request::Fetch { artifact } => {
                 let found = device::blob(coordinator, &record, artifact.digest).await;
-                if let Ok(bytes) = &found {
+                if let Ok((bytes, _)) = &found {
                     let is_right =
                         BlobDigest::of(bytes) == artifact.digest && bytes.len() as u64 == artifact.bytes;
                     if !is_right {
                         return Err(broken("a_blob_is_what_its_name_says", artifact.digest.to_string()));
                     }
                 }
-                found.map(|bytes| Some(Answer::Fetch(Ok(bytes.len() as u64))))
+                found.map(|(bytes, _)| Some(Answer::Fetch(Ok(bytes.len() as u64))))
             }
             Request::QueryUpload { assignment_id } => {
                 match device::upload_status(coordinator, &record, *assignment_id, now).await {

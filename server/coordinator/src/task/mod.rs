@@ -5,6 +5,7 @@ mod description;
 mod eligibility;
 mod evaluation;
 mod fault;
+mod network_class;
 mod state;
 mod stop;
 mod traffic;
@@ -15,6 +16,7 @@ pub use eligibility::{
 };
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use fault::Fault;
+pub use network_class::NetworkClass;
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
 pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;
