@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use folkmoot_protocol::{BlobDigest, ErrorCode, messages::CheckInResponse};
-use folkmoot_server::{coordinator::Coordinator, device, refusal::Refusal};
+use folkmoot_server::{
+    coordinator::Coordinator,
+    device::{self, Offered},
+    refusal::Refusal,
+};
 use folkmoot_session::{Answer, Failure};
 use folkmoot_storage::ClientRecord;
 use futures::FutureExt;
@@ -105,7 +109,10 @@ impl World {
                 coordinator.forget_waiter(record.id, &waiter);
                 let answered = match other? {
                     Some(assignment) => CheckInResponse::Assigned { assignment },
-                    None => device::end_wait(coordinator, record, &[], wait, self.server_now()).await?,
+                    None => {
+                        let offered = Offered { attributes: &request.attributes, codecs: &[] };
+                        device::end_wait(coordinator, record, offered, wait, self.server_now()).await?
+                    }
                 };
                 Ok(Some(self.check_in_answer(message.client, answered)))
             }
@@ -136,9 +143,10 @@ impl World {
         let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
         let record = self.clients[message.client].record.clone();
         let failures = self.server.store.failures();
-        let Request::CheckIn { wait_seconds, .. } = &message.request else { return Ok(()) };
+        let Request::CheckIn { request, wait_seconds } = &message.request else { return Ok(()) };
         let wait = u64::from(*wait_seconds) * 1000;
-        let answered = device::end_wait(&coordinator, &record, &[], wait, self.server_now()).await;
+        let offered = Offered { attributes: &request.attributes, codecs: &[] };
+        let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
         match answered {
             Ok(answered) => {

@@ -1,6 +1,7 @@
 //! What is to be trained: a task's description and its state.
 
 mod combination;
+mod compression;
 mod description;
 mod eligibility;
 mod evaluation;
@@ -10,6 +11,7 @@ mod state;
 mod stop;
 mod traffic;
 
+pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
 pub use description::{TASK_NAME_BYTES_MAX, TaskDescription};
 pub use eligibility::{
     ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,
