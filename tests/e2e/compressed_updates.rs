@@ -1,15 +1,17 @@
 //! Clients that compress their updates, and clients that do not know how, make one version together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{
     ErrorCode,
     codec::names,
     messages::{CheckInRequest, UploadState, UploadStatus},
     update::UpdateHeader,
 };
-use folkmoot_tests::{deployment::Deployment, task::TaskSpec};
+use folkmoot_storage::AssignmentRepository;
+use folkmoot_tests::{deployment::Deployment, raw::RawRequest, task::TaskSpec};
 use folkmoot_update::codec::encode;
 use serde_json::json;
 
@@ -95,6 +97,72 @@ async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
     await_version(&deployment, 1).await;
     let rounds = verify(&deployment, &sent).await;
     assert_eq!(rounds[0].accepted.len(), 6);
+}
+
+/// What a client says that knows all codecs and is over such a network.
+fn over(network: Option<&str>) -> String {
+    let request = CheckInRequest {
+        sdk_version: "test".into(),
+        example_count: 72,
+        attributes: network.map(|name| ("network".to_owned(), name.to_owned())).into_iter().collect(),
+        codecs: names(),
+    };
+    serde_json::to_string(&request).expect("a message is plain data")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_over_three_kinds_of_network_make_one_version() {
+    let when = |network: &str| json!([{ "attribute": "network", "condition": { "equals": network } }]);
+    let choices = json!([
+        { "when": when("wifi"), "recipe": { "codec": "fp16" } },
+        { "when": when("4g"), "recipe": { "codec": "eden:1", "exact_below": 100 } },
+        { "when": when("3g"), "recipe": { "codec": "top_k:0.05" } },
+    ]);
+    let spec = TaskSpec::synthetic(&WIDTHS, 6, 1)
+        .with_part("compression", json!({ "codec": "eden:4", "exact_below": 100 }))
+        .with_part("compression_choices", choices);
+    let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut clients = enrol(&deployment, 6).await;
+    let said = [
+        (over(Some("wifi")), Some("fp16"), "wifi"),
+        (over(Some("4g")), Some("eden:1"), "4g"),
+        (over(Some("3g")), Some("top_k:0.05"), "3g"),
+        (over(Some("my own")), Some("eden:4"), "other"),
+        (over(None), Some("eden:4"), "unknown"),
+        (RECORDED[0].0.to_owned(), None, "wifi"),
+    ];
+    for (client, (body, ..)) in clients.iter_mut().zip(&said) {
+        client.check_in_body = body.as_bytes().to_vec();
+    }
+    let members = draw(&deployment, &clients).await;
+    let mut sent = BTreeMap::new();
+    for (member, (body, codec, _)) in members.iter().zip(&said) {
+        let given = member.assignment.recipe.as_ref().map(|recipe| recipe.codec.to_string());
+        assert_eq!(given.as_deref(), *codec, "{body}");
+        let update = bytes_of(member, &deployment);
+        assert_accepted(&member.client.send(&member.client.upload(member.id(), &update)).await);
+        sent.insert(member.id(), Bytes::from(update));
+    }
+    await_version(&deployment, 1).await;
+    let rounds = verify(&deployment, &sent).await;
+    assert_eq!(rounds[0].accepted.len(), 6);
+
+    // What it cost is known by codec and network.
+    let traffic = deployment.storage().await.traffic(rounds[0].id).await.expect("it is there");
+    let counted: BTreeSet<(String, &str, u64)> = traffic
+        .iter()
+        .map(|one| (one.codec.clone(), NetworkClass::of(&one.slices).name(), one.bytes))
+        .collect();
+    let of_member = |(member, (_, codec, network)): (&Member, &(String, Option<&str>, &'static str))| {
+        (codec.unwrap_or("float32").to_owned(), *network, sent[&member.id()].len() as u64)
+    };
+    assert_eq!(counted, members.iter().zip(&said).map(of_member).collect());
+    let metrics = deployment.endpoint.send(&RawRequest::new("GET", "/metrics")).await.text();
+    for (_, codec, network) in &said {
+        let name = codec.unwrap_or("float32").split(':').next().unwrap_or_default();
+        let line = format!("folkmoot_updates_total{{codec=\"{name}\",network=\"{network}\"}} 1");
+        assert!(metrics.contains(&line), "{line} is not in {metrics}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -60,6 +60,17 @@ impl UpdateDecoder {
         Self { payload: Some(Box::new(Decoder::expecting(schema, recipe))), ..Self::default() }
     }
 
+    /// Makes one that also takes payloads which one of at most 32 recipes has written.
+    pub fn with_recipes(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
+        Self { payload: Some(Box::new(Decoder::expecting_one_of(schema, recipes))), ..Self::default() }
+    }
+
+    /// Returns the place of the recipe by which the payload was written, as far as it has arrived; none for float32.
+    pub fn recipe(&self) -> Option<usize> {
+        self.header.as_ref().filter(|header| header.is_compressed)?;
+        self.payload.as_ref()?.recipe()
+    }
+
     /// Gives back the room in which tiles are decoded; the next bytes make it anew.
     pub fn rest(&mut self) {
         self.tile = Vec::new();

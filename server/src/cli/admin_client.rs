@@ -24,6 +24,7 @@ use crate::{
         populations::{PopulationView, SetPrivacyRequest},
         privacy::EntryView,
         rounds::{RoundFunnelView, RoundView},
+        stats::RoundStatsView,
         tasks::{TaskSummary, TaskView},
         tokens::{CreateTokenRequest, CreatedToken, TokenView},
         versions::VersionView,
@@ -164,6 +165,14 @@ impl AdminClient {
     /// [`AdminError`].
     pub async fn rounds(&self, task: TaskId, page: Page<u64>) -> Result<Vec<RoundView>, AdminError> {
         self.get(&paged(&format!("tasks/{task}/rounds"), page)).await
+    }
+
+    /// Lists what the updates of a task's rounds cost in bytes, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn stats(&self, task: TaskId, page: Page<u64>) -> Result<Vec<RoundStatsView>, AdminError> {
+        self.get(&paged(&format!("tasks/{task}/stats"), page)).await
     }
 
     /// Shows a round with what became of its assignments.

@@ -1,10 +1,12 @@
 use bytes::Bytes;
+use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::{AssignmentRepository, ClientRecord};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Brings a blob that the client's outstanding assignment needs; no other exists for it.
+/// Brings a blob that the client's outstanding assignment needs, and over what kind of network it travels; no other blob
+/// exists for the client.
 ///
 /// # Errors
 /// [`ErrorCode::BlobUnknown`] for any other digest.
@@ -12,7 +14,7 @@ pub async fn blob(
     coordinator: &Coordinator,
     client: &ClientRecord,
     digest: BlobDigest,
-) -> Result<Bytes, Refusal> {
+) -> Result<(Bytes, NetworkClass), Refusal> {
     let unknown = || {
         let detail = format!("no outstanding assignment of this client needs blob {digest}; check in again");
         Refusal::new(ErrorCode::BlobUnknown, detail)
@@ -21,7 +23,7 @@ pub async fn blob(
         // Whoever waits may fetch what it was offered.
         let offered = coordinator.crowds.offered(client.organisation_id, &client.population);
         return match offered.filter(|artifact| artifact.digest == digest) {
-            Some(_) => Ok(coordinator.blobs.get(digest).await?),
+            Some(_) => Ok((coordinator.blobs.get(digest).await?, NetworkClass::Unknown)),
             None => Err(unknown()),
         };
     };
@@ -34,5 +36,5 @@ pub async fn blob(
             return Err(unknown());
         }
     }
-    Ok(coordinator.blobs.get(digest).await?)
+    Ok((coordinator.blobs.get(digest).await?, NetworkClass::of(&assignment.slices)))
 }

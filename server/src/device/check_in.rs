@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use folkmoot_coordinator::{round::Purpose, task::Candidate};
 use folkmoot_protocol::{
     ErrorCode, Timestamp,
@@ -16,6 +18,22 @@ const CODECS_MAX: usize = 64;
 /// never leaves the pool.
 const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
 
+/// What a client says of itself that decides how it compresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered<'a> {
+    /// Its attributes.
+    pub attributes: &'a BTreeMap<String, String>,
+    /// The names of the codecs that it can write.
+    pub codecs: &'a [String],
+}
+
+impl<'a> Offered<'a> {
+    /// Takes it from a check-in.
+    pub fn of(request: &'a CheckInRequest) -> Self {
+        Self { attributes: &request.attributes, codecs: &request.codecs }
+    }
+}
+
 /// Records that a client offers itself for `wait_milliseconds`, or finds the assignment that it has.
 ///
 /// # Errors
@@ -28,8 +46,8 @@ pub async fn check_in(
     now: Timestamp,
 ) -> Result<Option<Assignment>, Refusal> {
     check_limits(request)?;
-    let codecs = &request.codecs;
-    if let Some(assignment) = assignment_of(coordinator, client, codecs, now).await? {
+    let offered = Offered::of(request);
+    if let Some(assignment) = assignment_of(coordinator, client, offered, now).await? {
         return Ok(Some(assignment));
     }
     let check_in = CheckInRecord {
@@ -45,7 +63,7 @@ pub async fn check_in(
         expires_at: now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS),
     };
     if !coordinator.storage.check_in(&check_in).await? {
-        return assignment_of(coordinator, client, codecs, now).await;
+        return assignment_of(coordinator, client, offered, now).await;
     }
     coordinator.facts.notify_one();
     Ok(None)
@@ -62,11 +80,11 @@ pub async fn check_in(
 pub async fn end_wait(
     coordinator: &Coordinator,
     client: &ClientRecord,
-    codecs: &[String],
+    offered: Offered<'_>,
     wait_milliseconds: u64,
     now: Timestamp,
 ) -> Result<CheckInResponse, Refusal> {
-    if let Some(assignment) = assignment_of(coordinator, client, codecs, now).await? {
+    if let Some(assignment) = assignment_of(coordinator, client, offered, now).await? {
         return Ok(CheckInResponse::Assigned { assignment });
     }
     let (organisation, population) = (client.organisation_id, &client.population);
@@ -75,7 +93,7 @@ pub async fn end_wait(
     // Whose offer is gone was drawn just now.
     if leaves
         && !coordinator.storage.withdraw_check_in(client.id).await?
-        && let Some(assignment) = assignment_of(coordinator, client, codecs, now).await?
+        && let Some(assignment) = assignment_of(coordinator, client, offered, now).await?
     {
         return Ok(CheckInResponse::Assigned { assignment });
     }
@@ -86,28 +104,27 @@ pub async fn end_wait(
     })
 }
 
-/// Returns the client's outstanding assignment, if it has one that it can still answer. `codecs` are those that the client can
-/// write.
+/// Returns the client's outstanding assignment, if it has one that it can still answer.
 ///
 /// # Errors
 /// If the storage fails.
 pub async fn assignment_of(
     coordinator: &Coordinator,
     client: &ClientRecord,
-    codecs: &[String],
+    offered: Offered<'_>,
     now: Timestamp,
 ) -> Result<Option<Assignment>, Refusal> {
     let Some(record) = coordinator.storage.outstanding_assignment(client.id).await? else { return Ok(None) };
     if record.deadline <= now {
         return Ok(None);
     }
-    assignment_message(coordinator, &record, codecs, now).await.map(Some)
+    assignment_message(coordinator, &record, offered, now).await.map(Some)
 }
 
 async fn assignment_message(
     coordinator: &Coordinator,
     record: &AssignmentRecord,
-    codecs: &[String],
+    offered: Offered<'_>,
     now: Timestamp,
 ) -> Result<Assignment, Refusal> {
     let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
@@ -117,6 +134,11 @@ async fn assignment_message(
         _ => Artifact { digest: task.plan, bytes: task.plan_bytes },
     };
     let version = catalog.version(storage, record.task_id, record.base_version).await?;
+    // Who does not know a codec sends float32.
+    let recipe = match record.purpose {
+        Purpose::Training => task.description.recipe_for(offered.attributes, offered.codecs),
+        Purpose::Evaluation => None,
+    };
     Ok(Assignment {
         assignment_id: record.id,
         task_id: record.task_id,
@@ -129,13 +151,7 @@ async fn assignment_message(
         deadline: record.deadline,
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
         clipping_norm: privacy::clipping_steps(&task, &version),
-        // Who does not know a codec sends float32.
-        recipe: task
-            .description
-            .compression
-            .clone()
-            .filter(|recipe| record.purpose == Purpose::Training && recipe.is_of(codecs))
-            .map(Box::new),
+        recipe: recipe.cloned().map(Box::new),
     })
 }
 

@@ -11,7 +11,7 @@ mod upload;
 pub use abort::abort;
 pub use authenticate::{Authenticator, Claimed};
 pub use blob::blob;
-pub use check_in::{assignment_of, check_in, end_wait};
+pub use check_in::{Offered, assignment_of, check_in, end_wait};
 pub use enrol::enrol;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};

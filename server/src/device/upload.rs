@@ -154,8 +154,12 @@ pub async fn finish_upload(
         // What comes next, if anything, is another upload with a digest of its own.
         Err(refusal) => return Err(refuse_upload(coordinator, guard, refusal, now).await),
     };
+    let tally = guard.as_ref().and_then(Upload::tally);
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(guard);
+    if let Some(tally) = tally.filter(|_| outcome == AcceptOutcome::Accepted) {
+        tally.count();
+    }
     if outcome == AcceptOutcome::Later {
         coordinator.facts.notify_one();
     }

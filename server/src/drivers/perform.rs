@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_coordinator::round::{Effect, Purpose};
+use folkmoot_coordinator::{
+    round::{Effect, Purpose},
+    task::{Candidate, NetworkClass},
+};
 use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, AssignmentStatus, CheckInRepository, CloseOutcome, DropReason,
@@ -115,7 +118,7 @@ async fn assignments(
     deadline: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<AssignmentRecord>, DriveError> {
-    let slices = slices(coordinator, task, next, now).await?;
+    let slices = slices(coordinator, task, next, clients).await?;
     let assign = |client_id: &ClientId| AssignmentRecord {
         id: AssignmentId::from_random_bytes(coordinator.random_bytes()),
         organisation_id: task.organisation_id,
@@ -133,22 +136,30 @@ async fn assignments(
     Ok(clients.iter().map(assign).collect())
 }
 
-/// Returns the clients' values of the attributes by which an evaluation tells its clients apart.
+/// Returns what is kept of the clients' attributes: those by which an evaluation tells its clients apart, and of a
+/// training over what kind of network a client is, unless `privacy` guards what is told of one.
 async fn slices(
     coordinator: &Coordinator,
     task: &TaskRecord,
     next: &RoundRecord,
-    now: Timestamp,
+    clients: &[ClientId],
 ) -> Result<BTreeMap<ClientId, BTreeMap<String, String>>, DriveError> {
+    if next.round.purpose == Purpose::Training {
+        if !task.description.privacy.is_none() {
+            return Ok(BTreeMap::new());
+        }
+        let network = |candidate: Candidate| {
+            let class = NetworkClass::of(&candidate.attributes).name();
+            (candidate.client_id, [(NetworkClass::ATTRIBUTE.to_owned(), class.to_owned())].into())
+        };
+        return Ok(coordinator.storage.candidates(clients).await?.into_iter().map(network).collect());
+    }
     let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
-    let Some(federated) =
-        federated.filter(|one| next.round.purpose == Purpose::Evaluation && !one.slice_by.is_empty())
-    else {
+    let Some(federated) = federated.filter(|one| !one.slice_by.is_empty()) else {
         return Ok(BTreeMap::new());
     };
-    let population = &task.description.population;
-    let waiting = coordinator.storage.waiting(task.organisation_id, population, now).await?;
-    let slices = waiting.into_iter().map(|candidate| {
+    let drawn = coordinator.storage.candidates(clients).await?;
+    let slices = drawn.into_iter().map(|candidate| {
         let mut attributes = candidate.attributes;
         attributes.retain(|name, _| federated.slice_by.contains(name));
         (candidate.client_id, attributes)

@@ -40,6 +40,7 @@ use super::{App, admin};
         admin::tasks::cancel::cancel_task,
         admin::rounds::list::list_rounds,
         admin::rounds::get::get_round,
+        admin::stats::list::list_stats,
         admin::versions::list::list_versions,
         admin::versions::download::download_model,
         admin::populations::list::list_populations,

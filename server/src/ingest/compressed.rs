@@ -36,7 +36,7 @@ fn expected() -> ExpectedUpdate {
     let mut expected =
         ExpectedUpdate::summed(assignment(), round(), (COUNT, grid()), AggregatorChoice::UniformMean);
     expected.schema_digest = schema().digest();
-    expected.compression = Some(Arc::new((schema(), Recipe::default())));
+    expected.compression = Some(Arc::new((schema(), vec![Recipe::default()])));
     expected
 }
 

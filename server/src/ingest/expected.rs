@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose};
+use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid,
     update::{UpdateHeader, update_bytes},
@@ -11,6 +11,9 @@ use crate::refusal::Refusal;
 
 /// Bytes that a payload's tags and lengths may take beside its values.
 const PAYLOAD_ROOM: u64 = 64 << 10;
+
+/// How values travel that are not compressed.
+pub const FLOAT32: &str = "float32";
 
 /// What an assignment's update must be.
 #[derive(Clone, Debug)]
@@ -27,10 +30,13 @@ pub struct ExpectedUpdate {
     pub parameter_count: usize,
     /// The grid on which it is summed.
     pub grid: ValueGrid,
-    /// The model's tensors, and how a client may have compressed them; none where updates travel as float32.
-    pub compression: Option<Arc<(TensorSchema, Recipe)>>,
+    /// The model's tensors, and the recipes by one of which a client may have compressed them; none where updates travel as
+    /// float32.
+    pub compression: Option<Arc<(TensorSchema, Vec<Recipe>)>>,
     /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
     pub norm_max: Option<u64>,
+    /// By which class of clients what it costs is counted; none where `privacy` guards what is told of one.
+    pub counted_as: Option<NetworkClass>,
     /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
     summed_by: Option<AggregatorChoice>,
 }
@@ -40,6 +46,9 @@ impl ExpectedUpdate {
     pub fn of(task: &TaskRecord, assignment: &AssignmentRecord) -> Self {
         let is_evaluation = assignment.purpose == Purpose::Evaluation;
         let is_summed = !is_evaluation && task.description.sums_on_arrival();
+        let recipes: Vec<Recipe> = task.description.recipes().map(|(_, recipe)| recipe.clone()).collect();
+        let is_compressed = !is_evaluation && !recipes.is_empty();
+        let compression = is_compressed.then(|| Arc::new((task.schema.clone(), recipes)));
         Self {
             assignment_id: assignment.id,
             round_id: assignment.round_id,
@@ -47,13 +56,9 @@ impl ExpectedUpdate {
             schema_digest: task.schema.digest(),
             parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
             grid: task.description.grid,
-            compression: task
-                .description
-                .compression
-                .as_ref()
-                .filter(|_| !is_evaluation)
-                .map(|recipe| Arc::new((task.schema.clone(), recipe.clone()))),
+            compression,
             norm_max: None,
+            counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
             summed_by: is_summed.then_some(task.description.aggregator),
         }
     }
@@ -75,6 +80,7 @@ impl ExpectedUpdate {
             grid,
             compression: None,
             norm_max: None,
+            counted_as: None,
             summed_by: Some(aggregator),
         }
     }
@@ -88,6 +94,12 @@ impl ExpectedUpdate {
             Some(_) => dense
                 .is_some_and(|dense| bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)),
         }
+    }
+
+    /// Returns how the values of an update travel, as tasks name it: by one of the recipes, or by none.
+    pub fn codec(&self, recipe: Option<usize>) -> String {
+        let recipe = self.compression.as_ref().and_then(|compression| compression.1.get(recipe?));
+        recipe.map_or_else(|| FLOAT32.to_owned(), |recipe| recipe.codec.to_string())
     }
 
     /// Says whether it is summed while it arrives.

@@ -8,6 +8,7 @@ mod replay;
 mod round_sum;
 #[cfg(test)]
 mod sensitivity;
+mod tally;
 mod upload;
 
 use std::{
@@ -18,7 +19,7 @@ use std::{
     },
 };
 
-pub use expected::ExpectedUpdate;
+pub use expected::{ExpectedUpdate, FLOAT32};
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;
 pub(crate) use replay::read_tiles;

@@ -48,7 +48,7 @@ fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How)
     expected.schema_digest = schema.digest();
     // What cannot be encoded is sent as it is.
     let encoded = how.codec.and_then(|codec| encode(&schema, &recipe(codec), values, 7, None).ok());
-    expected.compression = how.codec.map(|codec| Arc::new((schema, recipe(codec))));
+    expected.compression = how.codec.map(|codec| Arc::new((schema, vec![recipe(codec)])));
     let header = UpdateHeader {
         assignment_id: expected.assignment_id,
         schema_digest: expected.schema_digest,

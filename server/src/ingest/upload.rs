@@ -12,7 +12,7 @@ use folkmoot_update::{
     DecodeError, Piece, SquaredNorm, UpdateDecoder, ValueFault, check_values, codec::PayloadError,
 };
 
-use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles};
+use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles, tally::Tally};
 use crate::refusal::Refusal;
 
 /// What a client announces with every part of an upload.
@@ -73,7 +73,7 @@ impl Upload {
         let counter = ingest.counter(id).unwrap_or_default();
         let hasher = blake3::Hasher::new();
         let decoder = match expected.compression.as_deref() {
-            Some((schema, recipe)) => UpdateDecoder::with_recipe(schema, recipe),
+            Some((schema, recipes)) => UpdateDecoder::with_recipes(schema, recipes),
             None => UpdateDecoder::new(),
         };
         let norm = SquaredNorm::default();
@@ -196,10 +196,20 @@ impl Upload {
             base_version: self.expected.base_version,
             digest: self.announced.digest,
             bytes: self.received,
+            codec: self.expected.codec(self.decoder.recipe()),
             weight: header.weight,
             metrics: header.metrics,
             accepted_at: now,
         })
+    }
+
+    /// Returns what counts the bytes of the whole update, once it is accepted; none where they are not counted.
+    pub fn tally(&self) -> Option<Tally> {
+        let (network, header) = (self.expected.counted_as?, self.decoder.header()?);
+        let codec = self.expected.codec(self.decoder.recipe());
+        let name = codec.split(':').next().unwrap_or_default().to_owned();
+        let float32_bytes = update_bytes(header.element_count)?;
+        Some(Tally { codec: name, network: network.name(), bytes: self.received, float32_bytes })
     }
 
     /// Returns the assignment.

@@ -40,7 +40,7 @@ impl World {
     }
 
     /// What a client says of itself: the class of its network.
-    fn attributes(&self, index: usize) -> BTreeMap<String, String> {
+    pub fn attributes(&self, index: usize) -> BTreeMap<String, String> {
         let class = self.clients[index].device.network_class();
         let name = class.and_then(|class| self.settings.devices.network.classes.get(class));
         name.map(|class| ("network".to_owned(), class.name.clone())).into_iter().collect()

@@ -20,7 +20,7 @@ use super::{
     world::World,
 };
 use crate::{
-    device::{self, Begun, UploadRequest},
+    device::{self, Begun, Offered, UploadRequest},
     ingest::Announced,
     refusal::Refusal,
 };
@@ -109,7 +109,9 @@ impl World {
                 coordinator.forget_waiter(record.id, &waiter);
                 let answered = match other {
                     Ok(Some(assignment)) => Ok(CheckInResponse::Assigned { assignment }),
-                    Ok(None) => device::end_wait(&coordinator, &record, &request.codecs, wait, now).await,
+                    Ok(None) => {
+                        device::end_wait(&coordinator, &record, Offered::of(&request), wait, now).await
+                    }
                     Err(refusal) => Err(refusal),
                 };
                 let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
@@ -136,8 +138,9 @@ impl World {
         };
         let coordinator = self.running();
         let record = self.record_of(client).await?;
-        let answered =
-            device::end_wait(&coordinator, &record, &codec::names(), wait, self.server_now()).await;
+        let (attributes, codecs) = (self.attributes(client), codec::names());
+        let offered = Offered { attributes: &attributes, codecs: &codecs };
+        let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
         let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
         self.respond(client, request_id, Kind::CheckIn, answered);
@@ -160,7 +163,7 @@ impl World {
         }
         let (coordinator, record) = (self.running(), self.record_of(client).await?);
         match device::blob(&coordinator, &record, artifact.digest).await {
-            Ok(bytes) => {
+            Ok((bytes, _)) => {
                 self.recorder.down(bytes.len() as u64);
                 self.clients[client].keep(artifact.digest);
                 let milliseconds = self.transfer_milliseconds(client, bytes.len() as u64, Direction::Down);

@@ -39,7 +39,8 @@ pub struct AssignmentRecord {
     pub created_at: Timestamp,
     /// When it expires.
     pub deadline: Timestamp,
-    /// The client's values of the attributes by which an evaluation tells clients apart.
+    /// The client's values of the attributes by which an evaluation tells clients apart; of a training, over what kind of
+    /// network it is.
     pub slices: BTreeMap<String, String>,
     /// What has become of it.
     pub status: AssignmentStatus,
@@ -101,12 +102,27 @@ pub struct AcceptedUpdate {
     pub digest: UpdateDigest,
     /// Its bytes.
     pub bytes: u64,
+    /// How its values travelled: a codec, as tasks name it, or `float32`.
+    pub codec: String,
     /// Its weight.
     pub weight: u64,
     /// What the training measured.
     pub metrics: UpdateMetrics,
     /// When it was accepted.
     pub accepted_at: Timestamp,
+}
+
+/// What an update that counts cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateTraffic {
+    /// How its values travelled: a codec, as tasks name it, or `float32`.
+    pub codec: String,
+    /// What its assignment says of the client: [`AssignmentRecord::slices`].
+    pub slices: BTreeMap<String, String>,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What the client said of the work.
+    pub report: Option<ReportRequest>,
 }
 
 /// What became of an attempt to accept an update.
@@ -199,6 +215,12 @@ pub trait AssignmentRepository {
         &self,
         round_id: RoundId,
     ) -> impl Future<Output = Result<Vec<AcceptedUpdate>, StorageError>> + Send;
+
+    /// Lists what the updates that count in a round cost, by assignment id.
+    fn traffic(
+        &self,
+        round_id: RoundId,
+    ) -> impl Future<Output = Result<Vec<UpdateTraffic>, StorageError>> + Send;
 
     /// Keeps what a client said of how the work went; the first report stays.
     fn record_report(

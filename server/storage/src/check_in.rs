@@ -40,6 +40,12 @@ pub trait CheckInRepository {
         now: Timestamp,
     ) -> impl Future<Output = Result<Vec<Candidate>, StorageError>> + Send;
 
+    /// Lists those of these clients that wait, by client id.
+    fn candidates(
+        &self,
+        client_ids: &[ClientId],
+    ) -> impl Future<Output = Result<Vec<Candidate>, StorageError>> + Send;
+
     /// Deletes the offers that ended before `now`, and says how many.
     fn delete_expired_check_ins(
         &self,

@@ -27,7 +27,7 @@ mod token;
 pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role};
 pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason,
+    DropReason, UpdateTraffic,
 };
 pub use blob::{BlobStore, BlobStoreError};
 pub use check_in::{CheckInRecord, CheckInRepository};

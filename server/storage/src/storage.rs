@@ -21,6 +21,7 @@ use crate::{
     MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
     ParticipationRepository, PopulationRecord, PopulationRepository, Rest, RoundCommit, RoundRecord,
     RoundRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -93,6 +94,7 @@ ask! {
         withdraw_check_in(client_id: ClientId) -> bool;
         waiting(organisation_id: OrganisationId, population: &PopulationName, now: Timestamp)
             -> Vec<Candidate>;
+        candidates(client_ids: &[ClientId]) -> Vec<Candidate>;
         delete_expired_check_ins(now: Timestamp) -> u64;
     }
     ModelRepository {
@@ -137,6 +139,7 @@ ask! {
         outstanding(task_id: TaskId) -> Vec<Outstanding>;
         needed_logs() -> BTreeSet<(RoundId, AssignmentId)>;
         accepted_updates(round_id: RoundId) -> Vec<AcceptedUpdate>;
+        traffic(round_id: RoundId) -> Vec<UpdateTraffic>;
         record_report(id: AssignmentId, report: &ReportRequest, now: Timestamp) -> ();
         report(id: AssignmentId) -> Option<ReportRequest>;
     }

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use folkmoot_protocol::{BlobDigest, ErrorCode, messages::CheckInResponse};
-use folkmoot_server::{coordinator::Coordinator, device, refusal::Refusal};
+use folkmoot_server::{
+    coordinator::Coordinator,
+    device::{self, Offered},
+    refusal::Refusal,
+};
 use folkmoot_session::{Answer, Failure};
 use folkmoot_storage::ClientRecord;
 use futures::FutureExt;
@@ -54,14 +58,14 @@ impl World {
             Request::CheckIn { .. } => self.check_in(coordinator, &record, message).await,
             Request::Fetch { artifact } => {
                 let found = device::blob(coordinator, &record, artifact.digest).await;
-                if let Ok(bytes) = &found {
+                if let Ok((bytes, _)) = &found {
                     let is_right =
                         BlobDigest::of(bytes) == artifact.digest && bytes.len() as u64 == artifact.bytes;
                     if !is_right {
                         return Err(broken("a_blob_is_what_its_name_says", artifact.digest.to_string()));
                     }
                 }
-                found.map(|bytes| Some(Answer::Fetch(Ok(bytes.len() as u64))))
+                found.map(|(bytes, _)| Some(Answer::Fetch(Ok(bytes.len() as u64))))
             }
             Request::QueryUpload { assignment_id } => {
                 match device::upload_status(coordinator, &record, *assignment_id, now).await {
@@ -105,7 +109,10 @@ impl World {
                 coordinator.forget_waiter(record.id, &waiter);
                 let answered = match other? {
                     Some(assignment) => CheckInResponse::Assigned { assignment },
-                    None => device::end_wait(coordinator, record, &[], wait, self.server_now()).await?,
+                    None => {
+                        let offered = Offered { attributes: &request.attributes, codecs: &[] };
+                        device::end_wait(coordinator, record, offered, wait, self.server_now()).await?
+                    }
                 };
                 Ok(Some(self.check_in_answer(message.client, answered)))
             }
@@ -136,9 +143,10 @@ impl World {
         let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
         let record = self.clients[message.client].record.clone();
         let failures = self.server.store.failures();
-        let Request::CheckIn { wait_seconds, .. } = &message.request else { return Ok(()) };
+        let Request::CheckIn { request, wait_seconds } = &message.request else { return Ok(()) };
         let wait = u64::from(*wait_seconds) * 1000;
-        let answered = device::end_wait(&coordinator, &record, &[], wait, self.server_now()).await;
+        let offered = Offered { attributes: &request.attributes, codecs: &[] };
+        let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
         coordinator.forget_waiter(record.id, &waiter);
         match answered {
             Ok(answered) => {

@@ -1,5 +1,6 @@
 use crate::{NamePattern, TensorSchema, TensorSpec};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Codec, RecipeFault};
 
@@ -107,6 +108,14 @@ impl Recipe {
     pub fn uses_memory(&self) -> bool {
         let codecs = [Some(self.codec), self.edges].into_iter().flatten();
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
+    }
+
+    /// Derives the recipe's digest: SHA-256 over its JSON.
+    ///
+    /// # Panics
+    /// Never: a recipe is plain data.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(serde_json::to_vec(self).expect("a recipe is plain data")).into()
     }
 
     /// Returns the codec of every tensor of a model, in order.

@@ -10,24 +10,24 @@ pub const DEVICE_RULES_MAX: usize = 32;
 /// Values that one rule lists, at most.
 pub const DEVICE_RULE_VALUES_MAX: usize = 64;
 
-/// A rule about a private attribute, which the app tells the SDK and the SDK tells nobody: the device evaluates it
-/// itself, and the coordinator never learns the attribute.
+/// A rule about an attribute of a client.
 ///
-/// It does learn from a client's silence, or from its taking part, that rules do not hold, or do: a rule that few
+/// A plan's are about private attributes, which the app tells the SDK and the SDK tells nobody: the device evaluates
+/// them itself, and the coordinator never learns the attribute. It does learn from a client's silence, or from its taking part, that rules do not hold, or do: a rule that few
 /// fulfil says much about these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeviceRule {
-    /// The private attribute's name.
+    /// The attribute's name.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128), extend("examples" = ["age"])))]
     pub attribute: String,
     /// What it must be.
     pub condition: DeviceCondition,
 }
 
-/// What a private attribute must be.
+/// What an attribute must be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -49,8 +49,8 @@ pub enum DeviceCondition {
 impl DeviceRule {
     /// Says whether the rule holds. For an attribute that is absent, or is no finite number where one is asked for,
     /// it does not.
-    pub fn holds(&self, private_attributes: &BTreeMap<String, String>) -> bool {
-        let Some(value) = private_attributes.get(&self.attribute) else { return false };
+    pub fn holds(&self, attributes: &BTreeMap<String, String>) -> bool {
+        let Some(value) = attributes.get(&self.attribute) else { return false };
         let number = || value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         match &self.condition {
             DeviceCondition::Equals(wanted) => value == wanted,

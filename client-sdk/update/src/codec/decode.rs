@@ -10,6 +10,9 @@ use super::{
     tile::{TileDecoder, TileValues, Workspace},
 };
 
+/// Recipes of which one may have written an update, at most.
+const RECIPES_MAX: usize = u32::BITS as usize;
+
 /// A decoded part of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tile<'a> {
@@ -86,12 +89,12 @@ pub enum PayloadError<E> {
     Refused(E),
 }
 
-/// A tensor as the decoder knows it from the schema, and what the recipe gives it.
+/// A tensor as the decoder knows it from the schema, and what each recipe gives it.
 #[derive(Debug)]
 struct Expected {
     count: u64,
     sides: Option<Sides>,
-    codec: Option<Codec>,
+    codecs: Vec<Codec>,
 }
 
 /// What the next bytes are.
@@ -113,6 +116,8 @@ enum Stage {
 /// only as they arrive.
 pub struct Decoder {
     tensors: Vec<Expected>,
+    /// The recipes by which all tensors so far may have been written, as bits.
+    possible: u32,
     stage: Stage,
     waiting: Vec<u8>,
     seed: u64,
@@ -130,22 +135,27 @@ impl Decoder {
     /// Makes a decoder of updates of a model, in whatever codecs they are. The schema must have been
     /// validated.
     pub fn new(schema: &TensorSchema) -> Self {
-        Self::with(schema, vec![None; schema.tensors.len()])
+        Self::expecting_one_of(schema, &[])
     }
 
     /// Makes a decoder that takes only what the recipe would have written.
     pub fn expecting(schema: &TensorSchema, recipe: &Recipe) -> Self {
-        Self::with(schema, recipe.codecs(schema).into_iter().map(Some).collect())
+        Self::expecting_one_of(schema, std::slice::from_ref(recipe))
     }
 
-    fn with(schema: &TensorSchema, codecs: Vec<Option<Codec>>) -> Self {
-        let expected = |(tensor, codec): (&folkmoot_protocol::TensorSpec, _)| Expected {
+    /// Makes a decoder that takes only what one of at most 32 recipes would have written, the same for all tensors;
+    /// whatever it is where there is no recipe.
+    pub fn expecting_one_of(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
+        let recipes = &recipes[..recipes.len().min(RECIPES_MAX)];
+        let codecs: Vec<Vec<Codec>> = recipes.iter().map(|recipe| recipe.codecs(schema)).collect();
+        let expected = |(index, tensor): (usize, &folkmoot_protocol::TensorSpec)| Expected {
             count: tensor.element_count().unwrap_or(u64::MAX),
             sides: Sides::of(&tensor.shape),
-            codec,
+            codecs: codecs.iter().map(|of_recipe| of_recipe[index]).collect(),
         };
         Self {
-            tensors: schema.tensors.iter().zip(codecs).map(expected).collect(),
+            tensors: schema.tensors.iter().enumerate().map(expected).collect(),
+            possible: (0..recipes.len()).fold(0, |possible, recipe| possible | 1 << recipe),
             stage: Stage::Header,
             waiting: Vec::new(),
             seed: 0,
@@ -160,6 +170,11 @@ impl Decoder {
     /// Says whether the whole payload has arrived.
     pub fn is_complete(&self) -> bool {
         matches!(self.stage, Stage::Done)
+    }
+
+    /// Returns the place of the recipe by which what has arrived was written; the first, if it may have been several.
+    pub fn recipe(&self) -> Option<usize> {
+        (self.possible != 0).then_some(self.possible.trailing_zeros() as usize)
     }
 
     /// Gives back the room in which tiles are decoded; the next bytes make it anew. What has arrived of a tile stays.
@@ -263,8 +278,16 @@ impl Decoder {
         let fault = |Fault(detail)| PayloadError::Codec { tensor, detail };
         let mut bytes = Bytes(bytes);
         let format = Format::read(tag, &mut bytes, expected.sides).map_err(fault)?;
-        if let Some(codec) = expected.codec.filter(|codec| !format.is_of(codec, expected.sides)) {
-            return Err(PayloadError::OtherCodec { tensor, codec });
+        if let Some(first) = self.recipe() {
+            let possible = self.possible;
+            let wrote = |recipe: &usize| {
+                possible >> recipe & 1 == 1 && format.is_of(&expected.codecs[*recipe], expected.sides)
+            };
+            let recipes = (0..expected.codecs.len()).filter(wrote);
+            self.possible = recipes.fold(0, |possible, recipe| possible | 1 << recipe);
+            if self.possible == 0 {
+                return Err(PayloadError::OtherCodec { tensor, codec: expected.codecs[first] });
+            }
         }
         let found = bytes.u32().map_err(fault)?;
         if u64::from(found) != expected.count {

@@ -9,7 +9,7 @@ const MAGIC: [u8; 4] = *b"FMEM";
 /// Versions after which what an update left out is too old to be added to another.
 const VERSIONS_MAX: u64 = 10;
 /// The format version that this build writes and reads.
-const FORMAT_VERSION: u16 = 1;
+const FORMAT_VERSION: u16 = 2;
 
 /// What a client did not send, kept on the device for its next round of the same task (Seide et al. 2014;
 /// Karimireddy et al. 2019, algorithm 2): `p = x + e`; `C(p)` is sent; `e = p - C(p)`.
@@ -19,6 +19,8 @@ const FORMAT_VERSION: u16 = 1;
 pub struct Memory {
     pub(crate) task_id: TaskId,
     pub(crate) schema_digest: [u8; 32],
+    /// The recipe by which it came about: what another one leaves out is another thing. Zeros where it is not said.
+    pub(crate) recipe_digest: [u8; 32],
     /// The model version of the update that it goes into.
     pub(crate) version: u64,
     /// Updates that it has been through.
@@ -47,11 +49,12 @@ impl Memory {
     pub fn new(task_id: TaskId, schema: &TensorSchema, version: u64) -> Self {
         let residual = vec![0.0; schema.parameter_count() as usize];
         let (momentum, starts) = (Vec::new(), BTreeMap::new());
-        Self { task_id, schema_digest: schema.digest(), version, rounds: 0, residual, momentum, starts }
+        let (schema_digest, recipe_digest) = (schema.digest(), [0; 32]);
+        Self { task_id, schema_digest, recipe_digest, version, rounds: 0, residual, momentum, starts }
     }
 
-    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale; none
-    /// where the recipe leaves nothing out.
+    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale or
+    /// came about by another recipe; none where the recipe leaves nothing out.
     pub fn with_recipe(
         recipe: Option<&Recipe>,
         stored: Option<Self>,
@@ -59,9 +62,10 @@ impl Memory {
         schema: &TensorSchema,
         version: u64,
     ) -> Option<Self> {
-        recipe.filter(|recipe| recipe.uses_memory())?;
+        let recipe_digest = recipe.filter(|recipe| recipe.uses_memory())?.digest();
+        let stored = stored.filter(|memory| memory.recipe_digest == recipe_digest);
         let stored = stored.and_then(|memory| memory.for_update(task_id, schema, version, VERSIONS_MAX));
-        Some(stored.unwrap_or_else(|| Self::new(task_id, schema, version)))
+        Some(stored.unwrap_or_else(|| Self { recipe_digest, ..Self::new(task_id, schema, version) }))
     }
 
     /// Returns the memory for an update that starts from `version`, or `None` where it is stale: of another
@@ -82,11 +86,12 @@ impl Memory {
 
     /// Writes the memory.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(96 + 4 * (self.residual.len() + self.momentum.len()));
+        let mut bytes = Vec::with_capacity(128 + 4 * (self.residual.len() + self.momentum.len()));
         bytes.extend(MAGIC);
         bytes.extend(FORMAT_VERSION.to_le_bytes());
         bytes.extend(self.task_id.as_bytes());
         bytes.extend(self.schema_digest);
+        bytes.extend(self.recipe_digest);
         bytes.extend(self.version.to_le_bytes());
         bytes.extend(self.rounds.to_le_bytes());
         bytes.extend((self.residual.len() as u32).to_le_bytes());
@@ -141,6 +146,7 @@ fn read(bytes: &mut Bytes<'_>) -> Result<Memory, Fault> {
     }
     let task_id = TaskId::from_bytes(bytes.array()?);
     let schema_digest = bytes.array()?;
+    let recipe_digest = bytes.array()?;
     let version = u64::from_le_bytes(bytes.array()?);
     let rounds = bytes.u32()?;
     let count = bytes.u32()?;
@@ -157,7 +163,7 @@ fn read(bytes: &mut Bytes<'_>) -> Result<Memory, Fault> {
         starts.insert(tensor, floats(bytes, length as usize)?);
     }
     bytes.end()?;
-    Ok(Memory { task_id, schema_digest, version, rounds, residual, momentum, starts })
+    Ok(Memory { task_id, schema_digest, recipe_digest, version, rounds, residual, momentum, starts })
 }
 
 fn floats(bytes: &mut Bytes<'_>, count: usize) -> Result<Vec<f32>, Fault> {
@@ -165,4 +171,30 @@ fn floats(bytes: &mut Bytes<'_>, count: usize) -> Result<Vec<f32>, Fault> {
     let values: Vec<f32> = taken.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
     let is_finite = values.iter().all(|value| value.is_finite());
     if is_finite { Ok(values) } else { Err(Fault("a value is not finite")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::TensorSpec;
+
+    use super::*;
+
+    #[test]
+    fn what_another_recipe_left_out_is_dropped() {
+        let tensor = TensorSpec { name: "t".to_owned(), shape: vec![10] };
+        let schema = TensorSchema { tensors: vec![tensor] };
+        let task = TaskId::from_random_bytes([4; 16]);
+        let recipe = |codec: &str| Recipe::of(codec.parse().unwrap());
+        let memory = |codec: &str, stored: Option<Memory>| {
+            Memory::with_recipe(Some(&recipe(codec)), stored, task, &schema, 3)
+        };
+        let mut left_out = memory("top_k:0.1", None).unwrap();
+        left_out.residual[2] = 0.5;
+        let stored = Memory::from_bytes(&left_out.to_bytes()).unwrap();
+        assert_eq!(memory("top_k:0.1", Some(stored.clone())), Some(left_out));
+        for other in ["top_k:0.2", "sign"] {
+            assert_eq!(memory(other, Some(stored.clone())), memory(other, None), "{other}");
+        }
+        assert_eq!(memory("eden:4", Some(stored)), None);
+    }
 }

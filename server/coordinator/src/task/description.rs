@@ -1,7 +1,9 @@
 use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
-use super::{Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic, combination};
+use super::{
+    CompressionChoice, Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic, combination,
+};
 use crate::{
     aggregation::AggregatorChoice,
     finalizer::FinalizerChoice,
@@ -39,6 +41,11 @@ pub struct TaskDescription {
     /// How updates are compressed; by default they travel as float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Recipe>,
+    /// How clients compress that say certain things of themselves, in order: the first that holds, and whose codecs the
+    /// client knows, is the client's, else `compression`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("default" = [], "examples" = [[{ "when": [{ "attribute": "network", "condition": { "equals": "4g" } }], "recipe": { "codec": "eden:1" } }]])))]
+    pub compression_choices: Vec<CompressionChoice>,
     /// What tasks of before said in the place of `compression`.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -85,6 +92,7 @@ impl TaskDescription {
             selection: SelectionChoice::default(),
             scheduling,
             compression: None,
+            compression_choices: Vec::new(),
             former_codec: (),
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),
@@ -166,13 +174,7 @@ impl TaskDescription {
             PrivacyChoice::Central(central) => central.validate(self, &mut faults),
             PrivacyChoice::Local(local) => local.validate(self, &mut faults),
         }
-        if let Some(recipe) = &self.compression {
-            faults.extend(recipe.validate().into_iter().map(|fault| {
-                let (message, remedy) =
-                    (format!("it is {}", fault.value), format!("it must be {}", fault.allowed));
-                Fault::new(&format!("compression.{}", fault.field), message, remedy)
-            }));
-        }
+        self.validate_compression(&mut faults);
         combination::validate(self, &mut faults);
         faults
     }

@@ -1,20 +1,24 @@
 //! What is to be trained: a task's description and its state.
 
 mod combination;
+mod compression;
 mod description;
 mod eligibility;
 mod evaluation;
 mod fault;
+mod network_class;
 mod state;
 mod stop;
 mod traffic;
 
+pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
 pub use description::{TASK_NAME_BYTES_MAX, TaskDescription};
 pub use eligibility::{
     ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,
 };
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use fault::Fault;
+pub use network_class::NetworkClass;
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
 pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;

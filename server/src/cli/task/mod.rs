@@ -10,6 +10,7 @@ mod new;
 mod rounds;
 mod schema;
 mod show;
+mod stats;
 
 use clap::Subcommand;
 
@@ -42,6 +43,8 @@ pub enum Command {
     Cancel(change::Args),
     /// List a task's rounds, newest first.
     Rounds(rounds::Args),
+    /// List what a task's rounds cost in bytes, by codec and kind of network, newest first.
+    Stats(stats::Args),
     /// List what was measured of a task's versions.
     Evaluations(evaluations::Args),
 }
@@ -65,6 +68,7 @@ impl Command {
             Command::Resume(args) => change::run(args, TaskVerb::Resume).await,
             Command::Cancel(args) => change::run(args, TaskVerb::Cancel).await,
             Command::Evaluations(args) => evaluations::run(args).await,
+            Command::Stats(args) => stats::run(args).await,
             Command::Rounds(args) => rounds::run(args).await,
         }
     }

@@ -10,6 +10,7 @@ pub mod populations;
 pub mod privacy;
 mod read;
 pub mod rounds;
+pub mod stats;
 pub mod tasks;
 pub mod tokens;
 pub mod versions;
@@ -63,6 +64,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/tasks/{id}/resume", Operator, tasks::resume::resume_task),
         endpoint(&post, "/tasks/{id}/cancel", Operator, tasks::cancel::cancel_task),
         endpoint(&get, "/tasks/{id}/rounds", Viewer, rounds::list::list_rounds),
+        endpoint(&get, "/tasks/{id}/stats", Viewer, stats::list::list_stats),
         endpoint(&get, "/rounds/{id}", Viewer, rounds::get::get_round),
         endpoint(&get, "/tasks/{id}/evaluations", Viewer, evaluations::list::list_evaluations),
         endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),

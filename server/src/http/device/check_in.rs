@@ -14,7 +14,7 @@ use folkmoot_storage::ClientRecord;
 use serde::Deserialize;
 
 use crate::{
-    device,
+    device::{self, Offered},
     http::{App, signed},
     refusal::Refusal,
 };
@@ -39,6 +39,7 @@ pub async fn check_in(
     let wait =
         Duration::from_secs(u64::from(query.map_err(malformed)?.wait_seconds)).min(app.limits.long_poll_max);
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
+    let offered = Offered::of(&signed.message);
     // Listen before looking: a draw between the two is not missed.
     let waiter = app.coordinator.waiter(signed.client.id);
     let wait_milliseconds = wait.as_millis() as u64;
@@ -46,22 +47,21 @@ pub async fn check_in(
         device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
             .await;
     let found = match found {
-        Ok(None) => await_assignment(&app, &signed.client, &signed.message.codecs, &waiter, wait).await,
+        Ok(None) => await_assignment(&app, &signed.client, offered, &waiter, wait).await,
         other => other,
     };
     app.coordinator.forget_waiter(signed.client.id, &waiter);
     if let Some(assignment) = found? {
         return Ok(Json(CheckInResponse::Assigned { assignment }));
     }
-    let codecs = &signed.message.codecs;
     let now = (app.clock)();
-    device::end_wait(&app.coordinator, &signed.client, codecs, wait_milliseconds, now).await.map(Json)
+    device::end_wait(&app.coordinator, &signed.client, offered, wait_milliseconds, now).await.map(Json)
 }
 
 async fn await_assignment(
     app: &App,
     client: &ClientRecord,
-    codecs: &[String],
+    offered: Offered<'_>,
     waiter: &tokio::sync::Notify,
     wait: Duration,
 ) -> Result<Option<Assignment>, Refusal> {
@@ -81,7 +81,7 @@ async fn await_assignment(
         if *closing.borrow() || tokio::time::Instant::now() >= end {
             return Ok(None);
         }
-        let found = device::assignment_of(&app.coordinator, client, codecs, (app.clock)()).await?;
+        let found = device::assignment_of(&app.coordinator, client, offered, (app.clock)()).await?;
         if found.is_some() {
             return Ok(found);
         }

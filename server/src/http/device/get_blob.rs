@@ -22,12 +22,14 @@ pub async fn get_blob(
     let signed = signed::empty(&app, request).await?;
     let digest: BlobDigest =
         digest.parse().map_err(|error| Refusal::new(ErrorCode::BlobUnknown, format!("{error}")))?;
-    let bytes = device::blob(&app.coordinator, &signed.client, digest).await?;
-    respond(&headers, digest, bytes)
+    let (bytes, network) = device::blob(&app.coordinator, &signed.client, digest).await?;
+    let (response, sent) = respond(&headers, digest, bytes)?;
+    metrics::counter!("folkmoot_download_bytes_total", "network" => network.name()).increment(sent);
+    Ok(response)
 }
 
-/// Answers with a blob, or the part of it that is asked for. Its digest is its ETag: it never changes.
-fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<Response<Body>, Refusal> {
+/// Answers with a blob, or the part of it that is asked for, and says how many bytes that is. Its digest is its ETag: it never changes.
+fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<(Response<Body>, u64), Refusal> {
     let etag =
         HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits are a header value");
     let builder = Response::builder()
@@ -37,22 +39,22 @@ fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<Resp
         .header(header::CONTENT_TYPE, "application/octet-stream");
     let ok = "a status, known headers and a body make a response";
     if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
-        return Ok(builder.status(StatusCode::NOT_MODIFIED).body(Body::empty()).expect(ok));
+        return Ok((builder.status(StatusCode::NOT_MODIFIED).body(Body::empty()).expect(ok), 0));
     }
     let total = bytes.len() as u64;
     match headers.get(header::RANGE).map(|range| parse_range(range, total)) {
         None => {
-            metrics::counter!("folkmoot_download_bytes_total").increment(total);
-            Ok(builder.header(header::CONTENT_LENGTH, total).body(Body::from(bytes)).expect(ok))
+            let builder = builder.header(header::CONTENT_LENGTH, total);
+            Ok((builder.body(Body::from(bytes)).expect(ok), total))
         }
         Some(Some((start, end))) => {
-            metrics::counter!("folkmoot_download_bytes_total").increment(end - start);
             let part = bytes.slice(start as usize..end as usize);
             builder
                 .status(StatusCode::PARTIAL_CONTENT)
                 .header(header::CONTENT_RANGE, format!("bytes {start}-{}/{total}", end - 1))
                 .header(header::CONTENT_LENGTH, end - start)
                 .body(Body::from(part))
+                .map(|response| (response, end - start))
                 .map_err(|error| Refusal::internal(&error))
         }
         Some(None) => {

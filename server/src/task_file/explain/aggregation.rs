@@ -2,7 +2,10 @@
 
 use folkmoot_coordinator::{aggregation::AggregatorChoice, task::TaskDescription};
 
-use super::quantity::{grouped, percent};
+use super::{
+    quantity::{grouped, percent},
+    who::condition,
+};
 
 /// Explains the aggregator and what an update may be.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
@@ -51,6 +54,18 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
             recipe.codec, recipe.exact_below
         ),
     });
+    for choice in &description.compression_choices {
+        let rules: Vec<String> = choice
+            .when
+            .iter()
+            .map(|rule| format!("`{}` {}", rule.attribute, condition(&rule.condition)))
+            .collect();
+        said.push(format!(
+            "One that knows {} compresses by that instead where {}; the first that holds counts.",
+            choice.recipe.codec,
+            rules.join(" and ")
+        ));
+    }
     said.push(format!(
         "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",
         grid.value_max, grid.fraction_bits

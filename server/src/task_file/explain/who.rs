@@ -49,12 +49,7 @@ pub(super) fn eligibility(description: &TaskDescription) -> Vec<String> {
         ));
     }
     for rule in &eligibility.device_rules {
-        let condition = match &rule.condition {
-            DeviceCondition::Equals(value) => format!("is `{value}`"),
-            DeviceCondition::OneOf(values) => format!("is one of {}", values.join(", ")),
-            DeviceCondition::AtLeast(bound) => format!("is {bound} or above"),
-            DeviceCondition::AtMost(bound) => format!("is {bound} or below"),
-        };
+        let condition = condition(&rule.condition);
         said.push(format!(
             "The device itself declines unless its private attribute `{}` {condition}; the coordinator is not told why.",
             rule.attribute
@@ -66,6 +61,16 @@ pub(super) fn eligibility(description: &TaskDescription) -> Vec<String> {
         traffic.priority, traffic.weight
     ));
     said
+}
+
+/// Says what an attribute must be.
+pub(super) fn condition(condition: &DeviceCondition) -> String {
+    match condition {
+        DeviceCondition::Equals(value) => format!("is `{value}`"),
+        DeviceCondition::OneOf(values) => format!("is one of {}", values.join(", ")),
+        DeviceCondition::AtLeast(bound) => format!("is {bound} or above"),
+        DeviceCondition::AtMost(bound) => format!("is {bound} or below"),
+    }
 }
 
 /// Says who of the eligible is drawn.

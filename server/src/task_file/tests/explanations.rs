@@ -78,6 +78,8 @@ fn what_is_optional_is_told_when_it_is_there() {
     let more = "[eligibility]\nminimum_examples = 20\nattributes = { region = [\"eu\", \"uk\"] }\n\
         sdk_version = { at_least = \"1.2\" }\nparticipation_limit = { count = 2, hours = 24 }\n\
         cool_down_seconds = 3600\ndevice_rules = [{ attribute = \"age\", condition = { at_least = 18 } }]\n\n\
+        [[compression_choices]]\nwhen = [{ attribute = \"network\", condition = { one_of = [\"3g\", \"4g\"] } }]\n\
+        recipe = { codec = \"eden:1\" }\n\n\
         [evaluation]\ncentral = true\nrollback_margin = 0.05\n\n[stop]\ntarget = 0.9\n\
         plateau = { evaluations = 5 }\nhours = 2.5";
     let text = explained(&TASK.replace("[stop]", more));
@@ -87,6 +89,7 @@ fn what_is_optional_is_told_when_it_is_there() {
         "must be at least 1.2.",
         "may start at most 2 times within any 24 hours",
         "left out for 1 hour",
+        "knows eden:1 compresses by that instead where `network` is one of 3g, 4g;",
         "declines unless its private attribute `age` is 18 or above",
         "on the operator's own examples",
         "worse than the best by more than 0.05",

@@ -148,6 +148,15 @@ fn a_value_out_of_its_range_is_pointed_at() {
         [[eligibility.device_rules]]\nattribute = \"\"\ncondition = { at_least = 1 }\n\n[stop]";
     let found = fault("[stop]", rules);
     assert_eq!((found.line, found.field.as_str()), (19, "eligibility.device_rules[1].attribute"));
+    let choices = "[[compression_choices]]\nwhen = []\nrecipe = { codec = \"eden:1\" }\n\n\
+        [[compression_choices]]\nwhen = [{ attribute = \"\", condition = { equals = \"4g\" } }]\n\
+        recipe = { codec = \"eden:2\" }\n\n[stop]";
+    let found = faults(&TASK.replace("[stop]", choices));
+    let found: Vec<(usize, &str)> = found.iter().map(|one| (one.line, one.field.as_str())).collect();
+    assert_eq!(
+        found,
+        [(15, "compression_choices[0].when"), (19, "compression_choices[1].when[0].attribute")]
+    );
     let found = fault("[stop]", "[eligibility.attributes]\n\"os.name\" = []\n\n[stop]");
     assert_eq!((found.line, found.column), (15, 13));
 }

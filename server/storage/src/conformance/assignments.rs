@@ -8,7 +8,7 @@ use folkmoot_protocol::{
 use super::fixture::{Fixture, NOW, aggregating, fresh, later, update_of};
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, Rest, RoundRepository, Storage, StorageError,
+    DropReason, Rest, RoundRepository, Storage, StorageError, UpdateTraffic,
 };
 
 pub(super) async fn an_update_counts_once(storage: &Storage) -> Result<(), StorageError> {
@@ -29,9 +29,17 @@ pub(super) async fn an_update_counts_once(storage: &Storage) -> Result<(), Stora
     let expected = AssignmentRecord { status, ..assignments[0].clone() };
     assert_eq!(storage.assignment(assignments[0].id).await?, Some(expected));
     assert_eq!(storage.outstanding_assignment(assignments[0].client_id).await?, None);
-    let missing = AcceptedUpdate { assignment_id: AssignmentId::from_random_bytes(fresh()), ..update };
+    let missing =
+        AcceptedUpdate { assignment_id: AssignmentId::from_random_bytes(fresh()), ..update.clone() };
     let refused = storage.accept_update(&missing).await;
     assert!(matches!(refused, Err(StorageError::NotFound("assignment"))), "{refused:?}");
+    let of_update = UpdateTraffic {
+        codec: update.codec.clone(),
+        slices: assignments[0].slices.clone(),
+        bytes: update.bytes,
+        report: None,
+    };
+    assert_eq!(storage.traffic(record.round.id).await?, [of_update]);
     Ok(())
 }
 

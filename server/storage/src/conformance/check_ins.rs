@@ -21,6 +21,10 @@ pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), St
     assert_eq!(waiting.iter().map(|candidate| candidate.client_id).collect::<Vec<_>>(), clients);
     assert_eq!(waiting[0], fixture.check_in_of(clients[0]).candidate);
     assert_eq!(waiting[1], again.candidate);
+    let stranger = ClientId::from_random_bytes(fresh());
+    let named = storage.candidates(&[clients[2], stranger, clients[1]]).await?;
+    assert_eq!(named, waiting[1..]);
+    assert_eq!(storage.candidates(&[]).await?, []);
     assert_eq!(storage.waiting(other.organisation_id, &fixture.population, NOW).await?, []);
     assert!(storage.withdraw_check_in(clients[1]).await?);
     assert!(!storage.withdraw_check_in(clients[1]).await?, "it is gone already");

@@ -252,6 +252,7 @@ pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {
         base_version: assignment.base_version,
         digest: UpdateDigest::of(assignment.id.as_bytes()),
         bytes: 4_000_000,
+        codec: "eden:4".into(),
         weight: 12,
         metrics: UpdateMetrics { example_count: 12, loss_sum: 1.0 / 3.0, correct_count: 7, step_count: 2 },
         accepted_at: later(1),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, StorageError,
+    DropReason, StorageError, UpdateTraffic,
 };
 
 impl AssignmentRepository for MemoryStorage {
@@ -77,6 +77,22 @@ impl AssignmentRepository for MemoryStorage {
 
     async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError> {
         Ok(self.lock().accepted_updates(round_id))
+    }
+
+    async fn traffic(&self, round_id: RoundId) -> Result<Vec<UpdateTraffic>, StorageError> {
+        let state = self.lock();
+        let updates = state.updates.get(&round_id).into_iter().flat_map(|updates| updates.values());
+        let traffic = |update: &AcceptedUpdate| UpdateTraffic {
+            codec: update.codec.clone(),
+            slices: state
+                .assignments
+                .get(update.assignment_id)
+                .map(|one| one.slices.clone())
+                .unwrap_or_default(),
+            bytes: update.bytes,
+            report: state.reports.get(&update.assignment_id).copied(),
+        };
+        Ok(updates.map(traffic).collect())
     }
 
     async fn record_report(

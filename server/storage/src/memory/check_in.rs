@@ -27,6 +27,14 @@ impl CheckInRepository for MemoryStorage {
         Ok(state.pool.waiting(organisation_id, population, now).into_iter().cloned().collect())
     }
 
+    async fn candidates(&self, client_ids: &[ClientId]) -> Result<Vec<Candidate>, StorageError> {
+        let state = self.lock();
+        let waiting = client_ids.iter().filter_map(|id| state.pool.get(*id));
+        let mut candidates: Vec<Candidate> = waiting.cloned().collect();
+        candidates.sort_unstable_by_key(|candidate| candidate.client_id);
+        Ok(candidates)
+    }
+
     async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError> {
         check_moment(now)?;
         Ok(self.lock().pool.remove_expired(now))

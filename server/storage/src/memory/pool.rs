@@ -29,6 +29,12 @@ impl Pool {
         self.places.contains_key(&client)
     }
 
+    /// Finds a client that is in the pool.
+    pub(super) fn get(&self, client: ClientId) -> Option<&Candidate> {
+        let (population, _) = self.places.get(&client)?;
+        self.populations.get(population)?.by_client.get(&client)
+    }
+
     /// Puts an offer in, in place of the client's last one.
     pub(super) fn insert(&mut self, check_in: &CheckInRecord) {
         let client = check_in.candidate.client_id;

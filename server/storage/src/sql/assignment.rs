@@ -6,14 +6,14 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, mess
 use super::{
     SqlStorage,
     assignment_close::{accept, close_assignment, select_assignment},
-    assignment_rows::{assignment_of, select_accepted_updates},
+    assignment_rows::{assignment_of, select_accepted_updates, select_traffic},
     column::{Columns, json, moment},
     participation::record_failure,
     transaction::in_transaction,
 };
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, StorageError,
+    DropReason, StorageError, UpdateTraffic,
 };
 
 impl AssignmentRepository for SqlStorage {
@@ -115,6 +115,10 @@ impl AssignmentRepository for SqlStorage {
 
     async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError> {
         select_accepted_updates(&self.reader, round_id).await
+    }
+
+    async fn traffic(&self, round_id: RoundId) -> Result<Vec<UpdateTraffic>, StorageError> {
+        select_traffic(&self.reader, round_id).await
     }
 
     async fn record_report(

@@ -9,7 +9,7 @@ use super::{
     metrics::{bind_metrics, metrics_of},
     round_rows::purpose_of,
 };
-use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError};
+use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError, UpdateTraffic};
 
 /// Stores new assignments.
 ///
@@ -59,8 +59,8 @@ pub(super) async fn insert_accepted_update(
     update: &AcceptedUpdate,
 ) -> Result<(), StorageError> {
     const INSERT: &str = "INSERT INTO client_updates (assignment_id, organisation_id, round_id, digest, \
-         update_bytes, weight, accepted_at, example_count, loss_sum_bits, correct_count, step_count) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+         update_bytes, weight, accepted_at, codec, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let query = sqlx::query(INSERT)
         .bind(update.assignment_id.to_string())
         .bind(organisation_id.to_string())
@@ -68,7 +68,8 @@ pub(super) async fn insert_accepted_update(
         .bind(update.digest.to_string())
         .bind(integer(update.bytes)?)
         .bind(integer(update.weight)?)
-        .bind(moment(update.accepted_at)?);
+        .bind(moment(update.accepted_at)?)
+        .bind(&update.codec);
     bind_metrics(query, &update.metrics)?.execute(connection).await?;
     Ok(())
 }
@@ -84,6 +85,29 @@ pub(super) async fn select_accepted_updates(
     let query = sqlx::query(SELECT);
     let rows = query.bind(round_id.to_string()).fetch_all(executor).await?;
     rows.iter().map(accepted_update_of).collect()
+}
+
+/// Lists what a round's accepted updates cost, by assignment id.
+pub(super) async fn select_traffic(
+    executor: impl Executor<'_, Database = Any>,
+    round_id: RoundId,
+) -> Result<Vec<UpdateTraffic>, StorageError> {
+    const SELECT: &str = "SELECT client_updates.codec, client_updates.update_bytes, assignments.slices, \
+         reports.report FROM client_updates \
+         JOIN assignments ON assignments.id = client_updates.assignment_id \
+         LEFT JOIN reports ON reports.assignment_id = client_updates.assignment_id \
+         WHERE client_updates.round_id = $1 ORDER BY client_updates.assignment_id";
+    let rows = sqlx::query(SELECT).bind(round_id.to_string()).fetch_all(executor).await?;
+    let traffic = |row| {
+        let columns = Columns::new(row, "client update");
+        Ok(UpdateTraffic {
+            codec: columns.text("codec")?,
+            slices: columns.json("slices")?,
+            bytes: columns.count("update_bytes")?,
+            report: columns.optional_json("report")?,
+        })
+    };
+    rows.iter().map(traffic).collect()
 }
 
 pub(super) fn status_name(status: &AssignmentStatus) -> &'static str {
@@ -120,6 +144,7 @@ fn accepted_update_of(row: &AnyRow) -> Result<AcceptedUpdate, StorageError> {
         base_version: columns.count("base_version")?,
         digest: columns.parsed("digest")?,
         bytes: columns.count("update_bytes")?,
+        codec: columns.text("codec")?,
         weight: columns.count("weight")?,
         metrics: metrics_of(&columns)?,
         accepted_at: columns.moment("accepted_at")?,

@@ -70,6 +70,25 @@ impl CheckInRepository for SqlStorage {
         rows.iter().map(candidate_of).collect()
     }
 
+    async fn candidates(&self, client_ids: &[ClientId]) -> Result<Vec<Candidate>, StorageError> {
+        let mut candidates = Vec::with_capacity(client_ids.len());
+        for chunk in client_ids.chunks(ROWS_MAX) {
+            let sql = format!(
+                "SELECT client_id, example_count, attributes, sdk_version FROM check_ins WHERE client_id IN ({})",
+                placeholders(1, chunk.len())
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for client_id in chunk {
+                query = query.bind(client_id.to_string());
+            }
+            for row in query.fetch_all(&self.reader).await? {
+                candidates.push(candidate_of(&row)?);
+            }
+        }
+        candidates.sort_unstable_by_key(|candidate| candidate.client_id);
+        Ok(candidates)
+    }
+
     async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError> {
         in_transaction!(self, |connection| {
             let query = sqlx::query("DELETE FROM check_ins WHERE expires_at < $1").bind(moment(now)?);

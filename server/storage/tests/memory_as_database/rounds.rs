@@ -114,6 +114,7 @@ impl World {
             base_version: 77,
             digest: UpdateDigest::of(&[u8::from(self.chance.happens(30))]),
             bytes: 4 + count,
+            codec: "float32".into(),
             weight: if self.chance.happens(2) { u64::MAX } else { count },
             metrics: metrics(count),
             accepted_at: self.now,

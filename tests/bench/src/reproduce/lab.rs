@@ -134,7 +134,7 @@ impl Lab {
 
     /// Runs simulations, several at a time; the results are in the order of the errands.
     fn perform(&self, arms: &[Arm], errands: Vec<Errand>) -> Result<Vec<Trial>, Failure> {
-        let begun = clock::now();
+        let begun = clock::start();
         let next = AtomicUsize::new(0);
         let done: Mutex<BTreeMap<usize, Trial>> = Mutex::new(BTreeMap::new());
         let failure: Mutex<Option<String>> = Mutex::new(None);

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use folkmoot_protocol::TensorSchema;
+use folkmoot_protocol::{TensorSchema, codec::Rule};
 use proptest::{prelude::*, sample::select};
 
 use super::support::{CODECS, encode_one, recipe, schema, vector};
@@ -169,6 +169,23 @@ fn another_model_or_codec_is_refused() {
     let codec = "eden:2".parse().unwrap();
     let refused = push(Decoder::expecting(&model, &recipe("eden:2")), &bytes);
     assert_eq!(refused, Err(PayloadError::OtherCodec { tensor: 0, codec }));
+    let recipes = ["eden:2", "eden:4", "fp16"].map(recipe);
+    let mut decoder = Decoder::expecting_one_of(&model, &recipes);
+    assert_eq!(decoder.push(&bytes, &mut |_| Ok::<(), Infallible>(())), Ok(()));
+    assert_eq!(decoder.recipe(), Some(1));
+    let refused = push(Decoder::expecting_one_of(&model, &[recipe("eden:2"), recipe("fp16")]), &bytes);
+    assert_eq!(refused, Err(PayloadError::OtherCodec { tensor: 0, codec }));
+    // Not one tensor by this recipe and one by that.
+    let two = schema(&[&[300], &[300]]);
+    let rule = Rule { tensors: "t1".into(), codec: "fp16".parse().unwrap() };
+    let mixed = Recipe { rules: vec![rule], ..recipe("eden:4") };
+    let written = encode(&two, &mixed, &[values.clone(), values.clone()].concat(), 1, None).unwrap().bytes;
+    let codec_of_both = "eden:4".parse().unwrap();
+    let refused = push(Decoder::expecting_one_of(&two, &[recipe("fp16"), recipe("eden:4")]), &written);
+    assert_eq!(refused, Err(PayloadError::OtherCodec { tensor: 1, codec: codec_of_both }));
+    let mut decoder = Decoder::expecting_one_of(&two, &[recipe("fp16"), recipe("eden:4"), mixed]);
+    assert_eq!(decoder.push(&written, &mut |_| Ok::<(), Infallible>(())), Ok(()));
+    assert_eq!((decoder.is_complete(), decoder.recipe()), (true, Some(2)));
     let refused = push(Decoder::new(&schema(&[&[299]])), &bytes);
     assert_eq!(refused, Err(PayloadError::ElementCount { tensor: 0, found: 300, expected: 299 }));
     let refused = push(Decoder::new(&schema(&[&[299], &[1]])), &bytes);

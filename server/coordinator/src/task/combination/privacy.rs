@@ -1,7 +1,5 @@
 //! What differential privacy goes with. Every rule closes a way around the noise.
 
-use folkmoot_protocol::Recipe;
-
 use super::super::{Fault, TaskDescription};
 use crate::{aggregation::AggregatorChoice, scheduling::SchedulingChoice, selection::SelectionChoice};
 
@@ -45,9 +43,9 @@ fn clients_count_alike(description: &TaskDescription, faults: &mut Vec<Fault>) {
 
 /// A memory brings back what clipping took away: an update would be longer than the norm.
 fn nothing_comes_back_after_clipping(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if description.compression.as_ref().is_some_and(Recipe::uses_memory) {
+    for (field, _) in description.recipes().filter(|(_, recipe)| recipe.uses_memory()) {
         faults.push(Fault::new(
-            "compression.codec",
+            &format!("{field}.codec"),
             "its memory brings back what was left out of earlier updates, past the clipping of privacy.kind",
             "choose an unbiased codec, such as \"eden:4\"",
         ));

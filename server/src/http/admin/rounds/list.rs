@@ -21,9 +21,9 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub struct RoundPage {
     /// How many, at most 100; 20 if it is not said.
-    limit: Option<u32>,
+    pub(in crate::http::admin) limit: Option<u32>,
     /// Those below this number: the last one of the page before.
-    before: Option<u64>,
+    pub(in crate::http::admin) before: Option<u64>,
 }
 
 /// Lists a task's rounds, newest first.

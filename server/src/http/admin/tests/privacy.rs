@@ -11,7 +11,7 @@ use folkmoot_storage::{
 
 use serde_json::json;
 
-use super::{Running, description, model, refused, start};
+use super::{Running, description, model, refused, start, tasks::newest};
 use crate::{
     http::admin::{populations::SetPrivacyRequest, tokens::CreateTokenRequest},
     privacy,
@@ -70,6 +70,8 @@ async fn a_ledger_is_followed_over_its_pages() {
     for number in 1..=3 {
         release(&running, task.id, number).await;
     }
+    let stats = admin.stats(task.id, newest()).await.unwrap();
+    assert!(stats.len() == 3 && stats.iter().all(|round| round.all.is_none()), "{stats:?}");
     let mut chain = Chain::new(digits.clone());
     for after in [0, 2] {
         for view in admin.ledger(&digits, after, 2).await.unwrap() {

@@ -28,6 +28,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /tasks/{id}/cancel", "operator"),
             ("GET /tasks/{id}/rounds", "viewer"),
             ("GET /tasks/{id}/evaluations", "viewer"),
+            ("GET /tasks/{id}/stats", "viewer"),
             ("GET /rounds/{id}", "viewer"),
             ("GET /tasks/{id}/versions", "viewer"),
             ("GET /tasks/{id}/versions/{number}/model", "viewer"),

@@ -3,7 +3,10 @@ use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem, RoundId, TaskId};
 
 use super::{Running, description, model, refused, start};
-use crate::cli::{Page, TaskVerb};
+use crate::{
+    cli::{Page, TaskVerb},
+    http::admin::stats::{RoundStatsView, TrafficView},
+};
 
 /// The first page of a list.
 pub fn newest<C>() -> Page<C> {
@@ -56,6 +59,15 @@ async fn an_active_task_opens_a_round_that_can_be_seen() {
     assert_eq!(rounds, std::slice::from_ref(&open.round));
     let funnel = admin.round(open.round.id).await.unwrap();
     assert_eq!((funnel.round, funnel.cohort, funnel.dropped), (open.round, 0, vec![]));
+    let stats = admin.stats(task.id, newest()).await.unwrap();
+    let nothing = RoundStatsView {
+        number: 1,
+        purpose: "training".into(),
+        phase: "selecting".into(),
+        all: Some(TrafficView::default()),
+        classes: vec![],
+    };
+    assert_eq!(stats, [nothing]);
     running.host.stop().await.unwrap();
 }
 
