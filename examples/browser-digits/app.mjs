@@ -1,12 +1,13 @@
-/** The page: a pad, a client, and what both tell. `config.json` beside it says which coordinator and token. */
+/**
+ * The page: a pad, a client, and what both tell. `folkmoot demo --browser` serves it, with the package, the digits, and a
+ * `config.json` that says which coordinator, which token, and how many digits are held out.
+ */
 
-import { Folkmoot } from '../folkmoot/index.js';
+import { Folkmoot } from './folkmoot/index.js';
 import { draw } from './chart.mjs';
 import { Pad } from './pad.mjs';
 
 const SIZE = 64;
-/** The digits that nobody trains on: the last ones of the file. */
-const HELD_OUT = 297;
 const STARTERS = 200;
 
 const $ = (id) => document.getElementById(id);
@@ -14,14 +15,15 @@ const rounds = [];
 let lastLoss = null;
 
 const config = await (await fetch('config.json')).json();
-const digits = parse(await (await fetch(config.digits)).text());
-const heldOut = digits.slice(-HELD_OUT);
+const digits = parse(await (await fetch('digits.csv')).text());
+const others = digits.slice(0, -config.held_out);
+/** The digits that nobody trains on: the last ones of the file. */
+const heldOut = digits.slice(-config.held_out);
 const client = await Folkmoot.connect({
   coordinator: config.coordinator,
   enrolmentToken: config.token,
   examples: { shape: [SIZE], expiresAfterDays: 30 },
   waitSeconds: 10,
-  ...config.options,
 });
 const pad = new Pad($('pad'), guess);
 
@@ -62,7 +64,6 @@ async function guess() {
   }
   try {
     const shares = softmax((await client.predict(features)).outputs);
-    $('no-model').hidden = true;
     $('guess').textContent = String(shares.indexOf(Math.max(...shares)));
     [...$('bars').children].forEach((bar, digit) => {
       bar.children[1].value = shares[digit];
@@ -77,14 +78,14 @@ async function guess() {
 
 /** Measures the newest model on digits that nobody trains on. */
 async function measure() {
-  const features = new Float32Array(HELD_OUT * SIZE);
+  const features = new Float32Array(heldOut.length * SIZE);
   heldOut.forEach((digit, index) => features.set(digit.features, index * SIZE));
   const { outputs } = await client.predict(features);
   const right = heldOut.filter(({ label }, index) => {
     const scores = outputs.slice(10 * index, 10 * (index + 1));
     return scores.indexOf(Math.max(...scores)) === label;
   });
-  return right.length / HELD_OUT;
+  return right.length / heldOut.length;
 }
 
 async function showLog() {
@@ -127,6 +128,7 @@ client.on('standby', () => say('Another tab of this page trains'));
 client.on('backing_off', () => say('The coordinator cannot be reached; trying again soon'));
 client.on('stopped', ({ reason, detail }) => say(reason === 'requested' ? 'Stopped' : `Stopped: ${reason} ${detail}`));
 client.on('model', async () => {
+  $('no-model').hidden = true;
   const accuracy = await measure();
   const round = rounds.at(-1);
   if (round !== undefined && round.accuracy === null) {
@@ -157,8 +159,8 @@ $('agree').addEventListener('click', async () => {
 });
 $('clear').addEventListener('click', () => pad.clear());
 $('starters').addEventListener('click', async () => {
-  const from = Math.floor(Math.random() * (digits.length - HELD_OUT - STARTERS));
-  await client.examples.add(digits.slice(from, from + STARTERS));
+  const from = Math.floor(Math.random() * (others.length - STARTERS));
+  await client.examples.add(others.slice(from, from + STARTERS));
   await showHeld();
 });
 $('pause').addEventListener('click', () => {
@@ -194,6 +196,7 @@ function softmax(scores) {
   return powers.map((power) => power / sum);
 }
 
+$('held-out').textContent = String(heldOut.length);
 draw($('chart'), rounds);
 await showHeld();
 await showLog();

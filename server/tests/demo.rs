@@ -1,8 +1,10 @@
 //! `folkmoot demo`, as a newcomer runs it: the binary, its output and its files.
 
 use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::Value;
@@ -95,6 +97,8 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         (&folder, &["--clients", "0"][..], "clients"),
         (&folder, &["--clients", "3", "--cohort", "4"], "--cohort"),
         (&folder, &["--alpha", "0"], "alpha"),
+        (&folder, &["--browser", "--package", "no-such-folder"], "cargo xtask wasm"),
+        (&folder, &["--browser", "--epsilon", "8"], "--epsilon"),
         (&file, &[], "--out"),
     ] {
         let output = demo(folder, flags);
@@ -102,4 +106,54 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         assert!(!output.status.success() && said.contains(word), "{flags:?}: {said}");
     }
     assert!(!folder.exists());
+}
+
+/// What a page loads of the package, in name only.
+fn package(folder: &Path) {
+    for name in ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"] {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().expect("it is in the folder"))
+            .and_then(|()| std::fs::write(path, name))
+            .expect("a folder of the test's own can be written");
+    }
+}
+
+fn get(origin: &str, path: &str) -> String {
+    let address = origin.strip_prefix("http://").expect("the page is served without TLS");
+    let mut stream = TcpStream::connect(address).expect("the page is served");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: page\r\nconnection: close\r\n\r\n").expect("it listens");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    text(&answer)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_page_is_served_until_ctrl_c() {
+    let directory = tempfile::tempdir().unwrap();
+    let (out, dist) = (directory.path().join("out"), directory.path().join("dist"));
+    package(&dist);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_folkmoot"));
+    command.args(["demo", "--browser", "--json", "--port", "0", "--out"]).arg(out);
+    let mut child = command.arg("--package").arg(dist).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut line = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let serving = line();
+    let (page, coordinator) = (serving["page"].as_str().unwrap(), serving["url"].as_str().unwrap());
+
+    let answer = get(page, "/");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("<h1>Digits, learnt together</h1>"));
+    assert!(answer.contains("content-security-policy: default-src 'none'"), "{answer}");
+    assert!(answer.contains(&format!("connect-src 'self' {coordinator};")), "{answer}");
+    assert!(get(page, "/folkmoot/worker.js").ends_with("worker.js"));
+    assert!(get(page, "/folkmoot/../../../report.json").starts_with("HTTP/1.1 404"));
+    let answer = get(page, "/config.json");
+    let (_, config) = answer.split_once("\r\n\r\n").unwrap();
+    let config: Value = serde_json::from_str(config).unwrap();
+    assert_eq!((&config["coordinator"], &config["held_out"]), (&serving["url"], &359.into()));
+
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(line()["event"], "stopped");
+    assert!(child.wait().unwrap().success());
 }

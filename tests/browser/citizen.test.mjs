@@ -55,6 +55,33 @@ test('an app that does not agree declines, and says no more', OPTIONS, async () 
   await forget(page);
 });
 
+test('an app is asked for each assignment, and one that fails has not agreed', OPTIONS, async () => {
+  const page = await world.page();
+  await page.evaluate(async (options) => {
+    client.close();
+    globalThis.offers = [];
+    const askBefore = async (offer) => {
+      offers.push(offer);
+      if (offers.length > 1) {
+        throw new Error('the app fails while it is asked');
+      }
+      return true;
+    };
+    globalThis.client = await Folkmoot.connect({ examples: { shape: [64] }, waitSeconds: 5, ...options, askBefore });
+    for (const name of ['round', 'aborted']) {
+      client.on(name, (value) => told.push({ name, ...value }));
+    }
+    await client.start();
+  }, page.options);
+  await world.coordinator.task({ rounds: 2 });
+  assert.equal((await page.evaluate(() => heard('round'))).round_number, 1);
+  assert.equal((await page.evaluate(() => heard('aborted'))).reason, 'declined');
+  const asked = await page.evaluate(() => offers.slice(0, 2).map(({ roundNumber }) => roundNumber));
+  assert.deepEqual(asked, [1, 2], 'the second round was asked for, too');
+  assert.equal(await page.evaluate(() => told.filter(({ name }) => name === 'round').length), 1, 'and not trained');
+  await forget(page);
+});
+
 test('training rests within 100 ms, and the main thread has no long task', OPTIONS, async () => {
   const page = await world.page();
   // An idle page has long tasks, too, where other processes take its core away in the middle of one.

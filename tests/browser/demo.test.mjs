@@ -1,11 +1,11 @@
-/** The example of `examples/browser-digits`, used as a person would; screenshots are left in the target folder. */
+/** `folkmoot demo --browser`, used as a person would; screenshots are left in the target folder. */
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 
-import { start } from '../../examples/browser-digits/serve.mjs';
 import { openBrowser } from './support/browser.mjs';
+import { startDemo } from './support/demo.mjs';
 import { root } from './support/paths.mjs';
 
 /** `FOLKMOOT_SCREENSHOTS=screenshots` replaces those that are kept in the repository. */
@@ -15,7 +15,7 @@ let demo, browser;
 
 before(async () => {
   await mkdir(FOLDER, { recursive: true });
-  demo = await start({ port: 0 });
+  demo = await startDemo();
   browser = await openBrowser();
 });
 
@@ -60,4 +60,9 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.click('#forget');
   await page.waitForSelector('#gate:not([hidden])');
   await page.waitForFunction(() => document.querySelector('#held').textContent === '0 examples here');
+  await page.close();
+  const rounds = demo.events.filter(({ event }) => event === 'round');
+  assert.ok(rounds.length >= 2 && rounds.every(({ reports }) => reports === 4), 'the page is in every round, and three clients');
+  assert.equal(await demo.end('SIGINT'), 0, 'ctrl-c ends it in good order');
+  assert.equal(demo.events.at(-1).event, 'stopped');
 });

@@ -7,6 +7,8 @@ import { reload, until, worldOfTests } from './support/world.mjs';
 
 /** A training that lasts for some seconds. */
 const LONG = { plan: { epochs: 120 }, rounds: 1 };
+/** An update of the digits' classifier as float32, with its header. */
+const UPDATE_BYTES = 19_352;
 /** Over the longest waits of a test together: two of 60 s, and some of 30 s. */
 const OPTIONS = { timeout: 240_000 };
 
@@ -93,6 +95,25 @@ test('an answer that breaks after its headers is asked for again', OPTIONS, asyn
   assert.match(detail, /cannot be reached/);
   await counted(page, task);
   assert.equal(world.network.answersToBreak, 0);
+});
+
+test('an upload that is cut goes on, and the log has what left and no more', OPTIONS, async () => {
+  const page = await world.page();
+  const task = await world.coordinator.task({ rounds: 1 });
+  world.network.cutUpdateAfter(8000);
+  await page.evaluate(() => client.start());
+  try {
+    await page.evaluate(() => heard('backing_off', 60_000));
+  } finally {
+    world.network.mend();
+  }
+  await page.evaluate(() => heard('round', 60_000));
+  const sent = (await page.evaluate(() => client.log())).filter(({ action }) => action === 'sent');
+  assert.equal(sent.length, 2, 'the upload was cut once');
+  const [first, second] = sent.map(({ bytesSent }) => bytesSent);
+  assert.ok(first <= 8000, `${first} bytes of it arrived`);
+  assert.equal(first + second, UPDATE_BYTES, 'what had arrived was not sent again');
+  await counted(page, task);
 });
 
 test('a coordinator that is killed and comes back gets its update', OPTIONS, async () => {

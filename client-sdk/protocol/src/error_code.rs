@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// What a client is to do about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,10 +18,10 @@ pub enum Disposition {
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal, $disposition:ident;)*) => {
         /// Why a request was refused. The text of a code never changes and is never used again for another.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub enum ErrorCode {
-            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+            $($(#[$doc])* #[cfg_attr(feature = "openapi", schema(rename = $text))] $variant,)*
         }
 
         impl ErrorCode {
@@ -169,6 +169,19 @@ impl FromStr for ErrorCode {
     }
 }
 
+// Derived, both would have every text once more, and a browser would load them.
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,8 +190,11 @@ mod tests {
     fn every_code_survives_its_text() {
         for &code in ErrorCode::ALL {
             assert_eq!(code.as_str().parse(), Ok(code));
-            assert_eq!(serde_json::to_string(&code).unwrap(), format!("\"{code}\""));
+            let json = serde_json::to_string(&code).unwrap();
+            assert_eq!(json, format!("\"{code}\""));
+            assert_eq!(serde_json::from_str::<ErrorCode>(&json).unwrap(), code);
         }
         assert!("nonsense".parse::<ErrorCode>().is_err());
+        assert!(serde_json::from_str::<ErrorCode>("\"nonsense\"").is_err());
     }
 }

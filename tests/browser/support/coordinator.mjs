@@ -122,23 +122,26 @@ rounds = ${rounds}
 }
 
 /** Ends a process, unless it has ended already. */
-async function end(child, signal) {
+export async function end(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) {
     return;
   }
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  // What it said is heard by then, too.
+  const ended = new Promise((resolve) => child.once('close', resolve));
   const mercy = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MILLISECONDS);
   child.kill(signal);
   await ended;
   clearTimeout(mercy);
 }
 
-async function firstLine(child, isWanted) {
+/** Returns the first wanted line that a process says; `heard` gets all of them. */
+export async function firstLine(child, isWanted, heard = () => undefined) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the coordinator does not start')), PATIENCE_MILLISECONDS);
     child.once('exit', (code) => reject(new Error(`the coordinator ended with ${code}`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const event = JSON.parse(line);
+      heard(event);
       if (isWanted(event)) {
         clearTimeout(timer);
         resolve(event);

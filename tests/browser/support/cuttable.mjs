@@ -7,6 +7,7 @@ export async function cuttable(port) {
   const open = new Set();
   let isCut = false;
   let answersToBreak = 0;
+  let updateBytesLeft = Infinity;
   const server = createServer((from) => {
     if (isCut) {
       from.destroy();
@@ -21,7 +22,27 @@ export async function cuttable(port) {
         other.destroy();
       });
     }
-    from.pipe(to);
+    let isUpdate = false;
+    const requests = new Transform({
+      transform(bytes, _, done) {
+        // A request begins with a piece of its own; what follows its head is its body.
+        const head = /^[A-Z]+ \S+ HTTP/.exec(bytes.toString('latin1', 0, 200))?.[0];
+        isUpdate = head === undefined ? isUpdate : /^PUT .*\/update /.test(head);
+        const end = head === undefined ? 0 : bytes.indexOf('\r\n\r\n') + 4;
+        const bodyBytes = isUpdate ? bytes.length - end : 0;
+        if (bodyBytes <= updateBytesLeft) {
+          updateBytesLeft -= bodyBytes;
+          done(null, bytes);
+          return;
+        }
+        const rest = bytes.subarray(0, end + updateBytesLeft);
+        updateBytesLeft = Infinity;
+        // Chromium sends it again by itself, at once, where it can.
+        isCut = true;
+        to.end(rest, () => from.destroy());
+      },
+    });
+    from.pipe(requests).pipe(to);
     const answers = new Transform({
       transform(bytes, _, done) {
         const end = bytes.indexOf('\r\n\r\n');
@@ -46,6 +67,10 @@ export async function cuttable(port) {
     /** The next answers that have a body come without it, and their connections end. */
     breakAnswers(count) {
       answersToBreak = count;
+    },
+    /** The next update gets so far, and the network is cut. */
+    cutUpdateAfter(bytes) {
+      updateBytesLeft = bytes;
     },
     get answersToBreak() {
       return answersToBreak;

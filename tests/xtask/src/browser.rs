@@ -1,7 +1,7 @@
 //! The tests and the benchmark that run in headless Chromium.
 
 use crate::wasm_package::{self, tools};
-use crate::workspace::{Failure, root, run as run_command, spelled, succeeds, target};
+use crate::workspace::{Failure, cargo, root, run as run_command, spelled, succeeds, target};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,13 +38,27 @@ pub fn run(quick: bool) -> Result<(), Failure> {
         return Ok(());
     }
     build()?;
-    let mut tests = node(&["--test", "--test-concurrency=1", "--test-reporter=spec"]);
-    tests.args(files()?);
-    if quick {
-        tests.env(crate::stage::QUICK_VARIABLE, "1");
+    // The program that pages meet. With a test beside it, it has the features that it has among all targets, and after the
+    // stage that builds those there is nothing to do.
+    let mut program = cargo(&["build", "--workspace", "--bin", "folkmoot", "--test", "tidy"]);
+    println!("xtask: browser: {}", spelled(&program));
+    run_command(&mut program)?;
+    let mut failed = Vec::new();
+    // One after the other, for some measure time.
+    for file in files()? {
+        let mut tests = node(&["--test", "--test-reporter=spec", &file])?;
+        if quick {
+            tests.env(crate::stage::QUICK_VARIABLE, "1");
+        }
+        println!("xtask: browser: {}", spelled(&tests));
+        if run_command(&mut tests).is_err() {
+            failed.push(file);
+        }
     }
-    println!("xtask: browser: {}", spelled(&tests));
-    run_command(&mut tests)
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure(format!("tests of the browser failed: {}", failed.join(", ")))),
+    }
 }
 
 /// Builds the browser package and measures it beside TensorFlow.js.
@@ -56,7 +70,7 @@ pub fn bench(arguments: &[String]) -> Result<(), Failure> {
         return Err(Failure(format!("the benchmark needs {missing}: `cargo xtask test --only install`")));
     }
     build()?;
-    run_command(node(&["bench.mjs"]).args(arguments))
+    run_command(node(&["bench.mjs"])?.args(arguments))
 }
 
 fn missing() -> Option<&'static str> {
@@ -82,9 +96,9 @@ fn build() -> Result<(), Failure> {
     tools::install_packages(&root().join(FOLDER))
 }
 
-fn node(arguments: &[&str]) -> Command {
-    let mut command = Command::new("node");
+fn node(arguments: &[&str]) -> Result<Command, Failure> {
+    let mut command = Command::new(tools::node_for_browsers()?);
     command.args(arguments).current_dir(root().join(FOLDER));
     command.env("CARGO_TARGET_DIR", Path::new(&target()));
-    command
+    Ok(command)
 }

@@ -48,12 +48,6 @@ impl Stage {
         }
     }
 
-    /// Says whether the stage is run where none is named. The browser's is not yet: it has not been seen to pass on every
-    /// machine.
-    pub fn is_default(self) -> bool {
-        self != Self::Browser
-    }
-
     /// Runs the stage to its end.
     ///
     /// # Errors

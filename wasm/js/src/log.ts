@@ -6,15 +6,22 @@ import type { LogEntry } from './types.js';
 /** Entries that are kept; the oldest goes first. */
 const ENTRIES_MAX = 2000;
 
+/** An entry that was written, and where. */
+export interface Written {
+  key: IDBValidKey;
+  entry: LogEntry;
+}
+
 export class Log {
   private isClosed = false;
 
   constructor(private readonly storage: Storage) {}
 
   /** Writes an entry. One that cannot be written does not stop anything. */
-  async write(entry: Omit<LogEntry, 'at'>): Promise<void> {
+  async write(entry: Omit<LogEntry, 'at'>): Promise<Written | null> {
+    const dated = { at: Date.now(), ...entry };
     try {
-      await this.storage.put('log', { at: Date.now(), ...entry });
+      const key = await this.storage.put('log', dated);
       let excess = (await this.storage.count('log')) - ENTRIES_MAX;
       if (excess > 0) {
         await this.storage.visit<LogEntry>('log', (_, remove) => {
@@ -23,10 +30,21 @@ export class Log {
           return excess > 0;
         });
       }
+      return { key, entry: dated };
     } catch (error) {
-      if (!this.isClosed) {
-        console.warn('folkmoot: the transparency log cannot be written', error);
-      }
+      this.warn(error);
+      return null;
+    }
+  }
+
+  /** Puts right how many bytes left with what was noted before it went. */
+  async correct({ key, entry }: Written, bytesSent: number): Promise<void> {
+    await this.storage.put('log', { ...entry, bytesSent }, key).catch((error: unknown) => this.warn(error));
+  }
+
+  private warn(error: unknown): void {
+    if (!this.isClosed) {
+      console.warn('folkmoot: the transparency log cannot be written', error);
     }
   }
 

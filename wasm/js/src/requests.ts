@@ -3,6 +3,7 @@
 import type { Artifact } from './blobs.js';
 import { AnswerError, isDeclined, type Answer, type Assignment, type RunnerHost, type Values } from './effects.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
+import type { Written } from './log.js';
 import type { Traffic } from './transport.js';
 import type { AssignmentOffer, LogEntry } from './types.js';
 import { work } from './work.js';
@@ -14,6 +15,9 @@ const PREFETCH_MILLISECONDS_MAX = 60_000;
 export class Requests {
   /** What was trained or measured and is no update yet; a reload in between trains the last steps again. */
   private finished: AssignedWork | null = null;
+
+  /** An upload that was broken off: how much of it left is known when the coordinator says how much it has. */
+  private broken: { assignmentId: string; offset: number; written: Written } | null = null;
 
   private prefetching: { digest: string; controller: AbortController; ended: Promise<void> } | null = null;
 
@@ -181,14 +185,26 @@ export class Requests {
     const update = { bytes: stored.bytes, offset: value.offset, digest: stored.digest };
     // It is noted before it goes: a page that is closed meanwhile has sent some of it.
     const bytesSent = stored.bytes.byteLength - value.offset;
-    await log.write({ action: 'sent', bytesSent, bytesReceived: 0, detail: `update ${stored.digest}` });
-    return transport.json({ method: 'PUT', path: updatePath(value), update }, signal);
+    const written = await log.write({ action: 'sent', bytesSent, bytesReceived: 0, detail: `update ${stored.digest}` });
+    this.broken = written === null ? null : { assignmentId: id, offset: value.offset, written };
+    const status = await transport.json({ method: 'PUT', path: updatePath(value), update }, signal);
+    this.broken = null;
+    return status;
   }
 
-  queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
+  async queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
     const request = { method: 'GET', path: updatePath(value) } as const;
     const entry = { action: 'asked', detail: 'what is there of the update' } as const;
-    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
+    const status = await this.logged(entry, (traffic) =>
+      this.host.transport.json<{ received_bytes?: unknown } | null>({ ...request, traffic }, signal),
+    );
+    const { broken } = this;
+    const received = status?.received_bytes;
+    if (broken?.assignmentId === value.assignment_id && typeof received === 'number' && received >= broken.offset) {
+      this.broken = null;
+      await this.host.log.correct(broken.written, received - broken.offset);
+    }
+    return status;
   }
 
   report(value: Values, signal: AbortSignal): Promise<unknown> {

@@ -17,16 +17,16 @@ const ROUNDS_MAX: i64 = 10_000;
 /// Train a digit classifier over real HTTPS on this machine: a coordinator and its clients in one process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Rounds to train; 30 if it is not given, with --epsilon 10.
+    /// Rounds to train; 30 if it is not given, with --epsilon 10, with --browser 100.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
     pub rounds: Option<u32>,
     /// What to train.
     #[arg(long, value_enum, default_value_t = DemoModel::Mlp)]
     pub model: DemoModel,
-    /// Clients to enrol; 20 if it is not given, with --epsilon 100.
+    /// Clients to enrol; 20 if it is not given, with --epsilon 100, with --browser 3.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
     pub clients: Option<u32>,
-    /// Clients that train in each round; half of them if it is not given, with --epsilon all.
+    /// Clients that train in each round; half of them if it is not given, with --epsilon all. With --browser all and the page.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub cohort: Option<u32>,
     /// How evenly the digits are spread over the clients: the concentration of a Dirichlet distribution.
@@ -54,16 +54,34 @@ pub struct Args {
     /// Keep the coordinator and the clients open after the training, until ctrl-c.
     #[arg(long)]
     pub keep_open: bool,
+    /// Serve a page on which a person draws digits and trains beside the clients; each round waits for it. It needs what
+    /// `cargo xtask wasm` builds, and runs without TLS until ctrl-c.
+    #[arg(long, conflicts_with_all = ["cohort", "epsilon", "keep_open"])]
+    pub browser: bool,
+    /// The page's port on this machine; 0 lets the system choose.
+    #[arg(long, default_value_t = 8080, requires = "browser")]
+    pub port: u16,
+    /// The folder of the built browser package.
+    #[arg(long, value_name = "DIR", default_value = "wasm/js/dist", requires = "browser")]
+    pub package: PathBuf,
 }
 
 impl Args {
     /// Returns how many rounds are trained.
     pub fn rounds(&self) -> u32 {
-        self.rounds.unwrap_or(if self.epsilon.is_some() { 10 } else { 30 })
+        self.rounds.unwrap_or(self.unless_given(30, 10, 100))
     }
 
     fn clients(&self) -> u32 {
-        self.clients.unwrap_or(if self.epsilon.is_some() { 100 } else { 20 })
+        self.clients.unwrap_or(self.unless_given(20, 100, 3))
+    }
+
+    fn unless_given(&self, plain: u32, private: u32, browser: u32) -> u32 {
+        match (self.epsilon, self.browser) {
+            (Some(_), _) => private,
+            (None, true) => browser,
+            (None, false) => plain,
+        }
     }
 
     /// Checks what no single flag can, and settles the defaults that depend on others.
@@ -72,8 +90,10 @@ impl Args {
     /// [`DemoError::CohortTooLarge`] if a round needs more clients than there are.
     pub fn settings(&self) -> Result<SettingsReport, DemoError> {
         let (is_private, clients) = (self.epsilon.is_some(), self.clients());
-        let cohort = self.cohort.unwrap_or(if is_private { clients } else { clients.div_ceil(2) });
-        if cohort > clients {
+        let takers = clients + u32::from(self.browser);
+        let is_all = is_private || self.browser;
+        let cohort = self.cohort.unwrap_or(if is_all { takers } else { clients.div_ceil(2) });
+        if cohort > takers {
             return Err(DemoError::CohortTooLarge { cohort, clients });
         }
         Ok(SettingsReport {
@@ -143,6 +163,10 @@ mod tests {
         let settings = private.settings().unwrap();
         assert_eq!((private.rounds(), settings.clients, settings.cohort), (10, 100, 100));
         assert_eq!(settings.privacy.map(|privacy| (privacy.epsilon, privacy.delta)), Some((8.0, 1e-5)));
+        let browser = parse("--browser --port 0").unwrap();
+        let settings = browser.settings().unwrap();
+        // The page is one of the cohort.
+        assert_eq!((browser.rounds(), settings.clients, settings.cohort), (100, 3, 4));
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
     }
 
@@ -159,6 +183,9 @@ mod tests {
             ("--epsilon 0", "above 0"),
             ("--epsilon 8 --delta 1", "below 1"),
             ("--delta 0.1", "--epsilon"),
+            ("--browser --cohort 2", "--cohort"),
+            ("--browser --epsilon 8", "--epsilon"),
+            ("--port 8080", "--browser"),
         ] {
             let error = parse(flags).unwrap_err();
             assert!(error.contains(word), "{flags}: {error}");

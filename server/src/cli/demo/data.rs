@@ -43,6 +43,18 @@ pub struct Data {
     pub parts: Vec<Examples>,
     /// The examples on which every model version is evaluated.
     pub held_out: Examples,
+    /// The lines of the file in the order in which they were dealt out: those that are held out first.
+    order: Vec<usize>,
+}
+
+impl Data {
+    /// Returns all digits as lines, those that are held out last.
+    pub fn csv(&self) -> String {
+        let text = std::str::from_utf8(DIGITS).expect("digits and commas are UTF-8");
+        let lines: Vec<&str> = text.lines().collect();
+        let (held_out, training) = self.order.split_at(self.held_out.len());
+        training.iter().chain(held_out).map(|&line| format!("{}\n", lines[line])).collect()
+    }
 }
 
 /// Deals the digits out to `clients`; the same seed gives the same parts.
@@ -62,7 +74,8 @@ pub fn deal(clients: usize, alpha: f64, seed: u64) -> Result<Data, DemoError> {
     }
     let parts = partition(training, labels, clients, alpha, &mut rng);
     let subset = |indices: &[usize]| all.subset(indices).expect("the indices are those of the rows");
-    Ok(Data { parts: parts.iter().map(|part| subset(part)).collect(), held_out: subset(held_out) })
+    let (parts, held_out) = (parts.iter().map(|part| subset(part)).collect(), subset(held_out));
+    Ok(Data { parts, held_out, order })
 }
 
 #[cfg(test)]
@@ -76,6 +89,15 @@ mod tests {
         assert_eq!((data.parts.len(), dealt, data.held_out.len()), (20, 1438, 359));
         assert_eq!(data.held_out, deal(20, 1.0, 1).unwrap().held_out);
         assert_ne!(data.held_out, deal(20, 1.0, 2).unwrap().held_out);
+    }
+
+    #[test]
+    fn the_lines_that_nobody_trains_on_come_last() {
+        let data = deal(20, 1.0, 1).unwrap();
+        let csv = data.csv();
+        let all = read_csv(csv.as_bytes(), &CsvOptions::default()).unwrap();
+        let last: Vec<usize> = (all.len() - data.held_out.len()..all.len()).collect();
+        assert_eq!((all.len(), all.subset(&last).unwrap()), (1797, data.held_out));
     }
 
     #[test]

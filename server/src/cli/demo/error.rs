@@ -1,6 +1,6 @@
 //! Why a demo ends without a model.
 
-use std::{io, path::PathBuf};
+use std::{io, net::SocketAddr, path::PathBuf};
 
 use folkmoot_client::{ClientError, TransportError};
 use folkmoot_engine::InferenceError;
@@ -35,6 +35,36 @@ pub enum DemoError {
         /// Why.
         source: io::Error,
     },
+    /// There is nothing for a page to load.
+    #[error(
+        "the browser package is not in {path}: build it with `cargo xtask wasm` in the folder of the repository, or name \
+         its folder with --package"
+    )]
+    PackageMissing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The browser package cannot be read.
+    #[error("{path} of the browser package cannot be read: {source}")]
+    Package {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The page's address cannot be bound.
+    #[error(
+        "the page cannot be served at {address}: {source}; choose another port with --port, 0 for any that is free"
+    )]
+    Page {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody could end it in good order.
+    #[error("{0}")]
+    Signals(String),
     /// The log cannot be written.
     #[error(transparent)]
     Log(#[from] TelemetryError),

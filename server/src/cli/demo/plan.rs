@@ -24,6 +24,12 @@ const MOMENTUM: f32 = 0.9;
 /// On one machine nobody is far away: whoever takes so long has failed.
 const DEADLINE_SECONDS: u64 = 30;
 
+/// With a page: passes over a client's examples in a round, and how long a person and their page may take.
+const PAGE_EPOCHS: u32 = 2;
+const PAGE_BATCH_SIZE: u32 = 16;
+const PERSON_DEADLINE_SECONDS: u64 = 3600;
+const PAGE_DEADLINE_SECONDS: u64 = 60;
+
 /// Where training is private: about the norm of an update of these clients.
 const CLIPPING_NORM: f64 = 1.0;
 /// Rounds that the task may have beyond those for which the budget lasts.
@@ -36,19 +42,40 @@ pub fn population() -> PopulationName {
 
 /// Describes the task: federated averaging in synchronous rounds, without spares, since all clients are near.
 pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> TaskDescription {
-    let synchronous = Synchronous {
-        report_goal: u64::from(cohort),
-        over_selection_factor: 1.0,
-        minimum_cohort: None,
-        selection_deadline_seconds: DEADLINE_SECONDS,
-        reporting_deadline_seconds: DEADLINE_SECONDS,
-    };
-    let scheduling = SchedulingChoice::Synchronous(synchronous);
-    let stop = StopConditions::after_rounds(u64::from(rounds));
-    let description = TaskDescription::new(NAME, population(), training(), scheduling, stop);
+    let synchronous = synchronous(cohort, DEADLINE_SECONDS, DEADLINE_SECONDS);
+    let description = averaging(rounds, training(EPOCHS, BATCH_SIZE), synchronous);
     match privacy {
         Some(budget) => private(description, budget),
         None => description,
+    }
+}
+
+/// Describes the task in which a page takes part: each round waits for it, and learns little enough that a person can watch
+/// what comes of it.
+pub fn description_with_page(rounds: u32, cohort: u32) -> TaskDescription {
+    let synchronous = synchronous(cohort, PERSON_DEADLINE_SECONDS, PAGE_DEADLINE_SECONDS);
+    averaging(rounds, training(PAGE_EPOCHS, PAGE_BATCH_SIZE), synchronous)
+}
+
+fn averaging(rounds: u32, plan: TrainingPlan, synchronous: Synchronous) -> TaskDescription {
+    let scheduling = SchedulingChoice::Synchronous(synchronous);
+    TaskDescription::new(
+        NAME,
+        population(),
+        plan,
+        scheduling,
+        StopConditions::after_rounds(u64::from(rounds)),
+    )
+}
+
+/// Rounds of whole cohorts, without spares.
+fn synchronous(cohort: u32, selection_seconds: u64, reporting_seconds: u64) -> Synchronous {
+    Synchronous {
+        report_goal: u64::from(cohort),
+        over_selection_factor: 1.0,
+        minimum_cohort: None,
+        selection_deadline_seconds: selection_seconds,
+        reporting_deadline_seconds: reporting_seconds,
     }
 }
 
@@ -86,7 +113,7 @@ pub fn spent(description: &TaskDescription, versions: u64) -> Option<f64> {
     Some(totals.spent(delta).ok()?.epsilon.get())
 }
 
-fn training() -> TrainingPlan {
+fn training(epochs: u32, batch_size: u32) -> TrainingPlan {
     let optimizer = LocalOptimizer::Sgd {
         learning_rate: LEARNING_RATE,
         momentum: MOMENTUM,
@@ -94,7 +121,7 @@ fn training() -> TrainingPlan {
         weight_decay: 0.0,
     };
     let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer);
-    TrainingPlan { epochs: EPOCHS, batch_size: BATCH_SIZE, ..plan }
+    TrainingPlan { epochs, batch_size, ..plan }
 }
 
 #[cfg(test)]
@@ -105,6 +132,7 @@ mod tests {
     fn the_task_is_one_that_the_coordinator_takes() {
         for (rounds, cohort) in [(1, 1), (30, 10), (10_000, 200)] {
             assert_eq!(description(rounds, cohort, None).validate(), []);
+            assert_eq!(description_with_page(rounds, cohort).validate(), []);
             let budget = PrivacyReport { epsilon: 8.0, delta: 1e-5 };
             let private = description(rounds, cohort, Some(budget));
             assert_eq!(private.validate(), []);

@@ -43,8 +43,11 @@ impl Found {
                 }
             }
             CUSTOM if reader.text()? == "name" => {
-                while let Some((FUNCTION_NAMES, names)) = reader.section() {
+                while let Some((kind, names)) = reader.section() {
                     let mut names = Reader(names);
+                    if kind != FUNCTION_NAMES {
+                        continue;
+                    }
                     for _ in 0..names.number()? {
                         let index = names.number()?;
                         self.names.insert(index, names.text()?);
@@ -160,6 +163,8 @@ mod tests {
         let code = section(CODE, &[2, 3, 0, 1, 11, 2, 0, 11]);
         let mut names = vec![4];
         names.extend(b"name");
+        // The module's own name comes first.
+        names.extend(section(0, b"\x01m"));
         names.extend(section(FUNCTION_NAMES, b"\x02\x01\x04x::f\x02\x01m"));
         let module = [&b"\0asm\x01\0\0\0"[..], &import, &code, &section(CUSTOM, &names)].concat();
         let expected = BTreeMap::from([("x".to_owned(), 3), ("(other)".to_owned(), 2)]);

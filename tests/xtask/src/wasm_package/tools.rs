@@ -9,6 +9,11 @@ use std::process::Command;
 /// It has to be that of the crate, exactly: see `wasm-bindgen` in the workspace's manifest.
 const WASM_BINDGEN_VERSION: &str = "0.2.130";
 
+/// What Playwright needs at least; Debian 12 has an older one.
+const NODE_MAJOR_MIN: u32 = 20;
+/// The Node that npm brings.
+const NODE_MAJOR: u32 = 22;
+
 /// Returns `wasm-bindgen`, which is installed into the target folder if it is not there.
 pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
     let folder = target().join(format!("wasm-bindgen-{WASM_BINDGEN_VERSION}"));
@@ -33,6 +38,35 @@ pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
 /// Tells whether Node and npm are there.
 pub fn has_node() -> bool {
     succeeds(Command::new("node").arg("--version")) && succeeds(Command::new("npm").arg("--version"))
+}
+
+/// Returns a Node that drives a browser: the system's, or, where that is too old, one that npm brings into the target folder.
+///
+/// # Errors
+/// Returns that npm cannot bring it.
+pub fn node_for_browsers() -> Result<PathBuf, Failure> {
+    let version = Command::new("node").arg("--version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if version.is_ok_and(|version| major(&version) >= NODE_MAJOR_MIN) {
+        return Ok(PathBuf::from("node"));
+    }
+    let folder = target().join("node");
+    let package = format!("node-linux-{}", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" });
+    let program = folder.join("node_modules").join(&package).join("bin/node");
+    if !program.is_file() {
+        let mut install = Command::new("npm");
+        install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]).arg(&folder);
+        install.arg(format!("{package}@{NODE_MAJOR}"));
+        announce(&install);
+        run(&mut install)?;
+    }
+    Ok(program)
+}
+
+/// The 20 of `v20.1.0`; 0 for what is no version.
+fn major(version: &str) -> u32 {
+    let digits = version.trim().strip_prefix('v').and_then(|version| version.split('.').next());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 /// Installs what a folder's `package-lock.json` names, if that was not done.
@@ -69,4 +103,14 @@ pub fn gzip_bytes(file: &Path) -> Result<u64, Failure> {
     let output = command.output().map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.trim().parse().map_err(|_| failed(format!("`{text}` is no number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_is_what_counts() {
+        assert_eq!(["v20.20.2\n", "v18.20.8", "v9.0.0", "node", ""].map(major), [20, 18, 9, 0, 0]);
+    }
 }

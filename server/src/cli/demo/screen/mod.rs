@@ -86,7 +86,7 @@ pub fn choose(json: bool) -> Box<dyn Screen> {
 }
 
 /// Writes a line. A reader that has gone away (`| head`) is no reason to fail.
-fn say(line: &str) {
+pub fn say(line: &str) {
     let mut output = std::io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }

@@ -1,0 +1,164 @@
+//! The page's own server: a few files, all in memory, under the policy of `docs/guides/browser.md`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use serde::Serialize;
+
+/// Where the page finds the browser package.
+pub const PACKAGE: &str = "/folkmoot/";
+
+/// A file of the page.
+pub struct File {
+    /// Its address, beginning with a slash.
+    pub path: String,
+    bytes: Bytes,
+}
+
+impl File {
+    /// Puts `bytes` at an address.
+    pub fn new(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+        Self { path: path.into(), bytes: bytes.into() }
+    }
+}
+
+/// What the page has to know: `config.json`.
+#[derive(Debug, Serialize)]
+pub struct PageConfig {
+    /// The coordinator's address.
+    pub coordinator: String,
+    /// What lets it enrol.
+    pub token: String,
+    /// So many digits at the end of `digits.csv` are for nobody's training.
+    pub held_out: usize,
+}
+
+/// The files, and what browsers are told with each.
+struct Site {
+    files: BTreeMap<String, Bytes>,
+    policy: HeaderValue,
+}
+
+/// Makes the page's router of the package and the digits.
+pub fn router(package: Vec<File>, digits: String, config: &PageConfig) -> Router {
+    let json = serde_json::to_vec(config).expect("texts and a number are JSON");
+    let own = page().into_iter().chain([File::new("/digits.csv", digits), File::new("/config.json", json)]);
+    let files = own.chain(package).map(|file| (file.path, file.bytes)).collect();
+    let site = Arc::new(Site { files, policy: policy(&config.coordinator) });
+    Router::new().route("/", get(serve)).route("/{*path}", get(serve)).with_state(site)
+}
+
+/// The page itself, as it is in `examples/browser-digits`.
+fn page() -> [File; 5] {
+    macro_rules! page_file {
+        ($name:literal) => {
+            File::new(
+                concat!("/", $name),
+                &include_bytes!(concat!("../../../../../examples/browser-digits/", $name))[..],
+            )
+        };
+    }
+    [
+        page_file!("index.html"),
+        page_file!("app.mjs"),
+        page_file!("chart.mjs"),
+        page_file!("pad.mjs"),
+        page_file!("style.css"),
+    ]
+}
+
+/// No script but the page's own, no eval but that of WebAssembly, and no connection but to the coordinator.
+fn policy(coordinator: &str) -> HeaderValue {
+    let connect = format!("connect-src 'self' {coordinator}");
+    let directives = [
+        "default-src 'none'",
+        "script-src 'self' 'wasm-unsafe-eval'",
+        "worker-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        &connect,
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ];
+    HeaderValue::from_str(&directives.join("; ")).expect("an address of a socket has only letters of headers")
+}
+
+async fn serve(State(site): State<Arc<Site>>, uri: Uri) -> Response {
+    let path = match uri.path() {
+        "/" => "/index.html",
+        path => path,
+    };
+    let Some(bytes) = site.files.get(path) else { return StatusCode::NOT_FOUND.into_response() };
+    let headers: [(HeaderName, HeaderValue); 4] = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(content_type(path))),
+        (header::CONTENT_SECURITY_POLICY, site.policy.clone()),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    (headers, bytes.clone()).into_response()
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "json" => "application/json",
+        "csv" => "text/csv",
+        "wasm" => "application/wasm",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn ask(path: &str) -> Response {
+        let config =
+            PageConfig { coordinator: "http://127.0.0.1:7".into(), token: "a token".into(), held_out: 1 };
+        let package = vec![File::new("/folkmoot/index.js", "export {};")];
+        let router = router(package, "1,2\n".into(), &config);
+        router.oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_file_has_its_type_and_the_policy() {
+        for (path, expected) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/style.css", "text/css"),
+            ("/app.mjs", "text/javascript"),
+            ("/folkmoot/index.js", "text/javascript"),
+            ("/digits.csv", "text/csv"),
+            ("/config.json", "application/json"),
+        ] {
+            let response = ask(path).await;
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            assert_eq!(response.headers()["content-type"], expected);
+            let policy = response.headers()["content-security-policy"].to_str().unwrap();
+            assert!(
+                policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"),
+                "{policy}"
+            );
+            assert!(policy.contains("; connect-src 'self' http://127.0.0.1:7;"), "{policy}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_there() {
+        for path in ["/folkmoot/", "/../Cargo.toml", "/folkmoot/%2e%2e/index.html", "/serve.mjs"] {
+            assert_eq!(ask(path).await.status(), StatusCode::NOT_FOUND, "{path}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/** `folkmoot demo --browser` with the package that was built, on any free port. */
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+
+import { end, firstLine } from './coordinator.mjs';
+import { folkmoot, packageFolder } from './paths.mjs';
+
+/** Starts it and returns the page's address; `events` is what it told. */
+export async function startDemo() {
+  const folder = await mkdtemp(`${tmpdir()}/folkmoot-demo-`);
+  const flags = ['demo', '--browser', '--port', '0', '--package', packageFolder, '--out', folder, '--json'];
+  const child = spawn(folkmoot(), flags, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  const events = [];
+  const demo = {
+    events,
+    page: null,
+    /** Ends the process and returns its exit code. */
+    async end(signal) {
+      await end(child, signal);
+      return child.exitCode;
+    },
+    async close() {
+      await end(child, 'SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  try {
+    demo.page = (await firstLine(child, ({ event }) => event === 'serving', (event) => events.push(event))).page;
+  } catch (error) {
+    await demo.close().catch(() => undefined);
+    throw error;
+  }
+  return demo;
+}
