@@ -65,10 +65,12 @@ impl UpdateDecoder {
         Self { payload: Some(Box::new(Decoder::expecting_one_of(schema, recipes))), ..Self::default() }
     }
 
-    /// Returns the place of the recipe by which the payload was written, as far as it has arrived; none for float32.
-    pub fn recipe(&self) -> Option<usize> {
-        self.header.as_ref().filter(|header| header.is_compressed)?;
-        self.payload.as_ref()?.recipe()
+    /// Returns the places of the recipes by one of which the payload was written, as far as that can be told from what has
+    /// arrived; none for float32.
+    pub fn recipes(&self) -> Vec<usize> {
+        let is_compressed = self.header.as_ref().is_some_and(|header| header.is_compressed);
+        let payload = self.payload.as_ref().filter(|_| is_compressed);
+        payload.map(|payload| payload.recipes().collect()).unwrap_or_default()
     }
 
     /// Gives back the room in which tiles are decoded; the next bytes make it anew.

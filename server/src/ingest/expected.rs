@@ -3,7 +3,7 @@ use std::sync::Arc;
 use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid,
-    update::{UpdateHeader, update_bytes},
+    update::{HEADER_BYTES, UpdateHeader, update_bytes},
 };
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
@@ -14,6 +14,9 @@ const PAYLOAD_ROOM: u64 = 64 << 10;
 
 /// How values travel that are not compressed.
 pub const FLOAT32: &str = "float32";
+
+/// Where nothing tells which of the task's codecs it was.
+const SEVERAL: &str = "several";
 
 /// What an assignment's update must be.
 #[derive(Clone, Debug)]
@@ -85,21 +88,28 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Says whether an update may have so many bytes. One that is compressed may have any number up to that of float32, and
-    /// a little more where compressing does not pay.
+    /// Says whether an update may have so many bytes. One that is compressed may have any number from a header's up to that
+    /// of float32, and a little more where compressing does not pay.
     pub fn may_have(&self, bytes: u64) -> bool {
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {
             None => dense == Some(bytes),
-            Some(_) => dense
-                .is_some_and(|dense| bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)),
+            Some(_) => dense.is_some_and(|dense| {
+                bytes >= HEADER_BYTES as u64
+                    && bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)
+            }),
         }
     }
 
-    /// Returns how the values of an update travel, as tasks name it: by one of the recipes, or by none.
-    pub fn codec(&self, recipe: Option<usize>) -> String {
-        let recipe = self.compression.as_ref().and_then(|compression| compression.1.get(recipe?));
-        recipe.map_or_else(|| FLOAT32.to_owned(), |recipe| recipe.codec.to_string())
+    /// Returns how the values of an update travel, as tasks name it: by one of these recipes, or by none.
+    pub fn codec(&self, recipes: &[usize]) -> String {
+        let recipe = |place: &usize| self.compression.as_ref()?.1.get(*place).map(|recipe| recipe.codec);
+        let mut codecs = recipes.iter().filter_map(recipe);
+        match codecs.next() {
+            None => FLOAT32.to_owned(),
+            Some(first) if codecs.all(|codec| codec == first) => first.to_string(),
+            Some(_) => SEVERAL.to_owned(),
+        }
     }
 
     /// Says whether it is summed while it arrives.

@@ -148,6 +148,11 @@ impl Upload {
         Ok(())
     }
 
+    /// Says whether its bytes may be told: how long a compressed update is depends on its values, which `privacy` guards.
+    pub fn is_counted(&self) -> bool {
+        self.expected.counted_as.is_some()
+    }
+
     /// Says whether it may arrive compressed, so that to take bytes in is work for a processor.
     pub fn may_be_compressed(&self) -> bool {
         self.expected.compression.is_some()
@@ -196,7 +201,7 @@ impl Upload {
             base_version: self.expected.base_version,
             digest: self.announced.digest,
             bytes: self.received,
-            codec: self.expected.codec(self.decoder.recipe()),
+            codec: self.expected.codec(&self.decoder.recipes()),
             weight: header.weight,
             metrics: header.metrics,
             accepted_at: now,
@@ -206,7 +211,7 @@ impl Upload {
     /// Returns what counts the bytes of the whole update, once it is accepted; none where they are not counted.
     pub fn tally(&self) -> Option<Tally> {
         let (network, header) = (self.expected.counted_as?, self.decoder.header()?);
-        let codec = self.expected.codec(self.decoder.recipe());
+        let codec = self.expected.codec(&self.decoder.recipes());
         let name = codec.split(':').next().unwrap_or_default().to_owned();
         let float32_bytes = update_bytes(header.element_count)?;
         Some(Tally { codec: name, network: network.name(), bytes: self.received, float32_bytes })

@@ -37,9 +37,9 @@ export class Log {
     }
   }
 
-  /** Puts right how many bytes left with what was noted before it went. */
-  async correct({ key, entry }: Written, bytesSent: number): Promise<void> {
-    await this.storage.put('log', { ...entry, bytesSent }, key).catch((error: unknown) => this.warn(error));
+  /** Notes how many of the bytes that were to go have arrived, as the coordinator says. */
+  async arrived({ key, entry }: Written, bytesArrived: number): Promise<void> {
+    await this.storage.put('log', { ...entry, bytesArrived }, key).catch((error: unknown) => this.warn(error));
   }
 
   private warn(error: unknown): void {

@@ -202,7 +202,7 @@ export class Requests {
     const received = status?.received_bytes;
     if (broken?.assignmentId === value.assignment_id && typeof received === 'number' && received >= broken.offset) {
       this.broken = null;
-      await this.host.log.correct(broken.written, received - broken.offset);
+      await this.host.log.arrived(broken.written, received - broken.offset);
     }
     return status;
   }

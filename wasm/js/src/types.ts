@@ -76,11 +76,10 @@ export interface LogEntry {
   at: number;
   /** What was done. */
   action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'reported' | 'gave_up' | 'told_gave_up' | 'consent';
-  /**
-   * Bytes that left the device. An update is noted before it goes, with all that is to go; where that is broken off, with
-   * what the coordinator then says it has of it.
-   */
+  /** Bytes that left the device. An update is noted before it goes, with all that is to go. */
   bytesSent: number;
+  /** Of an update whose sending broke off: those that have arrived, by the coordinator's word. */
+  bytesArrived?: number;
   /** Bytes that came. */
   bytesReceived: number;
   taskId?: string;

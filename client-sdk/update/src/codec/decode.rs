@@ -172,9 +172,10 @@ impl Decoder {
         matches!(self.stage, Stage::Done)
     }
 
-    /// Returns the place of the recipe by which what has arrived was written; the first, if it may have been several.
-    pub fn recipe(&self) -> Option<usize> {
-        (self.possible != 0).then_some(self.possible.trailing_zeros() as usize)
+    /// Returns the places of the recipes that would have written what has arrived. There may be several to the end: what a
+    /// share of the largest was, for one, is not told.
+    pub fn recipes(&self) -> impl Iterator<Item = usize> {
+        (0..RECIPES_MAX).filter(|recipe| self.possible >> recipe & 1 == 1)
     }
 
     /// Gives back the room in which tiles are decoded; the next bytes make it anew. What has arrived of a tile stays.
@@ -278,7 +279,7 @@ impl Decoder {
         let fault = |Fault(detail)| PayloadError::Codec { tensor, detail };
         let mut bytes = Bytes(bytes);
         let format = Format::read(tag, &mut bytes, expected.sides).map_err(fault)?;
-        if let Some(first) = self.recipe() {
+        if let Some(first) = self.recipes().next() {
             let possible = self.possible;
             let wrote = |recipe: &usize| {
                 possible >> recipe & 1 == 1 && format.is_of(&expected.codecs[*recipe], expected.sides)

@@ -53,8 +53,9 @@ impl Memory {
         Self { task_id, schema_digest, recipe_digest, version, rounds: 0, residual, momentum, starts }
     }
 
-    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale or
-    /// came about by another recipe; none where the recipe leaves nothing out.
+    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale; none
+    /// where the recipe leaves nothing out. What another recipe left out is the model's, and stays, but for tensors of which
+    /// this one leaves nothing out; momentum and factors to begin with are the other recipe's, and go.
     pub fn with_recipe(
         recipe: Option<&Recipe>,
         stored: Option<Self>,
@@ -62,10 +63,27 @@ impl Memory {
         schema: &TensorSchema,
         version: u64,
     ) -> Option<Self> {
-        let recipe_digest = recipe.filter(|recipe| recipe.uses_memory())?.digest();
-        let stored = stored.filter(|memory| memory.recipe_digest == recipe_digest);
+        let recipe = recipe.filter(|recipe| recipe.uses_memory())?;
         let stored = stored.and_then(|memory| memory.for_update(task_id, schema, version, VERSIONS_MAX));
-        Some(stored.unwrap_or_else(|| Self { recipe_digest, ..Self::new(task_id, schema, version) }))
+        let memory = stored.unwrap_or_else(|| Self::new(task_id, schema, version));
+        Some(memory.of_recipe(recipe, schema))
+    }
+
+    fn of_recipe(mut self, recipe: &Recipe, schema: &TensorSchema) -> Self {
+        let recipe_digest = recipe.digest();
+        if self.recipe_digest == recipe_digest {
+            return self;
+        }
+        let mut rest = self.residual.as_mut_slice();
+        for (tensor, codec) in schema.tensors.iter().zip(recipe.codecs(schema)) {
+            let count = tensor.element_count().unwrap_or(0) as usize;
+            let (own, after) = rest.split_at_mut(count.min(rest.len()));
+            if !codec.uses_memory() {
+                own.fill(0.0);
+            }
+            rest = after;
+        }
+        Self { recipe_digest, rounds: 0, momentum: Vec::new(), starts: BTreeMap::new(), ..self }
     }
 
     /// Returns the memory for an update that starts from `version`, or `None` where it is stale: of another
@@ -180,21 +198,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_recipe_left_out_is_dropped() {
-        let tensor = TensorSpec { name: "t".to_owned(), shape: vec![10] };
-        let schema = TensorSchema { tensors: vec![tensor] };
+    fn what_another_recipe_left_out_is_still_to_be_sent() {
+        let tensor = |name: &str| TensorSpec { name: name.to_owned(), shape: vec![300] };
+        let schema = TensorSchema { tensors: vec![tensor("first"), tensor("second")] };
         let task = TaskId::from_random_bytes([4; 16]);
         let recipe = |codec: &str| Recipe::of(codec.parse().unwrap());
-        let memory = |codec: &str, stored: Option<Memory>| {
-            Memory::with_recipe(Some(&recipe(codec)), stored, task, &schema, 3)
+        let next = |recipe: &Recipe, stored: &Memory| {
+            Memory::with_recipe(Some(recipe), Some(stored.clone()), task, &schema, 3)
         };
-        let mut left_out = memory("top_k:0.1", None).unwrap();
-        left_out.residual[2] = 0.5;
+        let mut left_out = Memory::with_recipe(Some(&recipe("top_k:0.1")), None, task, &schema, 3).unwrap();
+        (left_out.residual[2], left_out.residual[302]) = (0.5, 0.25);
+        left_out.momentum = vec![0.1; 600];
+        left_out.rounds = 7;
+        left_out.starts.insert(1, vec![1.0]);
         let stored = Memory::from_bytes(&left_out.to_bytes()).unwrap();
-        assert_eq!(memory("top_k:0.1", Some(stored.clone())), Some(left_out));
-        for other in ["top_k:0.2", "sign"] {
-            assert_eq!(memory(other, Some(stored.clone())), memory(other, None), "{other}");
-        }
-        assert_eq!(memory("eden:4", Some(stored)), None);
+        assert_eq!(next(&recipe("top_k:0.1"), &stored), Some(left_out.clone()), "the same recipe");
+        let other = next(&recipe("sign"), &stored).unwrap();
+        assert_eq!(other.residual, left_out.residual);
+        assert_eq!((other.momentum.len(), other.rounds, other.starts.len()), (0, 0, 0));
+        let rule = Rule { tensors: "second".into(), codec: "eden:4".parse().unwrap() };
+        let partly = next(&Recipe { rules: vec![rule], ..recipe("sign") }, &stored).unwrap();
+        assert_eq!(
+            (partly.residual[2], partly.residual[302]),
+            (0.5, 0.0),
+            "of the second nothing is left out"
+        );
+        assert_eq!(next(&recipe("eden:4"), &stored), None);
+        let stale =
+            Memory::with_recipe(Some(&recipe("sign")), Some(stored), task, &schema, 3 + VERSIONS_MAX + 1);
+        assert!(stale.unwrap().residual.iter().all(|value| *value == 0.0));
     }
 }

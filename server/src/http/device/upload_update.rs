@@ -113,7 +113,9 @@ async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(
         |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         if let Ok(data) = frame.map_err(body::broken)?.into_data() {
-            metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
+            if upload.is_counted() {
+                metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
+            }
             let is_work = upload.may_be_compressed();
             if is_work { in_place(|| upload.push(&data))? } else { upload.push(&data)? }
         }

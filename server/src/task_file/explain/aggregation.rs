@@ -61,7 +61,7 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
             .map(|rule| format!("`{}` {}", rule.attribute, condition(&rule.condition)))
             .collect();
         said.push(format!(
-            "One that knows {} compresses by that instead where {}; the first that holds counts.",
+            "One that knows {} compresses by that where {}; the first that holds counts.",
             choice.recipe.codec,
             rules.join(" and ")
         ));

@@ -21,8 +21,9 @@ pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<St
         ),
         format!("For each assignment it downloads about {} and uploads {}.", bytes(weights), bytes(update)),
     ];
-    let codec = description.compression.as_ref().map(|recipe| recipe.codec);
-    if let Some((codec, bits)) = codec.and_then(|codec| Some((codec, codec.nominal_bits()?))) {
+    for (_, recipe) in description.recipes() {
+        let codec = recipe.codec;
+        let Some(bits) = codec.nominal_bits() else { continue };
         said.push(format!(
             "Compressed by {codec}, an upload is about {}.",
             bytes((model.parameters as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
@@ -34,7 +35,7 @@ pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<St
             "A round brings the coordinator {} to {}{}.",
             bytes(update.saturating_mul(fewest)),
             bytes(update.saturating_mul(most)),
-            if description.compression.is_some() { ", if no client can compress" } else { "" }
+            if description.recipes().next().is_some() { ", if no client can compress" } else { "" }
         ));
     }
     if description.evaluation.as_ref().is_some_and(|evaluation| evaluation.federated.is_some()) {

@@ -6,11 +6,14 @@ use axum::{
     Router,
     body::Bytes,
     extract::State,
-    http::{HeaderName, HeaderValue, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 use serde::Serialize;
+
+/// By what names this machine may be asked.
+const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
 /// Where the page finds the browser package.
 pub const PACKAGE: &str = "/folkmoot/";
@@ -91,19 +94,25 @@ fn policy(coordinator: &str) -> HeaderValue {
     HeaderValue::from_str(&directives.join("; ")).expect("an address of a socket has only letters of headers")
 }
 
-async fn serve(State(site): State<Arc<Site>>, uri: Uri) -> Response {
+async fn serve(State(site): State<Arc<Site>>, uri: Uri, headers: HeaderMap) -> Response {
+    let [no_sniffing, no_store] = ["nosniff", "no-store"].map(HeaderValue::from_static);
+    let told: [(HeaderName, HeaderValue); 3] = [
+        (header::CONTENT_SECURITY_POLICY, site.policy.clone()),
+        (header::X_CONTENT_TYPE_OPTIONS, no_sniffing),
+        (header::CACHE_CONTROL, no_store),
+    ];
+    // Another name for this machine would be another site's, whose page could read the token.
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    if !HOSTS.contains(&name) {
+        return (StatusCode::MISDIRECTED_REQUEST, told).into_response();
+    }
     let path = match uri.path() {
         "/" => "/index.html",
         path => path,
     };
-    let Some(bytes) = site.files.get(path) else { return StatusCode::NOT_FOUND.into_response() };
-    let headers: [(HeaderName, HeaderValue); 4] = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(content_type(path))),
-        (header::CONTENT_SECURITY_POLICY, site.policy.clone()),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (headers, bytes.clone()).into_response()
+    let Some(bytes) = site.files.get(path) else { return (StatusCode::NOT_FOUND, told).into_response() };
+    (told, [(header::CONTENT_TYPE, content_type(path))], bytes.clone()).into_response()
 }
 
 fn content_type(path: &str) -> &'static str {
@@ -126,11 +135,18 @@ mod tests {
     use super::*;
 
     async fn ask(path: &str) -> Response {
+        ask_at("127.0.0.1:8080", path).await
+    }
+
+    async fn ask_at(host: &str, path: &str) -> Response {
         let config =
             PageConfig { coordinator: "http://127.0.0.1:7".into(), token: "a token".into(), held_out: 1 };
         let package = vec![File::new("/folkmoot/index.js", "export {};")];
         let router = router(package, "1,2\n".into(), &config);
-        router.oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap()
+        router
+            .oneshot(Request::get(path).header(header::HOST, host).body(Body::empty()).unwrap())
+            .await
+            .unwrap()
     }
 
     #[tokio::test]
@@ -158,7 +174,16 @@ mod tests {
     #[tokio::test]
     async fn nothing_else_is_there() {
         for path in ["/folkmoot/", "/../Cargo.toml", "/folkmoot/%2e%2e/index.html", "/serve.mjs"] {
-            assert_eq!(ask(path).await.status(), StatusCode::NOT_FOUND, "{path}");
+            let response = ask(path).await;
+            assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+            assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+        }
+        for host in ["folkmoot.example:8080", ""] {
+            assert_eq!(
+                ask_at(host, "/config.json").await.status(),
+                StatusCode::MISDIRECTED_REQUEST,
+                "{host}"
+            );
         }
     }
 }
