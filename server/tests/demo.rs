@@ -121,7 +121,8 @@ fn package(folder: &Path) {
 fn get(origin: &str, path: &str) -> String {
     let address = origin.strip_prefix("http://").expect("the page is served without TLS");
     let mut stream = TcpStream::connect(address).expect("the page is served");
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .expect("it listens");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("it answers");
     text(&answer)

@@ -279,7 +279,8 @@ impl Decoder {
         let fault = |Fault(detail)| PayloadError::Codec { tensor, detail };
         let mut bytes = Bytes(bytes);
         let format = Format::read(tag, &mut bytes, expected.sides).map_err(fault)?;
-        if let Some(first) = self.recipes().next() {
+        let first = self.recipes().next();
+        if let Some(first) = first {
             let possible = self.possible;
             let wrote = |recipe: &usize| {
                 possible >> recipe & 1 == 1 && format.is_of(&expected.codecs[*recipe], expected.sides)

@@ -216,7 +216,8 @@ mod tests {
         let other = next(&recipe("sign"), &stored).unwrap();
         assert_eq!(other.residual, left_out.residual);
         assert_eq!((other.momentum.len(), other.rounds, other.starts.len()), (0, 0, 0));
-        let rule = Rule { tensors: "second".into(), codec: "eden:4".parse().unwrap() };
+        let rule =
+            folkmoot_protocol::codec::Rule { tensors: "second".into(), codec: "eden:4".parse().unwrap() };
         let partly = next(&Recipe { rules: vec![rule], ..recipe("sign") }, &stored).unwrap();
         assert_eq!(
             (partly.residual[2], partly.residual[302]),
