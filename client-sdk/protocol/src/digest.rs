@@ -81,7 +81,7 @@ digest!(
 
 digest!(
     /// What a coordinator keeps of a user's id: the SHA-256 of organisation, population and id, so that it can tell
-    /// that two devices are one user's, and no more.
+    /// that two devices are one user's. Who has it and can list all ids finds the id: ids should be opaque.
     UserKey
 );
 

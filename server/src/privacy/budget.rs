@@ -133,6 +133,11 @@ pub async fn is_spent(
         // it may be older than the population's unit.
         return Ok(true);
     }
+    // First what is open, then what is released: a round that commits in between counts twice rather than not at all.
+    let under_way = match population.budget {
+        Some(_) => under_way(coordinator, task).await?,
+        None => Vec::new(),
+    };
     let mut all = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
     all.add(task.id, terms.charge, pending);
     // A description that was accepted has a budget that is one.
@@ -144,7 +149,7 @@ pub async fn is_spent(
         }
     }
     let Some(PopulationBudget { epsilon, delta }) = population.budget else { return Ok(false) };
-    add_under_way(coordinator, task, &mut all).await?;
+    under_way.into_iter().for_each(|(task_id, charge)| all.add(task_id, charge, 1));
     let is_within = all.allows(task.id, terms.charge, Relation::ZeroOut, (epsilon, delta));
     is_within.map(|is_within| !is_within).map_err(|error| unreadable(&error))
 }
@@ -162,23 +167,27 @@ pub async fn population(
     Ok(record.map(|record| record.privacy).unwrap_or_default())
 }
 
-/// Adds what the other tasks of the population will release with the rounds that they have open.
-async fn add_under_way(
+/// Lists what the other tasks of the population will release with the rounds that they have open.
+async fn under_way(
     coordinator: &Coordinator,
     task: &TaskRecord,
-    all: &mut Totals,
-) -> Result<(), StorageError> {
+) -> Result<Vec<(TaskId, Charge)>, StorageError> {
+    let mut under_way = Vec::new();
     for id in coordinator.storage.tasks_to_drive().await?.into_iter().filter(|id| *id != task.id) {
         let other = coordinator.catalog.task(&coordinator.storage, id).await;
-        let Ok(other) = other else { continue };
+        let other = match other {
+            Ok(other) => other,
+            Err(StorageError::NotFound(_)) => continue,
+            Err(error) => return Err(error),
+        };
         let is_of_population = other.organisation_id == task.organisation_id
             && other.description.population == task.description.population;
         let Some(terms) = terms(&other).filter(|_| is_of_population) else { continue };
         if coordinator.storage.unfinished_round(id).await?.is_some() {
-            all.add(id, terms.charge, 1);
+            under_way.push((id, terms.charge));
         }
     }
-    Ok(())
+    Ok(under_way)
 }
 
 fn unreadable(error: &RelationError) -> StorageError {

@@ -35,9 +35,10 @@ pub struct TokenRecord {
 impl TokenRecord {
     /// Says what becomes of an enrolment with a key that is enrolled already.
     pub(crate) fn known(&self, client: ClientRecord) -> EnrolOutcome {
-        match self.user_key.is_none() || self.user_key == client.user_key {
-            true => EnrolOutcome::Known(client),
-            false => EnrolOutcome::UserDiffers,
+        // Who enrolled before users were named is nobody else's.
+        match (self.user_key, client.user_key) {
+            (Some(named), Some(first)) if named != first => EnrolOutcome::UserDiffers,
+            _ => EnrolOutcome::Known(client),
         }
     }
 }

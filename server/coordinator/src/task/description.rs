@@ -44,7 +44,7 @@ pub struct TaskDescription {
     /// How clients compress that say certain things of themselves, in order: the first that holds, and whose codecs the
     /// client knows, is the client's, else `compression`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("default" = [], "examples" = [[{ "when": [{ "attribute": "network", "condition": { "equals": "4g" } }], "recipe": { "codec": "eden:1" } }]])))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("default" = [], "examples" = [[]])))]
     pub compression_choices: Vec<CompressionChoice>,
     /// What tasks of before said in the place of `compression`.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]

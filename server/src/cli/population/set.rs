@@ -12,7 +12,7 @@ use crate::{
 pub struct Args {
     /// The population; it is made if there is none of this name.
     population: PopulationName,
-    /// Whom the promises of its tasks protect; it can be changed only while nobody is enrolled.
+    /// Whom the promises of its tasks protect; it can be changed only while nobody ever enrolled.
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
     /// What all its tasks together may spend of a client or user: above 0, at most 1000.
@@ -45,21 +45,12 @@ enum UnitArg {
 /// If the coordinator refuses.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
-    let before = admin.populations().await?.into_iter().find(|one| one.name == args.population);
-    let before = before.map(|one| SetPrivacyRequest {
-        unit: one.unit,
-        epsilon: one.epsilon.map(f64::from),
-        delta: one.delta.map(f64::from),
+    let unit = args.unit.map(|unit| match unit {
+        UnitArg::Client => Unit::Client,
+        UnitArg::User => Unit::User,
     });
-    let mut request = before.unwrap_or_default();
-    match args.unit {
-        Some(UnitArg::Client) => request.unit = Unit::Client,
-        Some(UnitArg::User) => request.unit = Unit::User,
-        None => {}
-    }
-    if args.no_budget || args.epsilon.is_some() {
-        (request.epsilon, request.delta) = (args.epsilon, args.delta);
-    }
+    let (epsilon, delta) = (args.epsilon, args.delta);
+    let request = SetPrivacyRequest { unit, epsilon, delta, no_budget: args.no_budget };
     let population = admin.set_population_privacy(&args.population, &request).await?;
     args.output.print(&population, |population| text(std::slice::from_ref(population)))
 }

@@ -47,8 +47,8 @@ fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
     let unit = match promise.unit() {
         Unit::Client => "One enrolled client. A person with two enrolled devices is two clients.",
         Unit::User => {
-            "One user, whom the enrolment tokens name. All devices of a user count as one: selection lets one of them into a \
-             round, and adds up what all of them were in. That a person has one name is the word of who hands the tokens out."
+            "One user, whom the enrolment tokens name. All devices of a user count as one: one at a time takes part, and \
+             what all of them were in is added up. That a person has one name is the word of who hands the tokens out."
         }
     };
     statement.say("Unit", unit);
@@ -127,8 +127,8 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say("Rounds", format!("{rounds} {abandoned}"));
     let limit = match (budget.population.budget, budget.of_population_budget) {
         (Some(limit), Some(spent)) => format!(
-            " The population has a budget of epsilon {:.3} at delta {:e}, of which {:.3} is spent: whichever task would pass \
-             it ends, and none without a promise is let in.",
+            " The population has a budget of epsilon {:.3} at delta {:e}, of which {:.3} is spent: a task opens no round whose \
+             version would pass it, and none without a promise is let in.",
             limit.epsilon.get(),
             limit.delta,
             spent.epsilon.get()

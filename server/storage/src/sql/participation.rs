@@ -24,17 +24,16 @@ impl ParticipationRepository for SqlStorage {
         now: Timestamp,
     ) -> Result<Vec<Waiting>, StorageError> {
         const SELECT: &str = "SELECT check_ins.client_id, check_ins.example_count, check_ins.attributes, \
-             check_ins.sdk_version, participations.history, clients.user_key FROM check_ins \
-             JOIN clients ON clients.id = check_ins.client_id LEFT JOIN participations \
+             check_ins.sdk_version, participations.history FROM check_ins LEFT JOIN participations \
              ON participations.task_id = $1 AND participations.client_id = check_ins.client_id \
              WHERE check_ins.organisation_id = $2 AND check_ins.population = $3 AND check_ins.expires_at >= $4 \
              ORDER BY check_ins.client_id";
         let unit =
             self.population(organisation_id, population).await?.map_or(Unit::Client, |one| one.privacy.unit);
-        let users = match unit {
+        // Before the rest: whose update is accepted in between is still taken for busy.
+        let busy = match unit {
             Unit::Client => None,
-            // They are read before the pool: whose update is accepted in between is still taken for busy.
-            Unit::User => Some(Users::read(self, organisation_id, population, task_id).await?),
+            Unit::User => Some(self.busy_users(task_id).await?),
         };
         let rows = sqlx::query(SELECT)
             .bind(task_id.to_string())
@@ -44,15 +43,14 @@ impl ParticipationRepository for SqlStorage {
             .fetch_all(&self.reader)
             .await?;
         let waiting = |row| {
-            let columns = Columns::new(row, "participation");
-            let history = columns.optional_json("history")?.unwrap_or_default();
-            let user = match (&users, columns.optional_parsed("user_key")?) {
-                (Some(users), Some(key)) => Some(users.user(key)),
-                _ => None,
-            };
-            Ok(Waiting { candidate: candidate_of(row)?, history, user })
+            let history = Columns::new(row, "participation").optional_json("history")?.unwrap_or_default();
+            Ok(Waiting { candidate: candidate_of(row)?, history, user: None })
         };
-        rows.iter().map(waiting).collect()
+        let mut waiting = rows.iter().map(waiting).collect::<Result<Vec<Waiting>, StorageError>>()?;
+        if let Some(busy) = busy {
+            self.name_users(&mut waiting, task_id, &busy).await?;
+        }
+        Ok(waiting)
     }
 
     async fn participations(&self, task_id: TaskId) -> Result<Vec<(ClientId, History)>, StorageError> {
@@ -67,43 +65,72 @@ impl ParticipationRepository for SqlStorage {
     }
 }
 
-/// What the users of a population have done for a task, with all their devices.
-struct Users {
-    busy: BTreeSet<UserKey>,
-    participated: BTreeMap<UserKey, Participated>,
-}
-
-impl Users {
-    async fn read(
-        storage: &SqlStorage,
-        organisation_id: OrganisationId,
-        population: &PopulationName,
-        task_id: TaskId,
-    ) -> Result<Self, StorageError> {
+impl SqlStorage {
+    /// Lists the users one of whose devices has an assignment of the task under way.
+    async fn busy_users(&self, task_id: TaskId) -> Result<BTreeSet<UserKey>, StorageError> {
         const BUSY: &str = "SELECT clients.user_key FROM assignments JOIN clients ON clients.id = assignments.client_id \
              WHERE assignments.task_id = $1 AND assignments.status_name = 'outstanding' AND clients.user_key IS NOT NULL";
-        // Of the users with a device that waits: the others are not asked for.
-        const HISTORIES: &str = "SELECT clients.user_key, participations.history FROM participations \
-             JOIN clients ON clients.id = participations.client_id WHERE participations.task_id = $1 \
-             AND clients.user_key IN (SELECT waiting.user_key FROM check_ins \
-             JOIN clients AS waiting ON waiting.id = check_ins.client_id \
-             WHERE check_ins.organisation_id = $2 AND check_ins.population = $3)";
-        let key = |row| Columns::new(row, "client").parsed("user_key");
-        let rows = sqlx::query(BUSY).bind(task_id.to_string()).fetch_all(&storage.reader).await?;
-        let busy = rows.iter().map(key).collect::<Result<_, _>>()?;
-        let query = sqlx::query(HISTORIES).bind(task_id.to_string());
-        let query = query.bind(organisation_id.to_string()).bind(population.as_str());
-        let mut participated: BTreeMap<UserKey, Participated> = BTreeMap::new();
-        for row in &query.fetch_all(&storage.reader).await? {
-            let history = Columns::new(row, "participation").json("history")?;
-            participated.entry(key(row)?).or_default().add(&history);
-        }
-        Ok(Self { busy, participated })
+        let rows = sqlx::query(BUSY).bind(task_id.to_string()).fetch_all(&self.reader).await?;
+        rows.iter().map(|row| Columns::new(row, "client").parsed("user_key")).collect()
     }
 
-    fn user(&self, key: UserKey) -> User {
-        let participated = self.participated.get(&key).copied().unwrap_or_default();
-        User { key, participated, is_busy: self.busy.contains(&key) }
+    /// Says of waiting clients whose devices they are, with what all devices of these users have done for the task.
+    async fn name_users(
+        &self,
+        waiting: &mut [Waiting],
+        task_id: TaskId,
+        busy: &BTreeSet<UserKey>,
+    ) -> Result<(), StorageError> {
+        for chunk in waiting.chunks_mut(ROWS_MAX) {
+            let clients: Vec<String> = chunk.iter().map(|one| one.candidate.client_id.to_string()).collect();
+            let sql = format!(
+                "SELECT id, user_key FROM clients WHERE user_key IS NOT NULL AND id IN ({})",
+                placeholders(1, clients.len())
+            );
+            let query = clients.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id));
+            let mut keys: BTreeMap<ClientId, UserKey> = BTreeMap::new();
+            for row in &query.fetch_all(&self.reader).await? {
+                let columns = Columns::new(row, "client");
+                keys.insert(columns.parsed("id")?, columns.parsed("user_key")?);
+            }
+            let users: BTreeSet<UserKey> = keys.values().copied().collect();
+            let participated = self.participated(task_id, &users).await?;
+            for one in chunk {
+                one.user = keys.get(&one.candidate.client_id).map(|key| User {
+                    key: *key,
+                    participated: participated.get(key).copied().unwrap_or_default(),
+                    is_busy: busy.contains(key),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds up what all devices of users, at most [`ROWS_MAX`], have done for a task.
+    async fn participated(
+        &self,
+        task_id: TaskId,
+        users: &BTreeSet<UserKey>,
+    ) -> Result<BTreeMap<UserKey, Participated>, StorageError> {
+        let mut participated: BTreeMap<UserKey, Participated> = BTreeMap::new();
+        if users.is_empty() {
+            return Ok(participated);
+        }
+        let sql = format!(
+            "SELECT clients.user_key, participations.history FROM clients JOIN participations \
+             ON participations.client_id = clients.id AND participations.task_id = $1 WHERE clients.user_key IN ({})",
+            placeholders(2, users.len())
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(task_id.to_string());
+        for user in users {
+            query = query.bind(user.to_string());
+        }
+        for row in &query.fetch_all(&self.reader).await? {
+            let columns = Columns::new(row, "participation");
+            let history = columns.json("history")?;
+            participated.entry(columns.parsed("user_key")?).or_default().add(&history);
+        }
+        Ok(participated)
     }
 }
 

@@ -20,19 +20,21 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What is to hold for everybody in a population. What is not said is as by default.
+/// What is to hold for everybody in a population. What is not said stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetPrivacyRequest {
     /// Whom the promises of its tasks protect: `client`, or `user`, with all devices. It can be changed only while nobody
-    /// is enrolled.
-    #[schema(value_type = String)]
-    pub unit: Unit,
+    /// ever enrolled.
+    #[schema(value_type = Option<String>)]
+    pub unit: Option<Unit>,
     /// What all its tasks together may spend of a client or user: above 0, at most 1000. A task that would spend more
     /// ends, and one that promises nothing is refused.
     pub epsilon: Option<f64>,
     /// The delta of epsilon: above 0, below 1. One comes with the other.
     pub delta: Option<f64>,
+    /// Takes the budget away.
+    pub no_budget: bool,
 }
 
 /// Says whom the promises in a population protect, and what all its tasks together may spend.
@@ -53,9 +55,14 @@ pub async fn set_population_privacy(
 ) -> Result<Json<PopulationView>, Refusal> {
     let request: SetPrivacyRequest = read::json(&app, request).await?;
     let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
-    let privacy = PopulationPrivacy { unit: request.unit, budget: budget(&request)? };
+    let budget = budget(&request)?;
     let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
     let record = storage.ensure_population(organisation_id, &population, (app.clock)()).await?;
+    let before = record.privacy;
+    let privacy = PopulationPrivacy {
+        unit: request.unit.unwrap_or(before.unit),
+        budget: if request.no_budget { None } else { budget.or(before.budget) },
+    };
     if !storage.set_population_privacy(organisation_id, &population, &privacy).await? {
         let detail = format!(
             "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",

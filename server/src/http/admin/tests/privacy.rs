@@ -106,8 +106,12 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
         privacy::is_spent(coordinator, &task, 0).await.unwrap()
     };
     let set = async |epsilon: Option<f64>| {
-        let request =
-            SetPrivacyRequest { epsilon, delta: epsilon.map(|_| 1e-6), ..SetPrivacyRequest::default() };
+        let request = SetPrivacyRequest {
+            unit: None,
+            epsilon,
+            delta: epsilon.map(|_| 1e-6),
+            no_budget: epsilon.is_none(),
+        };
         admin.set_population_privacy(&digits, &request).await
     };
     for number in 1..=2 {
@@ -141,8 +145,10 @@ async fn users_are_named_by_their_tokens() {
     let admin = running.admin();
     let kept = admin.create_model(model()).await.unwrap();
     let people: PopulationName = "people".parse().unwrap();
-    let users = SetPrivacyRequest { unit: Unit::User, ..SetPrivacyRequest::default() };
+    let users = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     assert_eq!(admin.set_population_privacy(&people, &users).await.unwrap().unit, Unit::User);
+    let nothing = admin.set_population_privacy(&people, &SetPrivacyRequest::default()).await.unwrap();
+    assert_eq!(nothing.unit, Unit::User, "what is not said stays");
     let token = async |user: Option<&str>| {
         let request = CreateTokenRequest {
             population: people.clone(),

@@ -35,6 +35,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /populations", "viewer"),
             ("GET /tasks/{id}/privacy", "viewer"),
             ("GET /populations/{population}/ledger", "viewer"),
+            ("POST /populations/{population}/privacy", "admin"),
             ("POST /tokens", "operator"),
             ("GET /tokens", "viewer"),
             ("DELETE /tokens/{id}", "operator"),
