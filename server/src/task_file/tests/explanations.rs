@@ -89,7 +89,7 @@ fn what_is_optional_is_told_when_it_is_there() {
         "must be at least 1.2.",
         "may start at most 2 times within any 24 hours",
         "left out for 1 hour",
-        "knows eden:1 compresses by that instead where `network` is one of 3g, 4g;",
+        "knows eden:1 compresses by that where `network` is one of 3g, 4g;",
         "declines unless its private attribute `age` is 18 or above",
         "on the operator's own examples",
         "worse than the best by more than 0.05",
