@@ -19,7 +19,7 @@ const FORMAT_VERSION: u16 = 2;
 pub struct Memory {
     pub(crate) task_id: TaskId,
     pub(crate) schema_digest: [u8; 32],
-    /// The recipe by which it came about: what another one leaves out is another thing. Zeros where it is not said.
+    /// The recipe whose are momentum, rounds and starts; what was left out is the model's. Zeros where it is not said.
     pub(crate) recipe_digest: [u8; 32],
     /// The model version of the update that it goes into.
     pub(crate) version: u64,
