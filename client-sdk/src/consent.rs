@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use folkmoot_protocol::{Plan, messages::Assignment};
 
+use crate::DeviceConditions;
+
 /// An app's answer to an assignment.
 pub type Ask = Arc<dyn Fn(&Assignment, &Plan) -> bool + Send + Sync>;
 
@@ -21,14 +23,16 @@ impl Consent {
         Self { private_attributes: Arc::new(private_attributes), ask }
     }
 
-    /// Says whether all device rules of the plan hold here.
-    pub fn rules_hold(&self, plan: &Plan) -> bool {
-        plan.device_rules.iter().all(|rule| rule.holds(&self.private_attributes))
+    /// Says whether all device rules of the plan hold here, under these conditions.
+    pub fn rules_hold(&self, plan: &Plan, conditions: &DeviceConditions) -> bool {
+        let mut known = (*self.private_attributes).clone();
+        conditions.add_to(&mut known);
+        plan.device_rules.iter().all(|rule| rule.holds(&known))
     }
 
     /// Says whether the assignment is taken: the rules first, then the app, which is not asked if they do not hold.
-    pub fn is_given(&self, assignment: &Assignment, plan: &Plan) -> bool {
-        self.rules_hold(plan) && self.ask.as_ref().is_none_or(|ask| ask(assignment, plan))
+    pub fn is_given(&self, assignment: &Assignment, plan: &Plan, conditions: &DeviceConditions) -> bool {
+        self.rules_hold(plan, conditions) && self.ask.as_ref().is_none_or(|ask| ask(assignment, plan))
     }
 }
 
@@ -58,13 +62,14 @@ mod tests {
     fn all_rules_have_to_hold() {
         let attributes = [("age", "30"), ("city", "Ghent")].map(|(name, value)| (name.into(), value.into()));
         let consent = Consent::new(attributes.into(), None);
+        let unknown = DeviceConditions::default();
         let adult = ("age", DeviceCondition::AtLeast(18.0));
         let [here, there] =
             ["Ghent", "Bruges"].map(|city| ("city", DeviceCondition::Equals(city.to_owned())));
-        assert!(consent.rules_hold(&plan(&[])));
-        assert!(consent.rules_hold(&plan(&[adult.clone(), here])));
-        assert!(!consent.rules_hold(&plan(&[adult.clone(), there])));
-        assert!(!Consent::default().rules_hold(&plan(&[adult])));
+        assert!(consent.rules_hold(&plan(&[]), &unknown));
+        assert!(consent.rules_hold(&plan(&[adult.clone(), here]), &unknown));
+        assert!(!consent.rules_hold(&plan(&[adult.clone(), there]), &unknown));
+        assert!(!Consent::default().rules_hold(&plan(&[adult]), &unknown));
         assert!(!format!("{consent:?}").contains("Ghent"));
     }
 
@@ -73,13 +78,31 @@ mod tests {
         let attributes = BTreeMap::from([("age".to_owned(), "30".to_owned())]);
         let consent =
             |answer: bool| Consent::new(attributes.clone(), Some(Arc::new(move |_: &_, _: &_| answer)));
-        let assignment = samples::assignment();
+        let (assignment, unknown) = (samples::assignment(), DeviceConditions::default());
         let adult = plan(&[("age", DeviceCondition::AtLeast(18.0))]);
         let child = plan(&[("age", DeviceCondition::AtMost(17.0))]);
-        assert!(consent(true).is_given(&assignment, &adult));
-        assert!(!consent(false).is_given(&assignment, &adult));
-        assert!(!consent(true).is_given(&assignment, &child));
+        assert!(consent(true).is_given(&assignment, &adult, &unknown));
+        assert!(!consent(false).is_given(&assignment, &adult, &unknown));
+        assert!(!consent(true).is_given(&assignment, &child, &unknown));
         let asks = |_: &Assignment, _: &Plan| -> bool { panic!("the rules do not hold") };
-        assert!(!Consent::new(attributes.clone(), Some(Arc::new(asks))).is_given(&assignment, &child));
+        let consent = Consent::new(attributes.clone(), Some(Arc::new(asks)));
+        assert!(!consent.is_given(&assignment, &child, &unknown));
+    }
+
+    #[test]
+    fn rules_see_what_is_known_of_the_device() {
+        let rule = || plan(&[("device.charging", DeviceCondition::Equals("true".into()))]);
+        let consent = Consent::new([("device.charging".to_owned(), "true".to_owned())].into(), None);
+        let charging = |holds| DeviceConditions { is_charging: holds, ..DeviceConditions::default() };
+        assert!(Consent::default().rules_hold(&rule(), &charging(Some(true))));
+        assert!(!Consent::default().rules_hold(&rule(), &charging(None)));
+        assert!(
+            consent.rules_hold(&rule(), &charging(None)),
+            "the app's word, where nothing better is known"
+        );
+        assert!(!consent.rules_hold(&rule(), &charging(Some(false))));
+        let charged = plan(&[("device.battery_percent", DeviceCondition::AtLeast(50.0))]);
+        let conditions = DeviceConditions { battery_percent: Some(50), ..DeviceConditions::default() };
+        assert!(consent.rules_hold(&charged, &conditions));
     }
 }

@@ -96,6 +96,13 @@ pub enum ClientEvent {
         /// What the coordinator said.
         detail: String,
     },
+    /// Nothing is trained now. An assignment under way is given up if that lasts.
+    Paused {
+        /// Why, in words that do not change, or in the app's own.
+        reason: String,
+    },
+    /// What was paused goes on.
+    Resumed,
     /// A request failed and is sent again.
     BackingOff {
         /// When.

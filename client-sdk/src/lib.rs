@@ -1,9 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod care;
 // A browser performs the session's effects itself; what decides and computes is the same there.
 #[cfg(not(target_family = "wasm"))]
 mod client;
 mod consent;
+#[cfg(not(target_family = "wasm"))]
+mod day_count;
 #[cfg(not(target_family = "wasm"))]
 mod device;
 mod event;
@@ -15,12 +18,19 @@ mod key;
 mod storage;
 #[cfg(test)]
 mod tests;
+#[cfg(not(target_family = "wasm"))]
+mod traffic;
 mod training;
+#[cfg(not(target_family = "wasm"))]
+mod transparency;
 #[cfg(not(target_family = "wasm"))]
 mod transport;
 
 pub mod parts;
 
+#[cfg(not(target_family = "wasm"))]
+pub use care::DeviceCare;
+pub use care::{DeviceConditions, DevicePolicy, PauseReason, Thermal};
 #[cfg(not(target_family = "wasm"))]
 pub use client::{Client, ClientBuilder, ClientError, RunSummary};
 #[cfg(not(target_family = "wasm"))]
@@ -34,9 +44,15 @@ pub use folkmoot_session::StopCause;
 #[cfg(not(target_family = "wasm"))]
 pub use host::Host;
 #[cfg(not(target_family = "wasm"))]
-pub use key::ClientKey;
+pub use key::{ClientKey, SecretStorage};
 #[cfg(not(target_family = "wasm"))]
-pub use storage::StorageError;
+pub use storage::{ModelStore, NewestModel, StorageError};
+#[cfg(not(target_family = "wasm"))]
+pub use traffic::{BYTES_PER_SECOND_MIN, TrafficLimits};
 pub use training::SystemChance;
+#[cfg(not(target_family = "wasm"))]
+pub use training::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
+#[cfg(not(target_family = "wasm"))]
+pub use transparency::{LogAction, LogEntry, TransparencyLog};
 #[cfg(not(target_family = "wasm"))]
 pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http};

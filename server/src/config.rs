@@ -100,6 +100,7 @@ impl Config {
                 ..self.limits.http_limits()
             },
             tick: TICK,
+            first_run: None,
         }
     }
 

@@ -12,7 +12,7 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
-use crate::{catalog::Catalog, crowd::Crowds, ingest::Ingest, privacy::Noises};
+use crate::{catalog::Catalog, crowd::Crowds, downstream::DownstreamParts, ingest::Ingest, privacy::Noises};
 
 /// A coordinator: everything but the sockets and the clock.
 pub struct Coordinator {
@@ -22,6 +22,8 @@ pub struct Coordinator {
     pub blobs: BlobStore,
     /// Tasks and versions that were read before.
     pub catalog: Catalog,
+    /// Versions in few bytes.
+    pub downstream: DownstreamParts,
     /// Uploads that are under way, and the sums into which they are folded.
     pub ingest: Ingest,
     /// Noise that is drawn ahead.
@@ -45,6 +47,7 @@ impl Coordinator {
             storage: storage.into(),
             blobs,
             catalog: Catalog::default(),
+            downstream: DownstreamParts::default(),
             ingest: Ingest::new(log),
             noises: Noises::default(),
             facts: Notify::new(),

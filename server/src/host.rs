@@ -1,6 +1,12 @@
 //! A running coordinator: opens the data folder, binds the socket, starts the drivers, and ends in good order.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_storage::{
@@ -17,7 +23,7 @@ use crate::{
     credential::Credential,
     device::Authenticator,
     drivers::{self, DriverConfig},
-    http::{self, App, HttpLimits, Listener, ServeError, tls},
+    http::{self, App, HttpLimits, Listener, ServeError, admin::demo::FirstRun, tls},
 };
 
 /// The organisation of a coordinator that has only one.
@@ -32,12 +38,35 @@ pub struct HostConfig {
     pub database: Option<String>,
     /// The address to listen on; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The names and addresses in the own certificate; `None` serves without TLS, behind a proxy that has it.
+    /// The names and addresses in the own certificate, besides localhost and 127.0.0.1; `None` serves without TLS, behind a proxy that has it.
     pub tls_host_names: Option<Vec<String>>,
     /// What the edge lets in.
     pub limits: HttpLimits,
     /// How often deadlines are looked at when nothing happens.
     pub tick: Duration,
+    /// What can be seen where nothing is yet.
+    pub first_run: Option<MakeFirstRun>,
+}
+
+/// Where a coordinator runs, for who is to be its client on the same machine.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its address.
+    pub url: String,
+    /// The root certificate's file, when it serves with its own TLS.
+    pub root_certificate: Option<PathBuf>,
+    /// The data folder.
+    pub data: PathBuf,
+}
+
+/// Makes a first run for a coordinator, once it is known where that runs.
+#[derive(Clone, Copy)]
+pub struct MakeFirstRun(pub fn(&Place) -> Arc<dyn FirstRun>);
+
+impl fmt::Debug for MakeFirstRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MakeFirstRun")
+    }
 }
 
 impl HostConfig {
@@ -47,9 +76,10 @@ impl HostConfig {
             data,
             database: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            tls_host_names: Some(vec!["localhost".into(), "127.0.0.1".into()]),
+            tls_host_names: Some(Vec::new()),
             limits: HttpLimits::default(),
             tick: Duration::from_millis(250),
+            first_run: None,
         }
     }
 }
@@ -139,6 +169,11 @@ impl Host {
         let first_api_key = ensure_api_key(&coordinator, organisation, now).await?;
         coordinator.forget_unneeded_logs().await?;
 
+        let place = Place {
+            url: url(near(address), root_certificate.is_some()),
+            root_certificate: root_certificate.clone(),
+            data: config.data.clone(),
+        };
         let (closing, closed) = watch::channel(false);
         let app = App {
             coordinator: coordinator.clone(),
@@ -146,6 +181,9 @@ impl Host {
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
             metrics,
+            started_at: now,
+            listeners: Arc::default(),
+            first_run: config.first_run.map(|make| make.0(&place)),
             closing: closed.clone(),
         };
         let router = http::router(app);
@@ -167,8 +205,7 @@ impl Host {
 
     /// Returns the URL at which clients on this machine reach it.
     pub fn url(&self) -> String {
-        let scheme = if self.root_certificate.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.address)
+        url(self.address, self.root_certificate.is_some())
     }
 
     /// Lets open requests and steps end, and stops.
@@ -183,6 +220,19 @@ impl Host {
             }
         }
         Ok(())
+    }
+}
+
+fn url(address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
+/// Returns the address at which a program on this machine reaches the socket.
+fn near(address: SocketAddr) -> SocketAddr {
+    match address.ip().is_unspecified() {
+        true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
+        false => address,
     }
 }
 

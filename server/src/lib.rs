@@ -10,6 +10,7 @@ pub mod coordinator;
 pub mod credential;
 pub mod crowd;
 pub mod device;
+pub mod downstream;
 pub mod drivers;
 pub mod host;
 pub mod http;

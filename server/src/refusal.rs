@@ -21,7 +21,7 @@ impl Refusal {
 
     /// Returns the stable code.
     pub fn code(&self) -> ErrorCode {
-        self.0.code
+        self.0.code.known().expect("it was made with a code of this build")
     }
 
     /// Adds when to ask again.

@@ -1,11 +1,17 @@
 //! What the process says about itself: its log on stderr, and its metrics.
 
+mod recent;
+
 use std::{io, io::IsTerminal, time::Duration};
 
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::{EnvFilter, util::TryInitError};
+pub use recent::recent_lines;
+use tracing_subscriber::{EnvFilter, Layer, util::TryInitError};
 
-use crate::config::{LogConfig, LogFormat};
+use crate::{
+    clock::system_clock,
+    config::{LogConfig, LogFormat},
+};
 
 /// How often old observations are cleared away.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -34,19 +40,19 @@ pub enum TelemetryError {
 /// # Errors
 /// [`TelemetryError::Filter`] if the level or the variable is no filter.
 pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), TelemetryError> {
-    use tracing_subscriber::util::SubscriberInitExt;
+    use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
     let text = rust_log.filter(|text| !text.trim().is_empty()).unwrap_or(&config.level);
     let invalid =
         |error: &dyn ToString| TelemetryError::Filter { filter: text.into(), detail: error.to_string() };
     let filter = EnvFilter::try_new(text).map_err(|error| invalid(&error))?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal());
-    match config.format {
-        LogFormat::Text => builder.finish().try_init()?,
-        LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,
-    }
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    let lines = match config.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let recent = recent::Recent { clock: system_clock() };
+    tracing_subscriber::registry().with(filter).with(lines).with(recent).try_init()?;
     Ok(())
 }
 

@@ -9,7 +9,8 @@ use folkmoot_server::{
     simulate::{DataSource, Outcome, Silent, Simulation, WorldSettings, simulate_on},
 };
 use folkmoot_storage::{
-    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, RoundLog, TaskRepository,
+    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, RoundLog, TaskFilter,
+    TaskRepository,
 };
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ async fn the_task(storage: &MemoryStorage) -> folkmoot_storage::TaskRecord {
         .ensure_organisation("simulated", anyone, folkmoot_protocol::Timestamp(0))
         .await
         .expect("memory answers");
-    let tasks = storage.tasks(organisation, 10, None).await;
+    let tasks = storage.tasks(organisation, &TaskFilter::default(), 10, None).await;
     tasks.expect("memory answers").into_iter().next().expect("there is one")
 }
 

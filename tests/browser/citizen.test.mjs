@@ -133,6 +133,16 @@ test('one of several tabs trains, and another takes over', OPTIONS, async () => 
   await forget(second);
 });
 
+test('what an example lacks is said', OPTIONS, async () => {
+  const page = await world.page();
+  const add = (example) =>
+    page.evaluate((example) => client.examples.add(example).then(() => 'added', (error) => error.message), example);
+  assert.match(await add({ features: Array(64).fill(0) }), /^example 0 has no label/);
+  assert.match(await add({ label: 1 }), /^example 0 has no features/);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
 test('forget() leaves no key, example or state', OPTIONS, async () => {
   const page = await world.page();
   await page.evaluate(() => client.start());

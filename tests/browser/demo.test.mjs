@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { openBrowser } from './support/browser.mjs';
 import { startDemo } from './support/demo.mjs';
 import { root } from './support/paths.mjs';
+import { until } from './support/world.mjs';
 
 /** `FOLKMOOT_SCREENSHOTS=screenshots` replaces those that are kept in the repository. */
 const FOLDER = process.env.FOLKMOOT_SCREENSHOTS ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/browser-screenshots`;
@@ -50,6 +51,11 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.screenshot({ path: `${FOLDER}/2-during.png`, fullPage: true });
   // The starters are drawn at random: how far they lead differs.
   await page.waitForFunction(() => parseFloat(document.querySelector('#accuracy').textContent) > 60);
+  const rounds = await until(async () => {
+    const told = demo.events.filter(({ event }) => event === 'round');
+    return told.length >= 2 ? told : null;
+  });
+  assert.ok(rounds.every(({ reports }) => reports === 4), 'the page is in every round, and three clients');
   await page.click('#pause');
   await drawOne(page);
   await page.waitForFunction(() => document.querySelector('#guess').textContent !== '–');
@@ -61,8 +67,6 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.waitForSelector('#gate:not([hidden])');
   await page.waitForFunction(() => document.querySelector('#held').textContent === '0 examples here');
   await page.close();
-  const rounds = demo.events.filter(({ event }) => event === 'round');
-  assert.ok(rounds.length >= 2 && rounds.every(({ reports }) => reports === 4), 'the page is in every round, and three clients');
   assert.equal(await demo.end('SIGINT'), 0, 'ctrl-c ends it in good order');
   assert.equal(demo.events.at(-1).event, 'stopped');
 });

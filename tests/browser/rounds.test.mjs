@@ -37,9 +37,9 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
   }
 });
 
-test('updates travel compressed where the task says so', { timeout: 60_000 }, async () => {
+test('updates and versions travel compressed where the task says so', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
-  const compression = '[compression]\ncodec = "top_k:0.05"';
+  const compression = '[compression]\ncodec = "top_k:0.05"\n[downstream]';
   const page = await world.page();
   await page.evaluate(() => client.start());
   const task = await coordinator.task({ compression, rounds: 2 });
@@ -48,7 +48,12 @@ test('updates travel compressed where the task says so', { timeout: 60_000 }, as
     reports.push(await page.evaluate((round) => heard('round', 30_000, round), round));
   }
   assert.ok(reports[0].report.upload_bytes < 4000, `${reports[0].report.upload_bytes} bytes, float32 would be 19,352`);
+  const [first, second] = reports.map(({ report }) => report.download_bytes);
+  assert.ok(second > 0 && second < 4000, `${second} bytes of what the first round changed, float32 would be 19,240`);
+  assert.ok(first > second, `${first} bytes before, with plan and model`);
   await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  const outputs = await page.evaluate(async () => (await client.predict(new Float32Array(64))).outputs.length);
+  assert.equal(outputs, 10, 'with the sum of the parts');
   await page.evaluate(() => client.forget());
   await page.close();
 });

@@ -45,7 +45,8 @@ async fn finish(deployment: &Deployment, members: &[Member]) {
 
 /// A method, a path, and the code of the refusal.
 const UNKNOWN: &[(&str, &str, ErrorCode)] = &[
-    ("GET", "/", EndpointUnknown),
+    ("GET", "/v0", EndpointUnknown),
+    ("POST", "/", MethodNotAllowed),
     ("GET", "/v1", EndpointUnknown),
     ("GET", "/v2/enrol", EndpointUnknown),
     ("GET", "/v1/enrol/", EndpointUnknown),

@@ -11,6 +11,7 @@ mod cohort;
 mod compressed_updates;
 mod crash_client;
 mod crash_coordinator;
+mod downstream;
 mod idle_polls;
 mod postgres;
 mod privacy;

@@ -1,6 +1,8 @@
 //! Differential privacy over real sockets and a real database: what is refused, what is added, what is charged, and when a
 //! task ends.
 
+mod withheld;
+
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -8,13 +10,16 @@ use std::{
 
 use folkmoot_coordinator::task::{StopReason, TaskState};
 use folkmoot_privacy::{
+    Delta,
     accountant::{
         BufferedToeplitz, ParticipationPattern, best_tree, tree_prefix_variance, tree_sensitivity_squared,
     },
     ledger::{Chain, Entry},
 };
 use folkmoot_protocol::ErrorCode;
-use folkmoot_storage::{LedgerRepository, ModelVersionRepository, SqlStorage, TaskRepository};
+use folkmoot_storage::{
+    LedgerRepository, ModelVersionRepository, RoundRepository, SqlStorage, TaskRepository,
+};
 use folkmoot_tests::{
     deployment::{Deployment, patiently},
     task::TaskSpec,
@@ -39,7 +44,7 @@ fn spec(versions: u32) -> TaskSpec {
 fn spec_with(rho: f64, noise: Value) -> TaskSpec {
     let rho = rho + 0.01;
     let rho = folkmoot_privacy::Rho::new(rho).expect("it is in range");
-    let delta = folkmoot_privacy::Delta::new(1e-5).expect("it is in range");
+    let delta = Delta::new(1e-5).expect("it is in range");
     let epsilon = folkmoot_privacy::accountant::zcdp_epsilon(rho, delta).get();
     let spec = TaskSpec::synthetic(&[30, 60, 20], GOAL, 1000);
     let spec = TaskSpec { server_learning_rate: 1.0, ..spec };
@@ -89,6 +94,21 @@ async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<En
     entries
 }
 
+/// Waits for the end of the task.
+async fn end(deployment: &Deployment, storage: &SqlStorage) -> TaskState {
+    let over = async {
+        loop {
+            let task = storage.task_of_any_organisation(deployment.task.id).await;
+            let task = task.expect("the storage answers").expect("it is there");
+            if task.state.is_final() {
+                return task.state;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    patiently("the end", over).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_ends_before_it_spends_more_than_it_may() {
     let mut deployment = Deployment::start(COORDINATOR, &spec(2), |_| {}).await;
@@ -112,16 +132,7 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
         await_version(&deployment, version).await;
     }
     let storage = deployment.storage().await;
-    let over = async {
-        loop {
-            let task = storage.task_of_any_organisation(deployment.task.id).await.unwrap().unwrap();
-            if task.state.is_final() {
-                return task.state;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    assert_eq!(patiently("the end", over).await, TaskState::Completed { reason: StopReason::PrivacyBudget });
+    assert_eq!(end(&deployment, &storage).await, TaskState::Completed { reason: StopReason::PrivacyBudget });
     assert_eq!(assert_charged(&deployment, &storage).await.len(), 2);
     let [before, first, second] = [
         weights(&deployment, &storage, 0).await,
@@ -170,7 +181,7 @@ async fn a_stream_of_noise_is_added(noise: Value, prefix_variances: impl Fn(u64)
     let entries = assert_charged(&deployment, &storage).await;
     let mut totals = folkmoot_privacy::ledger::Totals::default();
     entries.iter().for_each(|entry| totals.add(entry.release.task_id, entry.release.charge, 1));
-    let delta = folkmoot_privacy::Delta::new(1e-5).expect("it is in range");
+    let delta = Delta::new(1e-5).expect("it is in range");
     let spent = totals.spent(delta).expect("it can be accounted");
     let rho = spent.rho.expect("nothing is claimed of sampling");
     assert!((rho.get() - 0.125).abs() < 1e-9, "{spent:?}");
@@ -285,16 +296,19 @@ async fn kill_around_commits(spec: &TaskSpec, states: usize) {
     let entries = assert_charged(&deployment, &storage).await;
     assert_eq!(entries.len(), KILLS, "every round made one version");
     assert!(killed_between > 0, "no kill came before a commit: the test shows nothing");
-    let list = |folder: &Path| -> Vec<PathBuf> {
-        let files = std::fs::read_dir(folder).expect("the folder is there");
-        files.map(|file| file.expect("it can be read").path()).collect()
-    };
-    let folders = list(&deployment.data().join("blobs"));
-    let names: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
+    let names = blob_files(&deployment);
     // The model, its plan, and the weights of every version: no noisy copy that was not charged.
     assert_eq!(names.len(), 2 + 1 + KILLS + states, "{names:?}");
     storage.close().await;
     deployment.stop().await;
+}
+
+fn blob_files(deployment: &Deployment) -> Vec<PathBuf> {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let files = std::fs::read_dir(folder).expect("the folder is there");
+        files.map(|file| file.expect("it can be read").path()).collect()
+    };
+    list(&deployment.data().join("blobs")).iter().flat_map(|folder| list(folder)).collect()
 }
 
 /// Waits until no round aggregates, and returns the newest version.
@@ -309,9 +323,7 @@ async fn deployment_version(deployment: &Deployment) -> u64 {
                 .expect("the storage answers")
                 .expect("it is there")
                 .number;
-            let open = folkmoot_storage::RoundRepository::unfinished_round(&storage, task.id)
-                .await
-                .expect("the storage answers");
+            let open = storage.unfinished_round(task.id).await.expect("the storage answers");
             if open.is_some_and(|record| {
                 record.round.base_version == newest && record.round.phase.name() == "selecting"
             }) {

@@ -29,6 +29,7 @@ pub fn assignment() -> Assignment {
         plan: artifact("plan"),
         model: artifact("model"),
         weights: artifact("weights"),
+        weights_parts: Vec::new(),
         deadline: TIME.plus_seconds(600),
         deadline_in_milliseconds: 600_000,
         clipping_norm: Some(1 << 27),

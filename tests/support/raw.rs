@@ -216,7 +216,7 @@ impl Answer {
 
     /// Returns the stable code, if it is a refusal.
     pub fn code(&self) -> Option<ErrorCode> {
-        self.problem().map(|problem| problem.code)
+        self.problem().and_then(|problem| problem.code.known())
     }
 
     /// Reads a message.

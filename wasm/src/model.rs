@@ -1,4 +1,4 @@
-use folkmoot_client::parts::parse_weights;
+use folkmoot_client::parts::{parse_parts, parse_weights, schema_of};
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
@@ -13,11 +13,17 @@ pub struct TrainedModel {
 
 #[wasm_bindgen]
 impl TrainedModel {
-    /// Reads an ONNX model and weights: float32, little-endian, in the order of the plan's schema.
+    /// Reads an ONNX model and weights: float32, little-endian, in the order of the plan's schema; or parts one after the
+    /// other, of so many bytes.
     #[wasm_bindgen(constructor)]
-    pub fn new(onnx: &[u8], weights: &[u8]) -> Result<Self, JsError> {
+    pub fn new(onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
         let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
-        let weights = parse_weights(weights, model.parameter_count()).map_err(work_failed)?;
+        let weights = if part_bytes.is_empty() {
+            parse_weights(weights, model.parameter_count())
+        } else {
+            parse_parts(cut(weights, part_bytes), &schema_of(&model))
+        };
+        let weights = weights.map_err(work_failed)?;
         Ok(Self { model, weights })
     }
 
@@ -37,4 +43,13 @@ impl TrainedModel {
     pub fn output_shape(&self) -> Vec<usize> {
         self.model.output_shape().to_vec()
     }
+}
+
+/// Cuts bytes into parts of so many; what is missing of the last is found when it is read.
+fn cut<'a>(bytes: &'a [u8], lengths: &[u32]) -> impl Iterator<Item = &'a [u8]> {
+    lengths.iter().scan(bytes, |rest, length| {
+        let (part, behind) = rest.split_at(rest.len().min(*length as usize));
+        *rest = behind;
+        Some(part)
+    })
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use folkmoot_client::{ClientEvent, parts::event_of};
-use folkmoot_protocol::{ErrorCode, Problem, Timestamp, codec, messages::CheckInRequest};
+use folkmoot_protocol::{Problem, ProblemCode, Timestamp, codec, messages::CheckInRequest};
 use folkmoot_session::{Answer, Effect, Event, Failure, Offer, RequestId, Session, back_off_until};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -57,7 +57,7 @@ struct Stepped<'a> {
 #[derive(Serialize)]
 struct Refusal<'a> {
     failure: Failure,
-    code: Option<ErrorCode>,
+    code: Option<&'a ProblemCode>,
     detail: Option<&'a String>,
     server_time: Option<Timestamp>,
 }
@@ -143,7 +143,7 @@ pub fn back_off(now: f64, failures: u32, retry_after_milliseconds: Option<f64>) 
 pub fn failure_of(problem: Option<String>) -> Result<String, JsError> {
     let problem = problem.and_then(|text| serde_json::from_slice::<Problem>(text.as_bytes()).ok());
     let failure = problem.as_ref().map_or_else(Failure::network, Failure::from);
-    let (code, detail) = problem.as_ref().map(|problem| (problem.code, &problem.detail)).unzip();
+    let (code, detail) = problem.as_ref().map(|problem| (&problem.code, &problem.detail)).unzip();
     let server_time = problem.as_ref().and_then(|problem| problem.server_time);
     serde_json::to_string(&Refusal { failure, code, detail, server_time }).map_err(thrown)
 }

@@ -1,33 +1,36 @@
 //! What a request needs beside its signature, which the page's own cryptography makes: the key cannot be taken out of it.
 
 use folkmoot_protocol::{
-    BlobDigest, ClientId, PROTOCOL_VERSION, Timestamp, UpdateDigest,
+    BlobDigest, PROTOCOL_VERSION, Timestamp, UpdateDigest,
     signing::{SignedParts, signed_text},
 };
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::thrown;
 
-/// The parts of a request that are signed.
-#[derive(serde::Deserialize)]
-struct Parts {
-    method: String,
-    path: String,
-    client: Option<ClientId>,
-    timestamp: Timestamp,
-    nonce: String,
-    content: UpdateDigest,
-    upload: Option<(u64, u64)>,
-}
-
-/// The text that a client signs, from its parts as JSON.
+/// The text that a client signs, from the parts of its request. `timestamp` is in milliseconds since 1970; `upload` has the
+/// first byte and the length of an update, or nothing.
 #[wasm_bindgen(js_name = signedText)]
-pub fn text_to_sign(parts: &str) -> Result<String, JsError> {
-    let Parts { method, path, client, timestamp, nonce, content, upload } =
-        serde_json::from_slice(parts.as_bytes()).map_err(thrown)?;
-    let protocol = PROTOCOL_VERSION;
-    let (method, path, nonce) = (&method, &path, &nonce);
-    Ok(signed_text(&SignedParts { method, path, client, protocol, timestamp, nonce, content, upload }))
+pub fn text_to_sign(
+    method: &str,
+    path: &str,
+    client: Option<String>,
+    timestamp: f64,
+    nonce: &str,
+    content: &str,
+    upload: &[f64],
+) -> Result<String, JsError> {
+    let upload = upload.first_chunk().map(|&[offset, length]| (offset as u64, length as u64));
+    Ok(signed_text(&SignedParts {
+        method,
+        path,
+        client: client.map(|client| client.parse()).transpose().map_err(thrown)?,
+        protocol: PROTOCOL_VERSION,
+        timestamp: Timestamp(timestamp as u64),
+        nonce,
+        content: content.parse().map_err(thrown)?,
+        upload,
+    }))
 }
 
 /// The digest of a request's body, or of an update.

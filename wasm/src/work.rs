@@ -43,7 +43,8 @@ enum Progress {
 
 #[wasm_bindgen]
 impl AssignedWork {
-    /// Begins the work, from the checkpoint if there is one that can be used. A chunk of steps takes at most about
+    /// Begins the work, from the checkpoint if there is one that can be used. `weights` has the parts one after the other,
+    /// where they come in parts. A chunk of steps takes at most about
     /// `chunk_milliseconds`.
     pub fn begin(
         assignment: &str,
@@ -197,6 +198,14 @@ fn load(assignment: &Assignment, plan: &[u8], model: &[u8], weights: &[u8]) -> R
         }
     };
     let parsed = parse_plan(&verified(assignment.plan, plan)?)?;
-    let read = |artifact| verified(artifact, if artifact == assignment.model { model } else { weights });
+    let read = |artifact: Artifact| {
+        if artifact == assignment.model {
+            return verified(artifact, model);
+        }
+        let before = assignment.weights_to_fetch().iter().take_while(|part| **part != artifact);
+        let start = before.map(|part| part.bytes as usize).sum::<usize>();
+        let bytes = weights.get(start..).and_then(|rest| rest.get(..artifact.bytes as usize));
+        verified(artifact, bytes.unwrap_or_default())
+    };
     Inputs::of(assignment, parsed, read)
 }

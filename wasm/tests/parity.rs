@@ -55,6 +55,7 @@ fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
         plan: artifact(plan),
         model: artifact(onnx),
         weights: artifact(weights),
+        weights_parts: Vec::new(),
         deadline: Timestamp(0),
         deadline_in_milliseconds: 0,
         clipping_norm: None,

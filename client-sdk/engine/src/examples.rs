@@ -135,6 +135,12 @@ pub enum ExamplesError {
 }
 
 impl Examples {
+    /// No examples: those of a client come later, or are the affair of a loop of its own.
+    pub fn none() -> Self {
+        let (features, feature_shape, labels) = (Vec::new(), vec![1], Labels::Classes(Vec::new()));
+        Self(Arc::new(Content { features, feature_shape, labels, weights: None, rows: 0 }))
+    }
+
     /// Puts row-major features together with their labels.
     ///
     /// `feature_shape` is that of one example. Whether shape and labels fit a model is checked by

@@ -37,7 +37,7 @@ pub use graph::ShapeError;
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
 };
-pub use model::{Model, ParameterKind, ParameterSpec, WeightsError};
+pub use model::{Model, ModelNode, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
 #[cfg(feature = "tract")]
 pub use tract::{InferenceError, InferenceModel};

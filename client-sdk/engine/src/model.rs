@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use folkmoot_protocol::NamePattern;
 use prost::bytes::Bytes;
+use serde::Serialize;
 
 use crate::fit::{FitError, frozen_parameters};
 use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode};
@@ -23,6 +24,19 @@ pub struct ParameterSpec {
     pub shape: Vec<usize>,
     /// What changes it.
     pub kind: ParameterKind,
+}
+
+/// A node of the graph that an ONNX file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelNode {
+    /// Its name; often there is none.
+    pub name: String,
+    /// Its operator, with the domain if that is not ONNX's own.
+    pub operator: String,
+    /// The tensors that it reads, by name.
+    pub inputs: Vec<String>,
+    /// The tensors that it makes, by name.
+    pub outputs: Vec<String>,
 }
 
 /// What changes a tensor of the weights.
@@ -136,6 +150,11 @@ impl Model {
     /// The ONNX operators of the file, and how many nodes of each there are.
     pub fn operators(&self) -> BTreeMap<String, usize> {
         self.0.imported.operators()
+    }
+
+    /// The nodes of the file's graph, in its order.
+    pub fn nodes(&self) -> Vec<ModelNode> {
+        self.0.imported.nodes()
     }
 
     /// Where each parameter lies in a flat vector of weights.

@@ -16,12 +16,12 @@ pub enum Disposition {
 }
 
 macro_rules! error_codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal, $disposition:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $text:literal, $status:literal, $disposition:ident;)*) => {
         /// Why a request was refused. The text of a code never changes and is never used again for another.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub enum ErrorCode {
-            $($(#[$doc])* #[cfg_attr(feature = "openapi", schema(rename = $text))] $variant,)*
+            $($(#[doc = $doc])* #[cfg_attr(feature = "openapi", schema(rename = $text))] $variant,)*
         }
 
         impl ErrorCode {
@@ -31,6 +31,11 @@ macro_rules! error_codes {
             /// Returns the stable text.
             pub fn as_str(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $text,)* }
+            }
+
+            /// Returns what it means, as a sentence or two for humans.
+            pub fn meaning(self) -> &'static str {
+                match self { $(ErrorCode::$variant => concat!($($doc),*).trim_ascii(),)* }
             }
 
             /// Returns the HTTP status that carries it.
@@ -190,6 +195,7 @@ mod tests {
     fn every_code_survives_its_text() {
         for &code in ErrorCode::ALL {
             assert_eq!(code.as_str().parse(), Ok(code));
+            assert!(code.meaning().ends_with('.') && !code.meaning().starts_with(' '), "{code}");
             let json = serde_json::to_string(&code).unwrap();
             assert_eq!(json, format!("\"{code}\""));
             assert_eq!(serde_json::from_str::<ErrorCode>(&json).unwrap(), code);

@@ -24,7 +24,7 @@ pub use plan::{
     LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, NamePattern, Plan, PlanError, Precision,
     Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
 };
-pub use problem::Problem;
+pub use problem::{Problem, ProblemCode};
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use timestamp::Timestamp;
 pub use version::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, is_protocol_version_served};

@@ -1,6 +1,11 @@
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Disposition, ErrorCode};
+
+/// What is kept of a code that this build does not know.
+const UNKNOWN_CODE_BYTES_MAX: usize = 64;
 
 /// A refusal on the wire: a problem document (RFC 9457) with a stable code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +17,8 @@ pub struct Problem {
     /// The HTTP status.
     pub status: u16,
     /// The stable code.
-    pub code: ErrorCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
+    pub code: ProblemCode,
     /// What a client is to do.
     pub disposition: Disposition,
     /// What is wrong, where, and what to do, for humans.
@@ -34,12 +40,94 @@ impl Problem {
         Self {
             kind: format!("https://folkmoot.dev/errors#{}", code.as_str()),
             status: code.http_status(),
-            code,
+            code: code.into(),
             disposition: code.disposition(),
             detail: detail.into(),
             retry_after_milliseconds: None,
             server_time: None,
             received_bytes: None,
         }
+    }
+}
+
+/// The code of a problem. One that only a newer coordinator knows is still a refusal, with the disposition beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProblemCode {
+    /// A code of this build.
+    Known(ErrorCode),
+    /// Another.
+    Unknown(String),
+}
+
+impl ProblemCode {
+    /// Returns the code, if this build knows it.
+    pub fn known(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Known(code) => Some(*code),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns its text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(code) => code.as_str(),
+            Self::Unknown(text) => text,
+        }
+    }
+}
+
+impl From<ErrorCode> for ProblemCode {
+    fn from(code: ErrorCode) -> Self {
+        Self::Known(code)
+    }
+}
+
+impl PartialEq<ErrorCode> for ProblemCode {
+    fn eq(&self, code: &ErrorCode) -> bool {
+        self.known() == Some(*code)
+    }
+}
+
+impl fmt::Display for ProblemCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for ProblemCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ProblemCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut text = String::deserialize(deserializer)?;
+        if let Ok(code) = text.parse() {
+            return Ok(Self::Known(code));
+        }
+        text.truncate(text.floor_char_boundary(UNKNOWN_CODE_BYTES_MAX));
+        Ok(Self::Unknown(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_of_tomorrow_is_read_with_its_disposition() {
+        let mut json = serde_json::to_value(Problem::new(ErrorCode::ClientRevoked, "no more")).unwrap();
+        let known: Problem = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(known.code, ErrorCode::ClientRevoked);
+        json["code"] = "client_too_loud".into();
+        let unknown: Problem = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!((unknown.code.known(), unknown.code.as_str()), (None, "client_too_loud"));
+        assert_eq!(unknown.disposition, Disposition::GiveUp);
+        assert_eq!(serde_json::to_value(&unknown).unwrap(), json);
+        json["code"] = "\u{e9}".repeat(1000).into();
+        let long: Problem = serde_json::from_value(json).unwrap();
+        assert_eq!(long.code.as_str(), "\u{e9}".repeat(32));
     }
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 /// Why a request brought no answer, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The coordinator's code; `None` if the network failed, or what came was no answer of a coordinator.
+    /// The coordinator's code; `None` if this build does not know it, the network failed, or what came was no answer of a
+    /// coordinator.
     pub code: Option<ErrorCode>,
     /// What to do.
     pub disposition: Disposition,
@@ -37,7 +38,7 @@ impl Failure {
 impl From<&Problem> for Failure {
     fn from(problem: &Problem) -> Self {
         Self {
-            code: Some(problem.code),
+            code: problem.code.known(),
             disposition: problem.disposition,
             retry_after_milliseconds: problem.retry_after_milliseconds,
             received_bytes: problem.received_bytes,

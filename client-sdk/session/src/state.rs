@@ -124,6 +124,9 @@ pub struct Fetching {
     pub work: Work,
     /// Which blob; those before it are there.
     pub kind: ArtifactKind,
+    /// Which part of the weights, where they come in parts.
+    #[serde(default)]
+    pub part: usize,
 }
 
 /// An update that was prepared and is stored at the host.

@@ -10,14 +10,20 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    ClientKey, Consent, Device, Devices, Host, HttpSettings, Transport, build_http,
+    ClientKey, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
+    ModelStore, SecretStorage, TransparencyLog, Transport, build_http,
+    care::DayTime,
     consent::Ask,
+    day_count::DayCount,
     storage::{BlobCache, DeviceStore, StateStore, WorkStore},
+    traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
 };
 
 /// Blobs that a client keeps unless told otherwise: 1 GiB.
 const BLOB_CACHE_BYTES_MAX: u64 = 1 << 30;
 const WAIT_SECONDS: u32 = 30;
+/// Training time after which the day's is stored.
+const SAVED_EVERY_MILLISECONDS: u64 = 5000;
 
 /// Describes a client.
 pub struct ClientBuilder {
@@ -27,6 +33,7 @@ pub struct ClientBuilder {
     token: Option<String>,
     state_directory: Option<PathBuf>,
     examples: Option<Examples>,
+    trainer: Option<Arc<dyn LocalTrainer>>,
     attributes: BTreeMap<String, String>,
     private_attributes: BTreeMap<String, String>,
     consent: Option<Ask>,
@@ -34,6 +41,11 @@ pub struct ClientBuilder {
     blob_cache_bytes_max: u64,
     device: Device,
     training_slots: Option<Arc<Semaphore>>,
+    traffic_limits: TrafficLimits,
+    secrets: Option<Arc<dyn SecretStorage>>,
+    policy: DevicePolicy,
+    training_seconds_per_day: Option<u64>,
+    battery_seconds_per_day: Option<u64>,
     host: Option<Host>,
     on_event: OnEvent,
 }
@@ -47,6 +59,7 @@ impl ClientBuilder {
             token: None,
             state_directory: None,
             examples: None,
+            trainer: None,
             attributes: BTreeMap::new(),
             private_attributes: BTreeMap::new(),
             consent: None,
@@ -54,6 +67,11 @@ impl ClientBuilder {
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
             device: Device::default(),
             training_slots: None,
+            traffic_limits: TrafficLimits::default(),
+            secrets: None,
+            policy: DevicePolicy::default(),
+            training_seconds_per_day: None,
+            battery_seconds_per_day: None,
             host: None,
             on_event: Arc::new(|_| {}),
         }
@@ -87,6 +105,15 @@ impl ClientBuilder {
     /// Trains on these examples. They never leave the device.
     pub fn examples(mut self, examples: Examples) -> Self {
         self.examples = Some(examples);
+        self
+    }
+
+    /// Trains in this loop of the app's own instead of the engine; examples are then its own affair.
+    ///
+    /// Clipping, noise, codec and upload stay as they are. A plan with example privacy is refused, and a loop that is
+    /// killed begins again: only the engine has checkpoints.
+    pub fn trainer(mut self, trainer: Arc<dyn LocalTrainer>) -> Self {
+        self.trainer = Some(trainer);
         self
     }
 
@@ -144,6 +171,38 @@ impl ClientBuilder {
         self
     }
 
+    /// Sends and fetches no more than this; as much as rounds need without this call.
+    pub fn traffic_limits(mut self, limits: TrafficLimits) -> Self {
+        self.traffic_limits = limits;
+        self
+    }
+
+    /// Keeps the client's key there instead of in a file of the state directory.
+    pub fn secret_storage(mut self, secrets: Arc<dyn SecretStorage>) -> Self {
+        self.secrets = Some(secrets);
+        self
+    }
+
+    /// Trains only while this holds of what [`Client::care`] is told.
+    pub fn device_policy(mut self, policy: DevicePolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Trains no longer than this in a day (UTC); as long as rounds need without this call. When it is over, the
+    /// assignment under way is given up, and the next one is asked for when the day is over.
+    pub fn training_seconds_per_day(mut self, seconds: u64) -> Self {
+        self.training_seconds_per_day = Some(seconds);
+        self
+    }
+
+    /// Trains no longer than this in a day (UTC) while [`Client::care`] is not told that the device charges. When it is
+    /// over, a charger lets it go on; the assignment under way waits for one as long as the policy says.
+    pub fn battery_seconds_per_day(mut self, seconds: u64) -> Self {
+        self.battery_seconds_per_day = Some(seconds);
+        self
+    }
+
     /// Uses this clock and randomness instead of the system's.
     pub fn host(mut self, host: Host) -> Self {
         self.host = Some(host);
@@ -163,28 +222,52 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientError> {
         self.check_limits()?;
         let directory = self.state_directory.ok_or_else(|| missing("a state directory"))?;
-        let examples = self.examples.ok_or_else(|| missing("examples"))?;
+        let examples = match (self.examples, &self.trainer) {
+            (Some(examples), _) => examples,
+            (None, Some(_)) => Examples::none(),
+            (None, None) => return Err(missing("examples, or a trainer that has its own")),
+        };
         let host = self.host.map_or_else(Host::system, Ok).map_err(ClientError::Randomness)?;
         let state = StateStore::open(&directory)?;
         let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;
+        let models = ModelStore::open(state.newest_model_path(), blobs.clone(), host.clone())?;
         let work = WorkStore::open(&state.subdirectory("assignments"))?;
         let store = DeviceStore::new(state.devices_path());
         let devices = Devices::with_store(self.device, host.clone(), store);
-        let key = ClientKey::load_or_generate(&state.key_path(), &mut host.fork_rng())?;
+        let mut rng = host.fork_rng();
+        let key = match &self.secrets {
+            Some(secrets) => ClientKey::load_or_generate_in(secrets.as_ref(), &mut rng)?,
+            None => ClientKey::load_or_generate(&state.key_path(), &mut rng)?,
+        };
+        let transparency_log = TransparencyLog::open(state.transparency_log_path(), host.clone())?;
         let http = self.http.map_or_else(|| build_http(&self.settings), Ok)?;
-        let transport = Transport::with_http(http, &self.coordinator, key, host.clone())?;
+        let day_time = |seconds, path| {
+            DayTime::new(seconds, DayCount::open(host.clone(), path, SAVED_EVERY_MILLISECONDS))
+        };
+        let time = self.training_seconds_per_day.map(|max| day_time(max, state.training_time_path()));
+        let battery_time = self.battery_seconds_per_day.map(|max| day_time(max, state.battery_time_path()));
+        let care = DeviceCare::new(self.policy, time, battery_time);
+        let traffic = Arc::new(Traffic::open(self.traffic_limits, host.clone(), state.traffic_path()));
+        let transport =
+            Transport::with_traffic(http, &self.coordinator, key, host.clone(), Arc::clone(&traffic))?;
         Ok(Client {
             transport,
             token: self.token,
             state,
             blobs,
+            models,
             work,
             examples,
+            trainer: self.trainer,
             attributes: self.attributes,
             consent: Consent::new(self.private_attributes, self.consent),
+            care,
+            transparency_log,
+            secrets: self.secrets,
             wait_seconds: self.wait_seconds,
             devices,
             training_slots: self.training_slots,
+            traffic,
             host,
             on_event: self.on_event,
         })
@@ -209,6 +292,14 @@ impl ClientBuilder {
         if self.private_attributes.iter().any(|(name, value)| too_long(name) || too_long(value)) {
             let text =
                 format!("the name or value of a private attribute has more than {ATTRIBUTE_BYTES_MAX} bytes");
+            return Err(ClientError::Builder(text));
+        }
+        if self.traffic_limits.bytes_per_second.is_some_and(|rate| rate < BYTES_PER_SECOND_MIN) {
+            let text = format!("bytes_per_second is below {BYTES_PER_SECOND_MIN}: give more, or none");
+            return Err(ClientError::Builder(text));
+        }
+        if self.policy.battery_percent_min > 100 {
+            let text = "battery_percent_min is above 100".to_owned();
             return Err(ClientError::Builder(text));
         }
         if self.wait_seconds > LONG_POLL_SECONDS_MAX {

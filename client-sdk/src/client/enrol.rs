@@ -4,8 +4,8 @@ use folkmoot_protocol::Disposition;
 use folkmoot_session::{Failure, back_off_until};
 use tokio::time::sleep;
 
-use super::{Client, ClientError, ClientEvent};
-use crate::storage::Enrolment;
+use super::{Client, ClientError, ClientEvent, journal::body_bytes};
+use crate::{storage::Enrolment, transparency::LogAction};
 
 impl Client {
     /// Makes sure that the transport has a client id. Returns `false` if it was to shut down before.
@@ -47,6 +47,10 @@ impl Client {
                     // They belong to who this client was.
                     self.work.memories().forget_all()?;
                     self.state.save_enrolment(&enrolment)?;
+                    self.transparency_log.write(LogAction::Enrolled, |entry| {
+                        entry.bytes_sent = body_bytes(&self.transport.enrol_request(token));
+                        entry.detail = Some(population.to_string());
+                    });
                     (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
                     return Ok(());
                 }

@@ -18,7 +18,7 @@ pub enum ClientError {
     /// The coordinator said to give up.
     #[error("the coordinator refuses this client ({}): {detail}", code_text(.code))]
     Refused {
-        /// Why.
+        /// Why; none if this version does not know the code.
         code: Option<ErrorCode>,
         /// More for humans.
         detail: String,
@@ -41,5 +41,5 @@ impl ClientError {
 }
 
 fn code_text(code: &Option<ErrorCode>) -> &'static str {
-    code.map_or("no code", ErrorCode::as_str)
+    code.map_or("an unknown code", ErrorCode::as_str)
 }

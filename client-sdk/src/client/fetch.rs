@@ -2,7 +2,7 @@ use folkmoot_protocol::messages::{AbortReason, Artifact};
 use folkmoot_session::{Answer, Failure};
 use tokio::task::spawn_blocking;
 
-use crate::{Host, Transport, TransportError, storage::BlobCache};
+use crate::{Host, LogAction, TransparencyLog, Transport, TransportError, storage::BlobCache};
 
 /// Has a blob in the cache; tells what failed beside the answer.
 pub(super) async fn fetch(
@@ -29,12 +29,24 @@ pub(super) async fn fetch(
 }
 
 /// Has weights in the cache before an assignment needs them. Whatever fails costs nothing but that.
-pub(super) async fn prefetch(transport: Transport, blobs: BlobCache, host: Host, artifact: Artifact) {
+pub(super) async fn prefetch(
+    transport: Transport,
+    blobs: BlobCache,
+    host: Host,
+    log: TransparencyLog,
+    artifact: Artifact,
+) {
     if artifact.bytes > blobs.bytes_max() || blobs.seems_to_hold(artifact) {
         return;
     }
     match fetch_missing(&transport, blobs, &host, artifact, &mut 0).await {
-        Ok(bytes) => tracing::debug!(bytes, "weights that were offered are here"),
+        Ok(bytes) => {
+            tracing::debug!(bytes, "weights that were offered are here");
+            log.write(LogAction::Fetched, |entry| {
+                entry.bytes_received = bytes;
+                entry.detail = Some("weights, ahead of time".to_owned());
+            });
+        }
         Err(error) => tracing::debug!(%error, "weights that were offered did not come"),
     }
 }

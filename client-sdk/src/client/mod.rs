@@ -4,6 +4,8 @@ mod builder;
 mod enrol;
 mod error;
 mod fetch;
+mod journal;
+mod pauses;
 mod perform;
 mod prefetch;
 mod runner;
@@ -21,9 +23,12 @@ pub use error::ClientError;
 pub use event::ClientEvent;
 
 use crate::{
-    Consent, Devices, Host, Transport, event,
+    Consent, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
+    TransparencyLog, Transport, event,
     storage::{BlobCache, StateStore, WorkStore},
+    traffic::Traffic,
 };
+use pauses::Pauses;
 use runner::Runner;
 
 /// Hears what a client does.
@@ -35,13 +40,19 @@ pub struct Client {
     token: Option<String>,
     state: StateStore,
     blobs: BlobCache,
+    models: ModelStore,
     work: WorkStore,
     examples: Examples,
+    trainer: Option<Arc<dyn LocalTrainer>>,
     attributes: BTreeMap<String, String>,
     consent: Consent,
+    care: DeviceCare,
+    transparency_log: TransparencyLog,
+    secrets: Option<Arc<dyn SecretStorage>>,
     wait_seconds: u32,
     devices: Devices,
     training_slots: Option<Arc<Semaphore>>,
+    traffic: Arc<Traffic>,
     host: Host,
     on_event: OnEvent,
 }
@@ -64,9 +75,38 @@ impl Client {
         &self.transport
     }
 
+    /// Returns what hears of the device's conditions. Copies go on being of use while the client runs.
+    pub fn care(&self) -> &DeviceCare {
+        &self.care
+    }
+
     /// Returns the devices on which the client trains, and what it has learnt of them.
     pub fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    /// Returns the store of the newest model that this device has. Copies go on being of use while the client runs.
+    pub fn models(&self) -> &ModelStore {
+        &self.models
+    }
+
+    /// Returns what the client did with its user's data. Copies go on being of use while the client runs.
+    pub fn transparency_log(&self) -> &TransparencyLog {
+        &self.transparency_log
+    }
+
+    /// Deletes key, enrolment, session, models and everything else in the state directory that is the client's.
+    ///
+    /// The coordinator is not told: what it had accepted stays accepted, and the next client here is another one.
+    ///
+    /// # Errors
+    /// [`StorageError`] if something cannot be deleted; what can be is gone.
+    pub fn forget(self) -> Result<(), StorageError> {
+        let Self { state, models, transparency_log, secrets, .. } = self;
+        models.clear();
+        transparency_log.close();
+        let deleted = secrets.map_or(Ok(()), |secrets| secrets.delete().map_err(StorageError::Secrets));
+        state.forget().and(deleted)
     }
 
     /// Replaces the examples, for the next run.
@@ -75,6 +115,9 @@ impl Client {
     }
 
     /// Takes part in rounds until `shutdown` is ready; an assignment under way is then given up.
+    ///
+    /// While the device is not to train, a training pauses between two steps; after half a minute its assignment is given
+    /// up, and no other is asked for until the device may train again.
     ///
     /// It enrols first if it has to. A run that is dropped or killed is gone on with by the next one.
     ///
@@ -107,15 +150,21 @@ impl Client {
             return Ok(RunSummary { accepted_rounds });
         }
         let mut may_enrol_again = self.token.is_some();
+        let mut pauses = Pauses::of(self);
         loop {
-            let mut runner =
-                Runner::new(self, self.load_session()?, rounds.map(|goal| goal - accepted_rounds));
+            tokio::select! {
+                biased;
+                () = shutdown.as_mut() => return Ok(RunSummary { accepted_rounds }),
+                () = pauses.over() => {}
+            }
+            let left = rounds.map(|goal| goal - accepted_rounds);
+            let mut runner = Runner::new(self, self.load_session()?, &mut pauses, left);
             let end = Box::pin(runner.run(&mut shutdown)).await?;
             accepted_rounds += end.accepted_rounds;
             match end.cause {
-                StopCause::Requested | StopCause::ConditionsEnded => {
-                    return Ok(RunSummary { accepted_rounds });
-                }
+                StopCause::Requested => return Ok(RunSummary { accepted_rounds }),
+                // It goes on when they hold again.
+                StopCause::ConditionsEnded => {}
                 StopCause::Refused(Some(ErrorCode::ClientUnknown)) if may_enrol_again => {
                     may_enrol_again = false;
                     if !self.enrol(&mut shutdown).await? {
@@ -131,7 +180,10 @@ impl Client {
     fn load_session(&self) -> Result<Session, ClientError> {
         let request = CheckInRequest {
             sdk_version: env!("CARGO_PKG_VERSION").into(),
-            example_count: self.examples.len() as u64,
+            example_count: match &self.trainer {
+                Some(trainer) => trainer.example_count(),
+                None => self.examples.len() as u64,
+            },
             attributes: self.attributes.clone(),
             codecs: folkmoot_protocol::codec::names(),
         };

@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, atomic::AtomicBool};
 
 use folkmoot_protocol::{
-    AssignmentId, TaskId,
-    messages::{AbortReason, Artifact, Assignment},
+    AssignmentId, TaskId, Timestamp,
+    messages::{AbortReason, Artifact, Assignment, CheckInResponse},
 };
 use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
 use tokio::task::spawn_blocking;
@@ -27,9 +27,19 @@ impl Runner<'_> {
         let transport = self.client.transport.clone();
         let Some(request_id) = effect.request_id() else { return self.perform_at_once(effect).await };
         match effect {
-            Effect::CheckIn { request, wait_seconds, .. } => self.spawn(request_id, async move {
-                outcome(transport.check_in(&request, wait_seconds).await, Answer::CheckIn)
-            }),
+            Effect::CheckIn { request, wait_seconds, .. } => {
+                let (traffic, care) = (&self.client.traffic, &self.client.care);
+                if let Some(until) = traffic.spent_until().max(care.spent_until()) {
+                    let wait = wait_for(until, self.client.host.now());
+                    self.spawn(request_id, async move { (Answer::CheckIn(Ok(wait)), None) });
+                    return Ok(());
+                }
+                let reasons = care.reasons();
+                self.spawn(request_id, async move {
+                    reasons.until_allowed().await;
+                    outcome(transport.check_in(&request, wait_seconds).await, Answer::CheckIn)
+                });
+            }
             Effect::Fetch { kind, artifact, .. } => self.fetch(request_id, kind, artifact),
             Effect::Train { assignment, .. } => self.work(request_id, assignment),
             Effect::Prepare { assignment, .. } => self.prepare(request_id, assignment.assignment_id),
@@ -72,11 +82,14 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
+            // What might not be needed is not worth the day's last bytes.
+            Effect::Prefetch { artifact } if !self.client.traffic.has_room_for(artifact.bytes) => {}
             Effect::Prefetch { artifact } => {
-                let (transport, blobs) = (self.client.transport.clone(), self.client.blobs.clone());
+                let Client { transport, blobs, host, transparency_log: log, .. } = self.client;
+                let (transport, blobs, host, log) =
+                    (transport.clone(), blobs.clone(), host.clone(), log.clone());
                 self.prefetch.forget_ended();
-                self.prefetch
-                    .begin(artifact.digest, prefetch(transport, blobs, self.client.host.clone(), artifact));
+                self.prefetch.begin(artifact.digest, prefetch(transport, blobs, host, log, artifact));
             }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
             Effect::Forget { assignment_id, was_accepted } => {
@@ -106,11 +119,13 @@ impl Runner<'_> {
     fn fetch(&mut self, request_id: RequestId, kind: ArtifactKind, artifact: Artifact) {
         let assignment = self.session.state().work().map(|work| work.assignment.clone());
         // Other weights than the assignment's would be fetched at its cost.
-        self.prefetch.end_unless(assignment.as_ref().map(|assignment| assignment.weights.digest));
+        let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().last());
+        self.prefetch.end_unless(weights.map(|weights| weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
-        let Client { transport, blobs, work, host, consent, .. } = self.client;
+        let Client { transport, blobs, work, host, consent, care, traffic, .. } = self.client;
         let (transport, blobs, memories) = (transport.clone(), blobs.clone(), work.memories().clone());
-        let (host, consent) = (host.clone(), consent.clone());
+        let (host, consent, traffic) = (host.clone(), consent.clone(), Arc::clone(traffic));
+        let care = care.clone();
         self.spawn(request_id, async move {
             if let Some(prefetched) = prefetched {
                 prefetched.await;
@@ -119,7 +134,8 @@ impl Runner<'_> {
             let plan_of = assignment.filter(|_| kind == ArtifactKind::Plan);
             let (Some(assignment), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else { return fetched };
             let task = assignment.task_id;
-            let screened = move || screen(&assignment, &blobs, &consent, host.now());
+            let screened =
+                move || screen(&assignment, &blobs, &consent, &care.conditions(), &traffic, host.now());
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
                 Ok(Err(error)) => forget_if_declined(error, task, &memories),
@@ -136,8 +152,11 @@ impl Runner<'_> {
         let local = LocalWork {
             assignment,
             examples: self.client.examples.clone(),
+            trainer: self.client.trainer.clone(),
             consent: self.client.consent.clone(),
+            care: self.client.care.clone(),
             blobs: self.client.blobs.clone(),
+            models: self.client.models.clone(),
             work: self.client.work.clone(),
             devices: self.client.devices.clone(),
             host: self.client.host.clone(),
@@ -152,7 +171,12 @@ impl Runner<'_> {
                 Some(slots) => slots.acquire_owned().await.ok(),
                 None => None,
             };
-            match spawn_blocking(move || work(&local, on_news)).await {
+            let done = move || {
+                let done = work(&local, on_news);
+                local.care.save();
+                done
+            };
+            match spawn_blocking(done).await {
                 Ok(Ok(Some(work))) => {
                     *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
                     (Answer::Trained, None)
@@ -181,6 +205,19 @@ impl Runner<'_> {
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
             }
         });
+    }
+}
+
+/// Milliseconds over which clients come back whose day was over: it begins for all of them in the same moment.
+const NEW_DAY_MILLISECONDS: u64 = 30 * 60 * 1000;
+
+/// What the coordinator would answer to ask again when the day is over.
+fn wait_for(until: Timestamp, now: Timestamp) -> CheckInResponse {
+    let retry_after_milliseconds_min = until.milliseconds_since(now);
+    CheckInResponse::Wait {
+        retry_after_milliseconds_min,
+        retry_after_milliseconds_max: retry_after_milliseconds_min + NEW_DAY_MILLISECONDS,
+        offered: None,
     }
 }
 

@@ -9,7 +9,14 @@ use folkmoot_session::{Event, Session, State, StopCause};
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
-use super::{Client, ClientError, ClientEvent, event::event_of, is_done, prefetch::Prefetch, tasks::Tasks};
+use super::{
+    Client, ClientError, ClientEvent,
+    event::event_of,
+    is_done,
+    pauses::{Pause, Pauses, Phase},
+    prefetch::Prefetch,
+    tasks::Tasks,
+};
 use crate::training::FinishedWork;
 
 /// How long the coordinator is given to hear that the client stops.
@@ -31,6 +38,7 @@ pub(super) struct Runner<'a> {
     rng: ChaCha20Rng,
     pub(super) tasks: Tasks,
     pub(super) prefetch: Prefetch,
+    pauses: &'a mut Pauses,
     pub(super) alarm: Option<Timestamp>,
     /// What was trained or measured and is not prepared yet; a crash in between trains the last steps again.
     pub(super) finished: Arc<Mutex<Option<FinishedWork>>>,
@@ -40,13 +48,14 @@ pub(super) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(client: &'a Client, session: Session, rounds: Option<u64>) -> Self {
+    pub fn new(client: &'a Client, session: Session, pauses: &'a mut Pauses, rounds: Option<u64>) -> Self {
         Self {
             client,
             session,
             rng: client.host.fork_rng(),
             tasks: Tasks::default(),
             prefetch: Prefetch::default(),
+            pauses,
             alarm: None,
             finished: Arc::default(),
             detail: String::new(),
@@ -55,7 +64,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs until the session stops, or `shutdown` is ready and what it means was done.
+    /// Runs until the session stops, or `shutdown` is ready or the device is not to train, and what it means was done.
     pub async fn run<S: Future<Output = ()>>(
         &mut self,
         shutdown: &mut Pin<Box<S>>,
@@ -68,9 +77,18 @@ impl<'a> Runner<'a> {
             if let State::Stopped { cause } = *self.session.state() {
                 return Ok(self.end(cause));
             }
+            let phase = Phase::of(self.session.state());
             tokio::select! {
                 biased;
-                () = shutdown.as_mut() => return self.shut_down().await,
+                () = shutdown.as_mut() => {
+                    return self.shut_down(Event::StopRequested, StopCause::Requested).await;
+                }
+                pause = self.pauses.next(phase) => {
+                    self.prefetch.end_unless(None);
+                    if pause == Pause::Lasts {
+                        return self.shut_down(Event::ConditionsEnded, StopCause::ConditionsEnded).await;
+                    }
+                }
                 event = next_event(&mut self.tasks, self.alarm, self.client, &mut self.detail) => {
                     self.step(event).await?;
                 }
@@ -79,9 +97,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Tells the coordinator, if it wants to hear it in time; otherwise its deadline will.
-    async fn shut_down(&mut self) -> Result<End, ClientError> {
+    async fn shut_down(&mut self, event: Event, cause: StopCause) -> Result<End, ClientError> {
         self.prefetch.end_unless(None);
-        self.step(Event::StopRequested).await?;
+        self.step(event).await?;
         let stopping = async {
             while !self.session.is_stopped() {
                 let event = next_event(&mut self.tasks, self.alarm, self.client, &mut self.detail).await;
@@ -91,10 +109,11 @@ impl<'a> Runner<'a> {
         };
         let limit = Duration::from_secs(SHUTDOWN_SECONDS_MAX);
         timeout(limit, stopping).await.unwrap_or(Ok::<(), ClientError>(()))?;
-        Ok(self.end(StopCause::Requested))
+        Ok(self.end(cause))
     }
 
     fn end(&self, cause: StopCause) -> End {
+        self.client.care.save();
         End { cause, detail: self.detail.clone(), accepted_rounds: self.accepted_rounds }
     }
 
@@ -109,13 +128,16 @@ impl<'a> Runner<'a> {
         let is_over = is_done(&before) && is_last && matches!(event, Event::Answered { .. });
         let event = if is_over { Event::StopRequested } else { event };
         tracing::debug!(state = before.name(), event = event.name(), "step");
+        self.note_event(&event);
         let (session, effects) = self.session.clone().step(event, self.client.host.now(), &mut self.rng)?;
         self.session = session;
+        self.note_step(&before);
         if let Some(event) = event_of(&before, self.session.state(), &self.detail) {
             self.accepted_rounds += u64::from(matches!(event, ClientEvent::Accepted { .. }));
             (self.client.on_event)(event);
         }
         for effect in effects {
+            self.note_effect(&effect);
             self.perform(effect).await?;
         }
         Ok(())

@@ -46,7 +46,7 @@ fn private() -> OpenOptions {
 }
 
 /// Reads a file, or `None` if there is none.
-pub(super) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

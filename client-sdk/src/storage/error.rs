@@ -21,6 +21,9 @@ pub enum StorageError {
     /// The key's file is not a key.
     #[error("{}: the key is damaged; restore it, or delete it to become a new client", .0.display())]
     DamagedKey(PathBuf),
+    /// The app's own storage of secrets failed.
+    #[error("the storage of the client's key failed: {0}")]
+    Secrets(String),
 }
 
 impl StorageError {

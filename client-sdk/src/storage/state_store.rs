@@ -1,5 +1,6 @@
 use std::{
     fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     StorageError,
-    atomic::{read_if_present, write_private},
+    atomic::{read_if_present, remove_if_present, write_private},
 };
 
 const ENROLMENT_VERSION: u32 = 1;
@@ -94,6 +95,64 @@ impl StateStore {
         self.directory.join("devices.json")
     }
 
+    /// Returns where the bytes of the day are counted.
+    pub fn traffic_path(&self) -> PathBuf {
+        self.directory.join("traffic.json")
+    }
+
+    /// Returns where the transparency log is.
+    pub fn transparency_log_path(&self) -> PathBuf {
+        self.directory.join("transparency.jsonl")
+    }
+
+    /// Returns where the training time of the day is counted.
+    pub fn training_time_path(&self) -> PathBuf {
+        self.directory.join("training_time.json")
+    }
+
+    /// Returns where that of it without charging is counted.
+    pub fn battery_time_path(&self) -> PathBuf {
+        self.directory.join("battery_time.json")
+    }
+
+    /// Returns where it is kept which model came last.
+    pub fn newest_model_path(&self) -> PathBuf {
+        self.directory.join("newest_model.json")
+    }
+
+    /// Deletes everything that a client keeps here, the key first. What others put into the directory stays.
+    pub fn forget(self) -> Result<(), StorageError> {
+        for name in [
+            "client.key",
+            "enrolment.json",
+            "session.json",
+            "newest_model.json",
+            "devices.json",
+            "traffic.json",
+            "training_time.json",
+            "battery_time.json",
+            "transparency.jsonl",
+        ] {
+            let path = self.directory.join(name);
+            for path in [path.with_added_extension("new"), path.with_added_extension("damaged"), path] {
+                remove_if_present(&path)?;
+            }
+        }
+        for name in ["blobs", "assignments", "memories"] {
+            let path = self.directory.join(name);
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StorageError::at(&path, error));
+                }
+                _ => {}
+            }
+        }
+        let path = self.directory.join("directory.lock");
+        // Some systems do not delete a file that is open.
+        drop(self);
+        remove_if_present(&path)
+    }
+
     /// Returns the directory of something larger.
     pub fn subdirectory(&self, name: &str) -> PathBuf {
         self.directory.join(name)
@@ -111,6 +170,20 @@ fn set_aside<T>(path: &Path, reason: &str) -> Result<Option<T>, StorageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_forgotten_client_leaves_only_what_is_not_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = StateStore::open(directory.path()).unwrap();
+        for name in ["client.key", "session.json", "session.json.damaged", "newest_model.json", "notes.txt"] {
+            fs::write(directory.path().join(name), b"x").unwrap();
+        }
+        fs::create_dir_all(store.subdirectory("blobs").join("deep")).unwrap();
+        store.forget().unwrap();
+        let left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["notes.txt"]);
+    }
 
     #[test]
     fn what_is_damaged_is_set_aside() {

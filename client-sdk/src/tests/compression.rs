@@ -6,6 +6,7 @@ use folkmoot_update::codec;
 use super::{
     fake::{Fake, Trouble},
     story::{builder, never},
+    tiny_model,
 };
 
 /// Returns the values of a compressed update.
@@ -43,4 +44,50 @@ async fn what_an_accepted_update_left_out_comes_with_the_next_one() {
     let third = arriving(&fake, &fake.next_assignment());
     let times = third[sent(&third)].abs() / first[largest].abs();
     assert!((0.7..1.4).contains(&times), "{first:?}, {third:?}");
+}
+
+#[tokio::test]
+async fn weights_that_come_in_parts_are_added_up() {
+    let weights: Vec<f32> = tiny_model::weight_bytes()
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|bytes| f32::from_le_bytes(*bytes))
+        .collect();
+    let mut updates = Vec::new();
+    for in_parts in [false, true] {
+        let mut fake = Fake::new(3, Trouble::default());
+        if in_parts {
+            let exact = Recipe::of(codec::Codec::None);
+            let before: Vec<f32> = weights.iter().map(|weight| weight - 0.5).collect();
+            let whole =
+                codec::encode_part(&fake.plan.schema, &exact, None, &before).expect("a whole version");
+            let change = codec::encode_part(&fake.plan.schema, &exact, Some(&whole.reference), &weights);
+            fake.parts = vec![whole.bytes, change.expect("what changed").bytes];
+        }
+        let fake = Arc::new(fake);
+        let directory = tempfile::tempdir().expect("a folder");
+        let mut client = builder(&fake, directory.path()).await.build().expect("a client");
+        client.run_rounds(1, never()).await.expect("a round");
+        updates.push(fake.next_assignment());
+        assert_eq!(fake.weights_requests(), usize::from(!in_parts));
+    }
+    assert_eq!(updates[0], updates[1], "both start from the same weights");
+}
+
+#[tokio::test]
+async fn a_part_that_is_none_is_given_up() {
+    let mut fake = Fake::new(3, Trouble::default());
+    fake.parts = vec![b"no part".to_vec()];
+    let fake = Arc::new(fake);
+    let directory = tempfile::tempdir().expect("a folder");
+    let mut client = builder(&fake, directory.path()).await.build().expect("a client");
+    let stop = async {
+        while fake.seen().aborts.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    client.run_rounds(1, stop).await.expect("it stops");
+    let abort = &fake.seen().aborts[0];
+    assert!(format!("{abort:?}").contains("part 0 of the weights"), "{abort:?}");
 }

@@ -31,7 +31,8 @@ pub struct Trouble {
     pub weights_broken: bool,
     pub upload_half: bool,
     pub client_forgotten: bool,
-    pub revoked: bool,
+    /// What the first check-in is refused with.
+    pub refused: Option<Problem>,
     /// The first check-in is told to wait, the second is held.
     pub waits: bool,
     pub holds: bool,
@@ -66,6 +67,8 @@ pub struct Fake {
     pub plan: Plan,
     /// How updates are to be compressed.
     pub recipe: Option<Recipe>,
+    /// The weights in parts; none where they come as float32.
+    pub parts: Vec<Vec<u8>>,
     /// The assignment that it gives.
     pub assignment: AtomicU8,
     pub trouble: Mutex<Trouble>,
@@ -96,6 +99,7 @@ impl Fake {
         Self {
             plan,
             recipe: None,
+            parts: Vec::new(),
             assignment: AtomicU8::new(7),
             trouble: Mutex::new(trouble),
             seen: Mutex::default(),
@@ -140,8 +144,9 @@ impl Fake {
                 ..Problem::new(ErrorCode::ClockSkew, "your clock is wrong")
             });
         }
-        if self.takes(|trouble| &mut trouble.revoked) {
-            return refuse(Problem::new(ErrorCode::ClientRevoked, "the operator revoked it"));
+        let refused = self.trouble.lock().unwrap().refused.take();
+        if let Some(problem) = refused {
+            return refuse(problem);
         }
         if self.takes(|trouble| &mut trouble.waits) {
             return wait(100, None);
@@ -166,6 +171,7 @@ impl Fake {
             plan,
             model,
             weights,
+            weights_parts: self.parts.iter().map(|part| artifact(part)).collect(),
             deadline: NOW,
             deadline_in_milliseconds: 1 << 40,
             clipping_norm: None,
@@ -175,7 +181,8 @@ impl Fake {
     }
 
     fn blob(&self, digest: &str, range: Option<&str>) -> Response<Body> {
-        let found = self.blobs().into_iter().find(|bytes| BlobDigest::of(bytes).to_string() == digest);
+        let blobs = self.blobs().into_iter().chain(self.parts.iter().cloned());
+        let found = { blobs }.find(|bytes| BlobDigest::of(bytes).to_string() == digest);
         let Some(bytes) = found else {
             return refuse(Problem::new(ErrorCode::BlobUnknown, "there is no such blob"));
         };

@@ -1,5 +1,6 @@
 //! The client against a small coordinator in the same process.
 
+mod care;
 mod compression;
 mod declining;
 mod fake;
@@ -10,3 +11,5 @@ mod prefetch;
 mod story;
 mod tiny_model;
 mod tls;
+mod traffic;
+mod transparency;

@@ -9,7 +9,7 @@ use std::{
 
 use folkmoot_engine::{Examples, Labels};
 use folkmoot_protocol::{
-    ErrorCode, Precision, Timestamp, Work,
+    Disposition, ErrorCode, Precision, Problem, ProblemCode, Timestamp, Work,
     messages::{AbortReason, AbortRequest},
     update::{HEADER_BYTES, UpdateHeader},
 };
@@ -183,7 +183,8 @@ async fn a_forgotten_client_enrols_once_more() {
 
 #[tokio::test]
 async fn a_revoked_client_and_a_wrong_token_are_errors() {
-    let fake = Arc::new(Fake::new(1, Trouble { revoked: true, ..Trouble::default() }));
+    let revoked = Problem::new(ErrorCode::ClientRevoked, "the operator revoked it");
+    let fake = Arc::new(Fake::new(1, Trouble { refused: Some(revoked), ..Trouble::default() }));
     let directory = tempfile::tempdir().unwrap();
     let mut client = builder(&fake, directory.path()).await.build().unwrap();
     let error = client.run(never()).await.unwrap_err();
@@ -195,6 +196,27 @@ async fn a_revoked_client_and_a_wrong_token_are_errors() {
     let builder = builder(&fake, directory.path()).await.enrolment_token("guess");
     let error = builder.build().unwrap().run(never()).await.unwrap_err();
     assert!(error.to_string().contains("enrolment_token_invalid"), "{error}");
+}
+
+#[tokio::test]
+async fn a_code_of_a_newer_coordinator_is_gone_by_with_its_disposition() {
+    let refused = |disposition| Problem {
+        code: ProblemCode::Unknown("client_too_loud".into()),
+        disposition,
+        ..Problem::new(ErrorCode::Internal, "be quiet")
+    };
+    let trouble = |disposition| Trouble { refused: Some(refused(disposition)), ..Trouble::default() };
+    for disposition in [Disposition::Retry, Disposition::CheckIn] {
+        let fake = Arc::new(Fake::new(1, trouble(disposition)));
+        let directory = tempfile::tempdir().unwrap();
+        builder(&fake, directory.path()).await.build().unwrap().run_rounds(1, never()).await.unwrap();
+    }
+    let fake = Arc::new(Fake::new(1, trouble(Disposition::GiveUp)));
+    let directory = tempfile::tempdir().unwrap();
+    let error = builder(&fake, directory.path()).await.build().unwrap().run(never()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Refused { code: None, .. }), "{error:?}");
+    let text = "the coordinator refuses this client (an unknown code): client_too_loud: be quiet";
+    assert_eq!(error.to_string(), text);
 }
 
 #[tokio::test]

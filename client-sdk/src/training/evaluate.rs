@@ -20,6 +20,7 @@ pub(super) fn evaluate(
     tell(evaluation.metrics());
     let mut told_at = local.host.now();
     loop {
+        local.rest(|| {});
         if local.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }

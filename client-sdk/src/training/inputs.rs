@@ -1,10 +1,15 @@
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection, TensorSchema,
     messages::{AbortReason, Artifact, Assignment},
 };
 
-use super::{WorkError, plan::is_schema_of};
+use folkmoot_update::codec::decode_parts;
+
+use super::{
+    WorkError,
+    plan::{is_schema_of, schema_of},
+};
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
 
@@ -54,7 +59,7 @@ impl Inputs {
             let detail = "the plan's schema is not that of the model's parameters";
             return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
         }
-        let starting_weights = parse_weights(&read(assignment.weights)?, model.parameter_count())?;
+        let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &model, read)?;
         Ok(Self { plan, model, starting_weights })
     }
 }
@@ -103,6 +108,23 @@ fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
     faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
 }
 
+/// Reads weights, or the parts that are there in their place.
+///
+/// # Errors
+/// As [`Inputs::of`].
+pub(crate) fn read_weights(
+    exact: Artifact,
+    parts: &[Artifact],
+    model: &Model,
+    read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
+) -> Result<Vec<f32>, WorkError> {
+    if parts.is_empty() {
+        return parse_weights(&read(exact)?, model.parameter_count());
+    }
+    let parts = parts.iter().map(|part| read(*part)).collect::<Result<Vec<_>, _>>()?;
+    parse_parts(parts.iter().map(Vec::as_slice), &schema_of(model))
+}
+
 /// Reads the bytes of weights.
 ///
 /// # Errors
@@ -114,6 +136,17 @@ pub fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, W
         return Err(WorkError::new(AbortReason::FetchFailed, detail));
     }
     Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+/// Adds up weights that come in parts, the first of them whole.
+///
+/// # Errors
+/// [`AbortReason::FetchFailed`] if one is none of the model's.
+pub fn parse_parts<'a>(
+    parts: impl IntoIterator<Item = &'a [u8]>,
+    schema: &TensorSchema,
+) -> Result<Vec<f32>, WorkError> {
+    decode_parts(schema, parts).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ mod evaluate;
 mod evaluation;
 mod finished;
 mod inputs;
+#[cfg(not(target_family = "wasm"))]
+mod local_trainer;
 mod make;
 #[cfg(not(target_family = "wasm"))]
 mod news;
@@ -34,10 +36,15 @@ pub use chance::SystemChance;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
-pub use inputs::{Inputs, parse_plan, parse_weights};
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use inputs::read_weights;
+pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights};
+#[cfg(not(target_family = "wasm"))]
+pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 pub use make::{Made, make};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
+pub use plan::schema_of;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use prepare::prepare;
 #[cfg(not(target_family = "wasm"))]

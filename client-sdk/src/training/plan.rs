@@ -19,11 +19,14 @@ pub(super) fn update_metrics(
 
 /// Says whether a plan's schema is the model's: count, names, shapes and order.
 pub(super) fn is_schema_of(schema: &protocol::TensorSchema, model: &engine::Model) -> bool {
-    let is_same = |tensor: &protocol::TensorSpec, parameter: &engine::ParameterSpec| {
-        let shape = parameter.shape.iter().map(|&dimension| dimension as u64);
-        tensor.name == parameter.name && tensor.shape.iter().copied().eq(shape)
-    };
-    let parameters = model.parameters();
-    schema.tensors.len() == parameters.len()
-        && schema.tensors.iter().zip(parameters).all(|(tensor, parameter)| is_same(tensor, parameter))
+    *schema == schema_of(model)
+}
+
+/// Returns the schema of what a model trains.
+pub fn schema_of(model: &engine::Model) -> protocol::TensorSchema {
+    let tensors = model.parameters().iter().map(|parameter| protocol::TensorSpec {
+        name: parameter.name.clone(),
+        shape: parameter.shape.iter().map(|&dimension| dimension as u64).collect(),
+    });
+    protocol::TensorSchema { tensors: tensors.collect() }
 }

@@ -33,6 +33,7 @@ pub(crate) fn assignment() -> Assignment {
         plan: artifact,
         model: artifact,
         weights: artifact,
+        weights_parts: Vec::new(),
         deadline: Timestamp(0),
         deadline_in_milliseconds: 0,
         clipping_norm: None,

@@ -1,7 +1,11 @@
 use folkmoot_protocol::{Timestamp, messages::Assignment};
 
 use super::{WorkError, inputs::load_plan};
-use crate::{Consent, storage::BlobCache};
+use crate::{
+    Consent, DeviceConditions,
+    storage::BlobCache,
+    traffic::{Traffic, bytes_needed},
+};
 
 /// Reads a plan that was fetched and asks whether the device takes part, before anything else is fetched for it.
 ///
@@ -12,8 +16,12 @@ pub(crate) fn screen(
     assignment: &Assignment,
     blobs: &BlobCache,
     consent: &Consent,
+    conditions: &DeviceConditions,
+    traffic: &Traffic,
     now: Timestamp,
 ) -> Result<(), WorkError> {
     let plan = load_plan(assignment, blobs, now)?;
-    if consent.is_given(assignment, &plan) { Ok(()) } else { Err(WorkError::declined()) }
+    let takes_part = consent.is_given(assignment, &plan, conditions)
+        && traffic.allows(bytes_needed(assignment, &plan, blobs));
+    if takes_part { Ok(()) } else { Err(WorkError::declined()) }
 }

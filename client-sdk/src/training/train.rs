@@ -1,4 +1,4 @@
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use folkmoot_engine::{Precision, Progress, Trainer, TrainingOutcome, block_on};
 use folkmoot_protocol::messages::AbortReason;
@@ -12,7 +12,7 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 /// Trains to the end, from the checkpoint if there is one. Returns `None` if it was stopped.
 ///
 /// The end is that of the plan's steps, or, after a step at least, of its time: the work is then partial. Time counts from
-/// the first step, over restarts, as far as checkpoints know of it.
+/// the first step, over restarts, as far as checkpoints know of it; while the device is not to train it does not count.
 ///
 /// # Errors
 /// [`WorkError`] if the plan or the examples do not allow it, or the loss is not finite any more.
@@ -26,13 +26,17 @@ pub(super) fn train(
     on_news(WorkNews::Placed(placement.clone()));
     let mut stored_at = training.host.now();
     let mut told_at = stored_at;
+    let mut rested = Duration::ZERO;
     steps.start(training.host.elapsed());
     on_news(WorkNews::Progress(steps.progress()));
     while !steps.progress().finished {
+        // It may be long, and the process may end in it.
+        rested += training.rest(|| store_checkpoint(training, &mut steps, rested));
         if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let advanced = block_on(steps.advance(&|| training.host.elapsed()));
+        let stopwatch = || training.host.elapsed().saturating_sub(rested);
+        let advanced = training.care.counted(stopwatch, || block_on(steps.advance(&stopwatch)));
         if let Some(cpu) = training.devices.came_back(&placement, steps.trainer()) {
             on_news(WorkNews::Placed(cpu.clone()));
             placement = cpu;
@@ -49,7 +53,7 @@ pub(super) fn train(
             break;
         }
         if now.milliseconds_since(stored_at) >= CHECKPOINT_MILLISECONDS {
-            store_checkpoint(training, &mut steps);
+            store_checkpoint(training, &mut steps, rested);
             stored_at = now;
         }
     }
@@ -84,8 +88,8 @@ fn place(training: &LocalWork, inputs: &Inputs, trainer: &mut Trainer) -> Result
 }
 
 /// A checkpoint that cannot be stored costs time after a crash, nothing else.
-fn store_checkpoint(training: &LocalWork, steps: &mut Training) {
-    let bytes = steps.checkpoint(training.host.elapsed());
+fn store_checkpoint(training: &LocalWork, steps: &mut Training, rested: Duration) {
+    let bytes = steps.checkpoint(training.host.elapsed().saturating_sub(rested));
     if let Err(error) = training.work.save_checkpoint(training.assignment.assignment_id, &bytes) {
         tracing::warn!(%error, "the checkpoint cannot be stored");
     }

@@ -10,6 +10,7 @@ use super::{
     request::{CONTROL_SECONDS_MAX, Payload, Unsigned},
     response::not_understood,
 };
+use crate::traffic::Way;
 
 impl Transport {
     /// Fetches a blob into memory and verifies it.
@@ -51,7 +52,9 @@ impl Transport {
                 return Err(not_understood(status, "the blob is longer than the assignment says"));
             }
             take(&piece)?;
+            self.0.traffic.pass(Way::Down, piece.len() as u64).await;
         }
+        self.0.traffic.save();
         if fetched < missing {
             return Err(not_understood(status, "the blob is shorter than the assignment says"));
         }

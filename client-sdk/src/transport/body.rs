@@ -7,6 +7,8 @@ use tokio::{
     io::{AsyncReadExt, AsyncSeekExt},
 };
 
+use crate::traffic::{Traffic, Way};
+
 /// Bytes that are read from a file and sent at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -29,34 +31,43 @@ pub enum UpdateSource {
 
 impl UpdateSource {
     /// Makes the body of an upload from `offset` on.
-    pub(super) async fn body(&self, offset: u64, length: u64) -> io::Result<reqwest::Body> {
+    pub(super) async fn body(
+        &self,
+        offset: u64,
+        length: u64,
+        traffic: &Arc<Traffic>,
+    ) -> io::Result<reqwest::Body> {
         match self {
             Self::Bytes(bytes) => {
                 let is_whole = bytes.len() as u64 == length;
                 let start = usize::try_from(offset).ok().filter(|&start| is_whole && start <= bytes.len());
                 let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+                traffic.count(Way::Up, length - offset);
                 Ok(bytes.slice(start..).into())
             }
             Self::File { path, on_sent } => {
                 let mut file = File::open(path).await?;
                 file.seek(io::SeekFrom::Start(offset)).await?;
-                Ok(stream_of(file, offset, length, Arc::clone(on_sent)))
+                Ok(stream_of(file, offset, length, Arc::clone(on_sent), Arc::clone(traffic)))
             }
         }
     }
 }
 
-fn stream_of(file: File, offset: u64, length: u64, on_sent: OnSent) -> reqwest::Body {
+fn stream_of(file: File, offset: u64, length: u64, on_sent: OnSent, traffic: Arc<Traffic>) -> reqwest::Body {
+    let piece_bytes = traffic.piece_bytes(PIECE_BYTES) as u64;
     let pieces = stream::try_unfold((file, offset), move |(mut file, sent)| {
-        let on_sent = Arc::clone(&on_sent);
+        let (on_sent, traffic) = (Arc::clone(&on_sent), Arc::clone(&traffic));
         async move {
-            let wanted = length.saturating_sub(sent).min(PIECE_BYTES as u64) as usize;
+            let wanted = length.saturating_sub(sent).min(piece_bytes) as usize;
             if wanted == 0 {
+                traffic.save();
                 return Ok::<_, io::Error>(None);
             }
             let mut piece = BytesMut::zeroed(wanted);
             file.read_exact(&mut piece).await?;
             let sent = sent + wanted as u64;
+            traffic.pass(Way::Up, wanted as u64).await;
             on_sent(sent);
             Ok(Some((piece.freeze(), (file, sent))))
         }

@@ -8,11 +8,16 @@ impl Transport {
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached.
     pub async fn enrol(&self, token: &str) -> Result<EnrolResponse, TransportError> {
-        let request = EnrolRequest { token: token.to_owned(), public_key: self.0.key.public_key() };
+        let request = self.enrol_request(token);
         let response: EnrolResponse = read_json(self.post("/v1/enrol", None, &request, 0).await?).await?;
         self.learn_time(response.server_time);
         self.set_client_id(response.client_id);
         Ok(response)
+    }
+
+    /// Returns what an enrolment sends.
+    pub(crate) fn enrol_request(&self, token: &str) -> EnrolRequest {
+        EnrolRequest { token: token.to_owned(), public_key: self.0.key.public_key() }
     }
 
     /// Checks in, and waits for an assignment as long as that.

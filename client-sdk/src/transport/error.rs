@@ -46,10 +46,10 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Returns the coordinator's code, if it is a refusal.
+    /// Returns the coordinator's code, if it is a refusal with one that this build knows.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::Refused(problem) => Some(problem.code),
+            Self::Refused(problem) => problem.code.known(),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ pub use body::UpdateSource;
 pub use error::TransportError;
 pub use http::{HttpSettings, build_http};
 
-use crate::{ClientKey, Host};
+use crate::{ClientKey, Host, traffic::Traffic};
 
 /// A client's connection to one coordinator. Copies share everything.
 #[derive(Clone, Debug)]
@@ -36,6 +36,7 @@ struct Shared {
     /// The coordinator's clock minus this host's, in milliseconds.
     clock_offset: AtomicI64,
     host: Host,
+    traffic: Arc<Traffic>,
 }
 
 impl Transport {
@@ -62,6 +63,18 @@ impl Transport {
         key: ClientKey,
         host: Host,
     ) -> Result<Self, TransportError> {
+        let traffic = Arc::new(Traffic::unlimited(host.clone()));
+        Self::with_traffic(http, coordinator, key, host, traffic)
+    }
+
+    /// The same, within limits.
+    pub(crate) fn with_traffic(
+        http: reqwest::Client,
+        coordinator: &str,
+        key: ClientKey,
+        host: Host,
+        traffic: Arc<Traffic>,
+    ) -> Result<Self, TransportError> {
         let coordinator = http::parse_coordinator(coordinator)?;
         let client_id = RwLock::new(None);
         Ok(Self(Arc::new(Shared {
@@ -71,6 +84,7 @@ impl Transport {
             client_id,
             clock_offset: AtomicI64::new(0),
             host,
+            traffic,
         })))
     }
 

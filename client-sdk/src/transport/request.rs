@@ -1,4 +1,4 @@
-use std::{fmt::Write, io, time::Duration};
+use std::{fmt::Write, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use folkmoot_protocol::{ClientId, ErrorCode, PROTOCOL_VERSION, UpdateDigest, headers, signing::SignedParts};
@@ -9,6 +9,7 @@ use reqwest::{
 use serde::Serialize;
 
 use super::{Transport, TransportError, UpdateSource, response};
+use crate::traffic::{Traffic, Way};
 
 /// Seconds in which a control message has to be answered.
 pub(super) const CONTROL_SECONDS_MAX: u64 = 30;
@@ -51,17 +52,20 @@ impl Payload<'_> {
         }
     }
 
-    async fn attach(&self, request: RequestBuilder) -> io::Result<RequestBuilder> {
+    async fn attach(&self, request: RequestBuilder, traffic: &Arc<Traffic>) -> io::Result<RequestBuilder> {
         Ok(match self {
             Self::Nothing { range_start: 0 } => request,
             Self::Nothing { range_start } => request.header(RANGE, format!("bytes={range_start}-")),
-            Self::Json(body) => request.header(CONTENT_TYPE, "application/json").body(body.clone()),
+            Self::Json(body) => {
+                traffic.count(Way::Up, body.len() as u64);
+                request.header(CONTENT_TYPE, "application/json").body(body.clone())
+            }
             Self::Update { source, offset, length, .. } => request
                 .header(CONTENT_TYPE, "application/octet-stream")
                 .header(CONTENT_LENGTH, length.saturating_sub(*offset))
                 .header(headers::UPLOAD_OFFSET, *offset)
                 .header(headers::UPLOAD_LENGTH, *length)
-                .body(source.body(*offset, *length).await?),
+                .body(source.body(*offset, *length, traffic).await?),
         })
     }
 }
@@ -118,7 +122,7 @@ impl Transport {
     }
 
     async fn send_once(&self, unsigned: &Unsigned<'_>) -> Result<Response, TransportError> {
-        let request = unsigned.payload.attach(self.sign(unsigned)).await?;
+        let request = unsigned.payload.attach(self.sign(unsigned), &self.0.traffic).await?;
         response::check(request.send().await.map_err(TransportError::Network)?).await
     }
 

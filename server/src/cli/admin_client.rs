@@ -1,6 +1,7 @@
 //! A typed client of the administrative API, for the command line, tests and whoever scripts a coordinator.
 
 mod error;
+mod look;
 mod request;
 
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{BlobDigest, ClientId, PopulationName, RoundId, TaskId};
-use folkmoot_storage::Role;
+use folkmoot_storage::{Role, TaskFilter};
 use reqwest::{Method, Url};
 
 pub use error::AdminError;
@@ -25,7 +26,7 @@ use crate::{
         privacy::EntryView,
         rounds::{RoundFunnelView, RoundView},
         stats::RoundStatsView,
-        tasks::{TaskSummary, TaskView},
+        tasks::{CheckTaskRequest, CheckTaskView, RollBackRequest, TaskSummary, TaskView},
         tokens::{CreateTokenRequest, CreatedToken, TokenView},
         versions::VersionView,
     },
@@ -141,6 +142,38 @@ impl AdminClient {
     /// [`AdminError`].
     pub async fn tasks(&self, page: Page<TaskId>) -> Result<Vec<TaskSummary>, AdminError> {
         self.get(&paged("tasks", page)).await
+    }
+
+    /// Lists the tasks that pass a filter, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn tasks_like(
+        &self,
+        filter: &TaskFilter,
+        page: Page<TaskId>,
+    ) -> Result<Vec<TaskSummary>, AdminError> {
+        let population = filter.population.as_ref().map(ToString::to_string);
+        let asked = [("state", &filter.state), ("population", &population), ("name", &filter.name)];
+        let asked = asked.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        let query: String = asked.map(|(key, value)| format!("&{key}={}", request::segment(value))).collect();
+        self.get(&format!("{}{query}", paged("tasks", page))).await
+    }
+
+    /// Makes a new version with the weights of an earlier one.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn roll_back(&self, id: TaskId, version: u64) -> Result<TaskView, AdminError> {
+        self.send(&format!("tasks/{id}/roll-back"), &RollBackRequest { version }).await
+    }
+
+    /// Lists every fault of a task that might be made.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn check_task(&self, request: &CheckTaskRequest) -> Result<CheckTaskView, AdminError> {
+        self.send("tasks/check", request).await
     }
 
     /// Shows a task.

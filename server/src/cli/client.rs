@@ -2,7 +2,7 @@ mod events;
 
 use std::path::PathBuf;
 
-use folkmoot_client::{Client, ClientError, Device};
+use folkmoot_client::{Client, ClientError, Device, TrafficLimits};
 use folkmoot_protocol::ErrorCode;
 use serde::Serialize;
 
@@ -45,6 +45,13 @@ pub struct Args {
     /// trained there is trained on the CPU, with a warning.
     #[arg(long, env = "FOLKMOOT_DEVICE", default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
     device: Device,
+    /// Bytes a day (UTC) that are sent and fetched at most: an assignment that would pass them is declined, and the next one
+    /// is asked for on the next day.
+    #[arg(long, value_name = "BYTES")]
+    bytes_per_day: Option<u64>,
+    /// Bytes a second, each way, at most; 32768 or more.
+    #[arg(long, value_name = "BYTES")]
+    bytes_per_second: Option<u64>,
     /// Stop after so many accepted updates; run until ctrl-c without this.
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
@@ -83,6 +90,10 @@ fn build(args: Args) -> Result<Client, CliError> {
         .state_directory(args.state)
         .examples(examples)
         .device(args.device)
+        .traffic_limits(TrafficLimits {
+            bytes_per_day: args.bytes_per_day,
+            bytes_per_second: args.bytes_per_second,
+        })
         .on_event(move |event| events::show(out, &event));
     if let Some(path) = args.ca {
         builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);

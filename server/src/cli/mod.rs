@@ -1,6 +1,8 @@
 //! The `folkmoot` command: one file for each subcommand.
 
 pub mod admin_client;
+#[cfg(test)]
+mod beside_console;
 mod chart;
 mod client;
 mod codec;
@@ -10,18 +12,21 @@ mod connection;
 pub mod demo;
 mod engine;
 mod error;
+mod errors;
 mod eval;
 mod examples_file;
 mod key;
 mod model;
 mod openapi;
 mod output;
+mod overview;
 mod page;
 mod population;
 mod privacy;
 mod serve;
 mod simulate;
 mod stop_signal;
+mod system;
 mod task;
 mod token;
 
@@ -47,6 +52,10 @@ enum Command {
     Demo(demo::Args),
     /// Run a task over virtual clients on this machine, with results and a report.
     Simulate(simulate::Args),
+    /// Show what a coordinator is doing, at a glance.
+    Overview(overview::Args),
+    /// Show how a coordinator's process is, and what it logged last.
+    System(system::Args),
     /// Create, watch and change tasks.
     #[command(subcommand)]
     Task(task::Command),
@@ -76,6 +85,8 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(config::Command),
+    /// Explain error codes.
+    Errors(errors::Args),
     /// Print the completions of a shell.
     Completions(completions::Args),
     /// Print the description of the API.
@@ -94,6 +105,8 @@ impl Cli {
             Command::Client(args) => Box::pin(client::run(args)).await,
             Command::Demo(args) => Ok(Box::pin(demo::run(args)).await?),
             Command::Simulate(args) => Box::pin(simulate::run(args)).await,
+            Command::Overview(args) => overview::run(args).await,
+            Command::System(args) => system::run(args).await,
             Command::Task(command) => command.run().await,
             Command::Model(command) => command.run().await,
             Command::Population(command) => command.run().await,
@@ -104,6 +117,7 @@ impl Cli {
             Command::Codec(command) => command.run().await,
             Command::Engine(command) => command.run().await,
             Command::Config(command) => command.run(),
+            Command::Errors(args) => errors::run(&args),
             Command::Completions(args) => completions::run(args),
             Command::Openapi => openapi::run(),
         }

@@ -2,11 +2,11 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use serde::Serialize;
 
-use super::{CliError, config, output::OutputArgs, stop_signal::stop_signal};
+use super::{CliError, config, demo, output::OutputArgs, stop_signal::stop_signal};
 use crate::{
     clock::{system_chance, system_clock},
     config::{Config, LogFormat, TlsChoice},
-    host::Host,
+    host::{Host, HostConfig},
     telemetry,
 };
 
@@ -28,7 +28,7 @@ pub struct Args {
     /// Who has the certificate: the coordinator, or a proxy in front of it.
     #[arg(long)]
     tls: Option<TlsChoice>,
-    /// A name or address in the own certificate; may be given several times.
+    /// A name or address in the own certificate, besides localhost and 127.0.0.1; may be given several times.
     #[arg(long = "host-name", value_name = "NAME")]
     host_names: Vec<String>,
     /// An origin whose pages may be clients, https://app.example, or * for all; may be given several times.
@@ -63,7 +63,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let metrics = telemetry::record_metrics()?;
     // Listen for signals before anything is started: one that comes early is not lost.
     let stop_signal = stop_signal()?;
-    let host = Host::start(config.host_config(), system_clock(), system_chance(), Some(metrics)).await?;
+    let host_config = HostConfig { first_run: Some(demo::first_run()), ..config.host_config() };
+    let host = Host::start(host_config, system_clock(), system_chance(), Some(metrics)).await?;
     let url = host.url();
     show(
         output,
@@ -103,7 +104,8 @@ fn configured(args: Args) -> Result<Config, CliError> {
 fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
     output.print(event, |event| match event {
         ServeEvent::Serving { url, ca, first_api_key } => {
-            let mut lines = vec![format!("serving          {url}")];
+            let mut lines =
+                vec![format!("serving          {url}"), format!("console          {url}/console/")];
             lines.extend(ca.as_ref().map(|ca| format!("root certificate {}", ca.display())));
             lines.extend(
                 first_api_key.map(|key| format!("first API key    {key}  (admin; shown once, keep it)")),

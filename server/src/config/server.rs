@@ -18,7 +18,7 @@ pub struct ServerConfig {
     pub data: PathBuf,
     /// `own` for a certificate of its own authority, `off` behind a proxy that has one.
     pub tls: TlsChoice,
-    /// The names and addresses in the own certificate.
+    /// The names and addresses in the own certificate, besides localhost and 127.0.0.1.
     pub host_names: Vec<String>,
     /// The origins whose pages may be clients, such as `https://app.example`; `*` for all. Without any, pages of other
     /// origins are kept out by their browsers.
@@ -31,7 +31,7 @@ impl Default for ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT)),
             data: PathBuf::from("folkmoot-data"),
             tls: TlsChoice::Own,
-            host_names: vec!["localhost".into(), "127.0.0.1".into()],
+            host_names: Vec::new(),
             allowed_origins: Vec::new(),
         }
     }

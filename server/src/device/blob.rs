@@ -1,9 +1,9 @@
 use bytes::Bytes;
 use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
-use folkmoot_storage::{AssignmentRepository, ClientRecord};
+use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
-use crate::{coordinator::Coordinator, refusal::Refusal};
+use crate::{coordinator::Coordinator, downstream::parts_of, refusal::Refusal};
 
 /// Brings a blob that the client's outstanding assignment needs, and over what kind of network it travels; no other blob
 /// exists for the client.
@@ -32,9 +32,20 @@ pub async fn blob(
     let evaluation_plan = task.evaluation_plan.map(|plan| plan.digest);
     if digest != task.plan && digest != task.model && Some(digest) != evaluation_plan {
         let version = catalog.version(storage, assignment.task_id, assignment.base_version).await?;
-        if version.weights != digest {
+        if version.weights != digest && !is_part(coordinator, &task, assignment.base_version, digest).await? {
             return Err(unknown());
         }
     }
     Ok((coordinator.blobs.get(digest).await?, NetworkClass::of(&assignment.slices)))
+}
+
+/// Says whether a blob is a part of a version.
+async fn is_part(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    version: u64,
+    digest: BlobDigest,
+) -> Result<bool, Refusal> {
+    let parts = parts_of(coordinator, task, version).await?;
+    Ok(parts.is_some_and(|parts| parts.iter().any(|part| part.digest == digest)))
 }

@@ -10,7 +10,7 @@ use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
 };
 
-use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
+use crate::{coordinator::Coordinator, downstream::parts_of, privacy, refusal::Refusal};
 
 /// Codecs that a client may name.
 const CODECS_MAX: usize = 64;
@@ -139,6 +139,12 @@ async fn assignment_message(
         Purpose::Training => task.description.recipe_for(offered.attributes, offered.codecs),
         Purpose::Evaluation => None,
     };
+    // Who does not know the codecs gets float32, and what is measured is the version as it is.
+    let knows_codecs = task.description.downstream.is_some_and(|one| one.is_of(offered.codecs));
+    let weights_parts = match record.purpose {
+        Purpose::Training if knows_codecs => parts_of(coordinator, &task, record.base_version).await?,
+        _ => None,
+    };
     Ok(Assignment {
         assignment_id: record.id,
         task_id: record.task_id,
@@ -148,6 +154,7 @@ async fn assignment_message(
         plan,
         model: Artifact { digest: task.model, bytes: task.model_bytes },
         weights: Artifact { digest: version.weights, bytes: version.weights_bytes },
+        weights_parts: weights_parts.map(|parts| parts.to_vec()).unwrap_or_default(),
         deadline: record.deadline,
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
         clipping_norm: privacy::clipping_steps(&task, &version),

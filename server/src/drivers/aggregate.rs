@@ -2,25 +2,18 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
-    aggregation::sum_metrics,
-    finalizer::Commit,
-    invariants,
-    round::{Purpose, RoundInput},
-    scheduling::{Correction, Facts, ReportCounts},
-    task::{StopReason, TaskInput, TaskState},
+    aggregation::sum_metrics, finalizer::Commit, invariants, round::Purpose, scheduling::Correction,
 };
-use folkmoot_protocol::{AssignmentId, BlobDigest, Timestamp, messages::Artifact, update::UpdateMetrics};
+use folkmoot_protocol::{BlobDigest, Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, AssignmentStatus, DropReason, LedgerRepository, ModelVersionRecord,
-    ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, StorageError, TaskRecord,
-    VersionMaking,
+    AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, ModelVersionRepository,
+    RoundRecord, StorageError, TaskRecord, VersionMaking,
 };
 
 use super::{
     DriveError,
-    advance::{is_flow, rules},
+    commit::{End, commit},
     evaluate::{self, combine_reports},
-    facts::collected,
     open,
 };
 use crate::{
@@ -28,9 +21,6 @@ use crate::{
     coordinator::Coordinator,
     privacy,
 };
-
-/// What a commit makes of assignments that fall too far behind.
-const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
 
 /// Combines a closed round's updates, releases the model version that comes of them, and forgets the updates.
 ///
@@ -96,8 +86,9 @@ pub async fn aggregate(
         created_at: now,
     };
     let end = End { stop, ends_now };
-    commit(coordinator, task, record, &version, &accepted, end, now).await?;
-    forget_noise(coordinator, task, &version).await;
+    if commit(coordinator, task, record, &version, &accepted, end, now).await? {
+        forget_noise(coordinator, task, &version).await;
+    }
     Ok(true)
 }
 
@@ -174,7 +165,7 @@ async fn private(
 
 /// Deletes what an attempt left behind that ended before its commit: the next one draws other noise, and two noisy copies
 /// of one sum tell more than is charged. Nothing but a version that did not change the model has such a blob, too.
-async fn discard_unreleased(
+pub(super) async fn discard_unreleased(
     coordinator: &Coordinator,
     task: &TaskRecord,
     record: &RoundRecord,
@@ -230,108 +221,6 @@ async fn find(
 ) -> Result<ModelVersionRecord, DriveError> {
     let version = coordinator.storage.model_version(task.id, number).await?;
     Ok(version.ok_or(StorageError::NotFound("model version"))?)
-}
-
-/// Whether the task is over with a version, and whether it ends with it.
-struct End {
-    stop: Option<StopReason>,
-    ends_now: Option<StopReason>,
-}
-
-/// Stores the version with all that goes with it, and forgets the updates.
-async fn commit(
-    coordinator: &Arc<Coordinator>,
-    task: &TaskRecord,
-    record: RoundRecord,
-    version: &ModelVersionRecord,
-    accepted: &[AcceptedUpdate],
-    End { stop, ends_now }: End,
-    now: Timestamp,
-) -> Result<(), DriveError> {
-    let storage = &coordinator.storage;
-    let released = RoundInput::Released { version: version.number };
-    let rules = rules(task, Purpose::Training);
-    let (round, _) =
-        coordinator.with_chance(|rng| record.round.clone().step(released, rules.borrow(), now, rng))?;
-    invariants::check_round(&round)?;
-    let task_state = ends_now.and_then(|reason| task.state.step(TaskInput::Complete(reason)).ok());
-    let is_active = task.state == TaskState::Active;
-    let next = match is_flow(&task.description.scheduling) && stop.is_none() && is_active {
-        true => Some(open::next_round(coordinator, task, Purpose::Training, version.number, now).await?),
-        false => None,
-    };
-    let dropped = match &next {
-        Some(next) => left_behind(coordinator, task, next, version, now).await?,
-        None => Vec::new(),
-    };
-    let committed = RoundRecord { round, ..record };
-    let terms = privacy::terms(task);
-    let charge = terms.as_ref().map(|terms| (&task.description.population, &terms.charge));
-    let next_round = next.as_ref();
-    let commit = RoundCommit {
-        record: &committed,
-        version,
-        task_state,
-        next: next_round,
-        dropped: &dropped,
-        charge,
-        now,
-    };
-    storage.commit_round(&commit).await?;
-    tracing::info!(
-        task = %task.id, round = committed.round.number, version = version.number,
-        weights = %version.weights, "round committed"
-    );
-    metrics::counter!("folkmoot_round_transitions_total", "phase" => "committed").increment(1);
-    if is_flow(&task.description.scheduling) {
-        // What is under way goes on, in the log of the round in which it was given.
-        for update in accepted {
-            coordinator.ingest.forget_assignment(update.round_id, update.assignment_id)?;
-        }
-        for id in dropped {
-            let assignment = storage.assignment(id).await?;
-            // What was accepted meanwhile counts in the next round.
-            if let Some(assignment) = assignment.filter(|one| one.status == LEFT_BEHIND) {
-                coordinator.ingest.forget_assignment(assignment.round_id, id)?;
-            }
-        }
-        if next.is_none() {
-            // With the flow has ended what was under way.
-            coordinator.forget_unneeded_logs().await?;
-        }
-    } else {
-        coordinator.ingest.forget_round(committed.round.id)?;
-    }
-    if task.description.scheduling.policy().flow().is_some_and(|flow| flow.offers_versions) {
-        let weights = Artifact { digest: version.weights, bytes: version.weights_bytes };
-        coordinator.crowds.offer(task, weights);
-    }
-    coordinator.round_opened.notify_waiters();
-    Ok(())
-}
-
-/// Lists the assignments under way that fall too far behind by this commit.
-async fn left_behind(
-    coordinator: &Coordinator,
-    task: &TaskRecord,
-    next: &RoundRecord,
-    version: &ModelVersionRecord,
-    now: Timestamp,
-) -> Result<Vec<AssignmentId>, DriveError> {
-    let collected = collected(coordinator, task, &next.round, now).await?;
-    let changes: Vec<f64> = [version.making.change_norm].into_iter().chain(collected.changes).collect();
-    let facts = Facts {
-        now,
-        since: now,
-        version: version.number,
-        counts: ReportCounts::default(),
-        outstanding: &collected.outstanding,
-        members: &collected.members,
-        changes: &changes,
-    };
-    let policy = task.description.scheduling.policy();
-    let dropped = collected.outstanding.iter().filter(|one| policy.drops(&facts, one));
-    Ok(dropped.map(|one| one.assignment_id).collect())
 }
 
 /// How old the updates of a commit are, in versions.

@@ -3,7 +3,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
 
-use crate::{combine::MakeError, coordinator::ForgetError};
+use crate::{combine::MakeError, coordinator::ForgetError, downstream::PartsError};
 
 /// Why a step could not be made. The next one tries again.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum DriveError {
     /// The blob store failed.
     #[error(transparent)]
     Blob(#[from] BlobStoreError),
+    /// The parts of a version could not be made.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
     /// A bug of ours: nothing was written.
     #[error(transparent)]
     Invariant(#[from] BrokenInvariantError),

@@ -3,6 +3,7 @@
 
 mod advance;
 mod aggregate;
+mod commit;
 mod error;
 mod evaluate;
 mod facts;
@@ -12,5 +13,6 @@ mod run;
 mod task;
 
 pub use error::DriveError;
+pub use open::release_again;
 pub use run::{DriverConfig, run};
 pub use task::{drive_task, forget_last_noise};

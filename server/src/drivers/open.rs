@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
     round::{Phase, Purpose, Round},
     task::{Measured, Progress, StopReason},
 };
-use folkmoot_protocol::{RoundId, Timestamp};
+use folkmoot_protocol::{RoundId, Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     EvaluationSource, ModelVersionRecord, ModelVersionRepository, RoundRecord, RoundRepository, StorageError,
     TaskRecord, VersionMaking,
@@ -123,23 +123,41 @@ pub async fn return_to_best(
     now: Timestamp,
 ) -> Result<bool, DriveError> {
     let Some(best) = return_due(coordinator, task).await? else { return Ok(false) };
-    let newest = latest(coordinator, task).await?;
     let found = coordinator.storage.model_version(task.id, best).await?;
     let found = found.ok_or(StorageError::NotFound("model version"))?;
+    let version = release_again(coordinator, task, found, now).await?;
+    tracing::warn!(task = %task.id, version, best, "the metric fell: returned to the best version");
+    Ok(true)
+}
+
+/// Releases the weights of an earlier version as the newest, and returns its number. What the server optimizer kept is
+/// forgotten.
+///
+/// # Errors
+/// If the storage fails, or another version was released meanwhile.
+pub async fn release_again(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    found: ModelVersionRecord,
+    now: Timestamp,
+) -> Result<u64, StorageError> {
+    let newest = coordinator.storage.latest_model_version(task.id).await?;
+    let newest = newest.ok_or(StorageError::NotFound("model version"))?;
     let version = ModelVersionRecord {
         number: newest.number + 1,
         round_id: None,
         created_at: now,
+        // No clients made it, so none measured for it.
+        metrics: UpdateMetrics::default(),
         making: VersionMaking {
-            rolled_back_to: Some(best),
+            rolled_back_to: Some(found.number),
             clipping_norm: newest.making.clipping_norm,
             ..VersionMaking::default()
         },
         ..found
     };
     coordinator.storage.release_version(task.organisation_id, &version).await?;
-    tracing::warn!(task = %task.id, version = version.number, best, "the metric fell: returned to the best version");
-    Ok(true)
+    Ok(version.number)
 }
 
 /// Finds the newest version.

@@ -15,6 +15,7 @@ use folkmoot_storage::{
 use super::DriveError;
 use crate::{
     coordinator::Coordinator,
+    downstream::parts_of,
     privacy::{self, StreamNoise},
 };
 
@@ -32,6 +33,10 @@ pub async fn perform(
     for effect in effects {
         match effect {
             Effect::Assign { clients, deadline, first_clock } => {
+                if next.round.purpose == Purpose::Training {
+                    // Made before a client waits for them.
+                    parts_of(coordinator, task, next.round.base_version).await?;
+                }
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
                 storage.assign(next, &assignments, first_clock).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);

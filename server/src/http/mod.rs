@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod body;
+mod console;
 pub mod cors;
 mod device;
 mod first_bytes;
@@ -15,6 +16,7 @@ pub mod tls;
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::DefaultBodyLimit};
+use folkmoot_protocol::Timestamp;
 pub use serve::{Listener, ServeError, serve};
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
@@ -33,6 +35,12 @@ pub struct App {
     pub limits: Arc<HttpLimits>,
     /// Renders the metrics, where they are recorded.
     pub metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
+    /// When this process started.
+    pub started_at: Timestamp,
+    /// The pages that hear what changes.
+    pub listeners: Arc<admin::events::Listeners>,
+    /// What can be seen where nothing is yet.
+    pub first_run: Option<Arc<dyn admin::demo::FirstRun>>,
     /// Says when the process is going down: long polls end early, readiness ends at once.
     pub closing: tokio::sync::watch::Receiver<bool>,
 }
@@ -77,6 +85,7 @@ pub fn router(app: App) -> Router {
         .nest("/v1/admin", admin::routes(&app))
         .merge(health::routes())
         .merge(openapi::routes())
+        .merge(console::routes())
         .fallback(problem::endpoint_unknown)
         .method_not_allowed_fallback(problem::method_not_allowed);
     cors::allow(routes, &app.limits.allowed_origins)

@@ -28,23 +28,38 @@ use super::{App, admin};
         device::upload_update,
         device::report,
         device::abort,
+        admin::session::create::create_session,
+        admin::session::get::get_session,
+        admin::session::delete::delete_session,
+        admin::overview::get_overview,
+        admin::events::listen,
+        admin::system::get_system,
+        admin::demo::start_demo,
         admin::models::create::create_model,
+        admin::models::list::list_models,
+        admin::models::graph::get_graph,
         admin::evaluation_data::create::create_evaluation_data,
         admin::evaluations::list::list_evaluations,
         admin::tasks::create::create_task,
+        admin::tasks::check::check_task,
         admin::tasks::list::list_tasks,
         admin::tasks::get::get_task,
         admin::tasks::activate::activate_task,
         admin::tasks::pause::pause_task,
         admin::tasks::resume::resume_task,
         admin::tasks::cancel::cancel_task,
+        admin::tasks::roll_back::roll_back_task,
+        admin::tasks::series::get_series,
         admin::rounds::list::list_rounds,
         admin::rounds::get::get_round,
+        admin::rounds::assignments::list_assignments,
         admin::stats::list::list_stats,
         admin::versions::list::list_versions,
         admin::versions::download::download_model,
         admin::populations::list::list_populations,
+        admin::populations::clients::get_clients,
         admin::populations::set_privacy::set_population_privacy,
+        admin::privacy::plan::plan,
         admin::privacy::statement::get_statement,
         admin::privacy::ledger::list_ledger,
         admin::tokens::create::create_token,
@@ -129,6 +144,10 @@ mod tests {
         let mut described = BTreeSet::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             let Some(path) = path.strip_prefix("/v1/admin") else { continue };
+            if path == "/session" {
+                // Here is asked who has no key to show.
+                continue;
+            }
             for (method, operation) in operations.as_object().unwrap() {
                 let role = operation["security"][0]["api_key"][0].as_str().unwrap();
                 described.insert((method.to_uppercase(), path.to_owned(), role.to_owned()));

@@ -13,8 +13,8 @@ use crate::refusal::Refusal;
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
+        metrics::counter!("folkmoot_refusals_total", "code" => self.code().as_str()).increment(1);
         let problem = *self.0;
-        metrics::counter!("folkmoot_refusals_total", "code" => problem.code.as_str()).increment(1);
         tracing::debug!(code = %problem.code, detail = %problem.detail, "refused");
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&problem).expect("a problem is plain data");

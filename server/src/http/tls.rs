@@ -1,11 +1,16 @@
 //! The coordinator's own TLS authority: a root that clients are given, and a certificate that it signs.
 
-use std::{fs, io, path::Path};
+use std::{collections::BTreeSet, fs, io, path::Path};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
-use rustls::{ServerConfig, pki_types::pem::PemObject};
+use rustls::{
+    ServerConfig,
+    client::verify_server_name,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+    server::ParsedCertificate,
+};
 
 /// Why the certificates could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +41,11 @@ pub const ROOT_FILE: &str = "ca.pem";
 const CHAIN_FILE: &str = "server.pem";
 const KEY_FILE: &str = "server.key";
 
-/// Makes the authority and the server's certificate in `folder`, unless they are there.
+/// Names that a certificate which is made here always has: the operator's own commands come by them.
+const LOOPBACK_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+
+/// Makes the authority and the server's certificate in `folder`, unless they are there. A certificate that is there stays,
+/// with a warning if it does not have a name.
 ///
 /// The authority's own key is not kept: it signs one certificate and is forgotten, so nobody can steal it.
 ///
@@ -45,6 +54,7 @@ const KEY_FILE: &str = "server.key";
 pub fn ensure_authority(folder: &Path, host_names: &[String]) -> Result<(), TlsError> {
     let files = [ROOT_FILE, CHAIN_FILE, KEY_FILE].map(|name| folder.join(name));
     if files.iter().all(|file| file.exists()) {
+        warn_of_missing_names(&files[1], host_names);
         return Ok(());
     }
     let root_key = KeyPair::generate()?;
@@ -54,7 +64,9 @@ pub fn ensure_authority(folder: &Path, host_names: &[String]) -> Result<(), TlsE
     root.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let root_certificate = root.self_signed(&root_key)?;
     let key = KeyPair::generate()?;
-    let mut server = CertificateParams::new(host_names.to_vec())?;
+    let names: BTreeSet<String> =
+        LOOPBACK_NAMES.iter().map(ToString::to_string).chain(host_names.iter().cloned()).collect();
+    let mut server = CertificateParams::new(names.into_iter().collect::<Vec<_>>())?;
     server.distinguished_name = named("Folkmoot coordinator");
     let certificate = server.signed_by(&key, &Issuer::from_params(&root, &root_key))?;
     let [root_file, chain_file, key_file] = files;
@@ -73,11 +85,10 @@ pub fn server_config(folder: &Path) -> Result<ServerConfig, TlsError> {
         path: path.display().to_string(),
         detail: detail.to_string(),
     };
-    let chain = rustls::pki_types::CertificateDer::pem_file_iter(&chain_file)
+    let chain = CertificateDer::pem_file_iter(&chain_file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| unusable(&chain_file, &error))?;
-    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&key_file)
-        .map_err(|error| unusable(&key_file, &error))?;
+    let key = PrivateKeyDer::from_pem_file(&key_file).map_err(|error| unusable(&key_file, &error))?;
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -87,6 +98,28 @@ pub fn server_config(folder: &Path) -> Result<ServerConfig, TlsError> {
         .map_err(|error| unusable(&chain_file, &error))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+fn warn_of_missing_names(chain_file: &Path, host_names: &[String]) {
+    for name in missing_names(chain_file, host_names) {
+        tracing::warn!(
+            name,
+            certificate = %chain_file.display(),
+            "the certificate does not have this name, so clients that use it will refuse the connection; put one in \
+             place that has it, or remove {CHAIN_FILE} to have all made anew (clients then need the new {ROOT_FILE})",
+        );
+    }
+}
+
+fn missing_names<'a>(chain_file: &Path, host_names: &'a [String]) -> Vec<&'a str> {
+    // One that cannot be read is reported when it is loaded.
+    let Ok(der) = CertificateDer::from_pem_file(chain_file) else { return Vec::new() };
+    let Ok(certificate) = ParsedCertificate::try_from(&der) else { return Vec::new() };
+    let has = |name: &str| {
+        ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
+    };
+    let names = host_names.iter().map(String::as_str);
+    names.filter(|name| !has(name)).collect()
 }
 
 fn named(name: &str) -> DistinguishedName {
@@ -106,4 +139,31 @@ fn write(path: &Path, text: &str, is_secret: bool) -> Result<(), TlsError> {
         return io::Write::write_all(&mut file, text.as_bytes()).map_err(failed);
     }
     fs::write(path, text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_is_there_stays_and_its_missing_names_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = ["a.example".to_owned()];
+        ensure_authority(folder.path(), &first).unwrap();
+        let chain = folder.path().join(CHAIN_FILE);
+        let made = fs::read(&chain).unwrap();
+        let names = ["a.example", "b.example", "10.0.0.7", "localhost", "127.0.0.1"].map(str::to_owned);
+        assert_eq!(missing_names(&chain, &names), ["b.example", "10.0.0.7"]);
+        ensure_authority(folder.path(), &names).unwrap();
+        assert_eq!(fs::read(&chain).unwrap(), made);
+        let der = CertificateDer::from_pem_file(&chain).unwrap();
+        let certificate = ParsedCertificate::try_from(&der).unwrap();
+        for name in LOOPBACK_NAMES {
+            verify_server_name(&certificate, &ServerName::try_from(name).unwrap()).unwrap();
+        }
+
+        fs::remove_file(&chain).unwrap();
+        ensure_authority(folder.path(), &names).unwrap();
+        assert!(missing_names(&chain, &names).is_empty());
+    }
 }

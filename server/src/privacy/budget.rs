@@ -3,13 +3,12 @@ use folkmoot_coordinator::{
     task::TaskDescription,
 };
 use folkmoot_privacy::{
-    Delta, Epsilon, Relation, Unit,
-    ledger::{Charge, Participation, RelationError, Spent, Totals},
+    Delta, Epsilon, Relation,
+    ledger::{Charge, RelationError, Spent, Totals},
 };
 use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId};
 use folkmoot_storage::{
-    LedgerRepository, ModelVersionRecord, PopulationRepository, RoundRepository, StorageError, TaskRecord,
-    TaskRepository,
+    LedgerRepository, ModelVersionRecord, PopulationRepository, StorageError, TaskRecord,
 };
 use folkmoot_update::norm_steps;
 
@@ -112,48 +111,6 @@ impl Budget {
     }
 }
 
-/// Says whether one more version of a task would spend more than it may. `pending` versions are as good as released.
-///
-/// # Errors
-/// If the storage fails, or the ledger cannot be read.
-pub async fn is_spent(
-    coordinator: &Coordinator,
-    task: &TaskRecord,
-    pending: u64,
-) -> Result<bool, StorageError> {
-    let name = &task.description.population;
-    let population = population(coordinator, task.organisation_id, name).await?;
-    let (Some(limits), Some(terms)) = (task.description.privacy.limits(), terms(task)) else {
-        // What is released without noise costs more than any budget has.
-        return Ok(population.budget.is_some());
-    };
-    let is_sampled = matches!(terms.charge.participation, Participation::Poisson { .. });
-    if population.unit == Unit::User && is_sampled {
-        // Devices are sampled, and a user may have many: nothing bounds what a version spends. Such a task is refused, but
-        // it may be older than the population's unit.
-        return Ok(true);
-    }
-    // First what is open, then what is released: a round that commits in between counts twice rather than not at all.
-    let under_way = match population.budget {
-        Some(_) => under_way(coordinator, task).await?,
-        None => Vec::new(),
-    };
-    let mut all = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
-    all.add(task.id, terms.charge, pending);
-    // A description that was accepted has a budget that is one.
-    if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
-        let relation = terms.charge.noise_multiplier.relation();
-        let own = all.of_task(task.id).allows(task.id, terms.charge, relation, (epsilon, delta));
-        if !own.map_err(|error| unreadable(&error))? {
-            return Ok(true);
-        }
-    }
-    let Some(PopulationBudget { epsilon, delta }) = population.budget else { return Ok(false) };
-    under_way.into_iter().for_each(|(task_id, charge)| all.add(task_id, charge, 1));
-    let is_within = all.allows(task.id, terms.charge, Relation::ZeroOut, (epsilon, delta));
-    is_within.map(|is_within| !is_within).map_err(|error| unreadable(&error))
-}
-
 /// Returns what holds for everybody in a population; what does not exist yet has the defaults.
 ///
 /// # Errors
@@ -167,29 +124,6 @@ pub async fn population(
     Ok(record.map(|record| record.privacy).unwrap_or_default())
 }
 
-/// Lists what the other tasks of the population will release with the rounds that they have open.
-async fn under_way(
-    coordinator: &Coordinator,
-    task: &TaskRecord,
-) -> Result<Vec<(TaskId, Charge)>, StorageError> {
-    let mut under_way = Vec::new();
-    for id in coordinator.storage.tasks_to_drive().await?.into_iter().filter(|id| *id != task.id) {
-        let other = coordinator.catalog.task(&coordinator.storage, id).await;
-        let other = match other {
-            Ok(other) => other,
-            Err(StorageError::NotFound(_)) => continue,
-            Err(error) => return Err(error),
-        };
-        let is_of_population = other.organisation_id == task.organisation_id
-            && other.description.population == task.description.population;
-        let Some(terms) = terms(&other).filter(|_| is_of_population) else { continue };
-        if coordinator.storage.unfinished_round(id).await?.is_some() {
-            under_way.push((id, terms.charge));
-        }
-    }
-    Ok(under_way)
-}
-
-fn unreadable(error: &RelationError) -> StorageError {
+pub(super) fn unreadable(error: &RelationError) -> StorageError {
     StorageError::Corrupt { what: "privacy ledger", detail: error.to_string() }
 }

@@ -2,12 +2,15 @@
 //! what is promised.
 
 mod budget;
+mod ground;
 mod noise;
+pub mod planner;
 mod sabotage;
 mod statement;
 mod stream;
 
-pub use budget::{Budget, clipping_norm, clipping_steps, is_spent, local_noise, population, terms};
+pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
+pub use ground::{Ground, is_spent};
 pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale};
 pub use sabotage::{CAN_BE_BROKEN, lets_long_updates_in};
 pub use statement::{Sentence, Statement, statement};

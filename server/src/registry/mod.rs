@@ -5,5 +5,5 @@ pub(crate) mod fit;
 mod model;
 mod task;
 
-pub use model::{create_model, schema_of};
-pub use task::{CreateTaskRequest, create_task};
+pub use model::create_model;
+pub use task::{CreateTaskRequest, create_task, task_faults};

@@ -1,6 +1,7 @@
 use bytes::Bytes;
+use folkmoot_client::parts::schema_of;
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{ErrorCode, OrganisationId, TensorSchema, TensorSpec, Timestamp};
+use folkmoot_protocol::{ErrorCode, OrganisationId, TensorSchema, Timestamp};
 use folkmoot_storage::{ModelRecord, ModelRepository};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
@@ -26,15 +27,6 @@ pub async fn create_model(
     let record = ModelRecord { organisation_id, model, model_bytes, weights, schema, created_at: now };
     coordinator.storage.create_model(&record).await?;
     Ok(record)
-}
-
-/// Returns the schema of what a model trains.
-pub fn schema_of(model: &Model) -> TensorSchema {
-    let tensors = model.parameters().iter().map(|parameter| TensorSpec {
-        name: parameter.name.clone(),
-        shape: parameter.shape.iter().map(|&dimension| dimension as u64).collect(),
-    });
-    TensorSchema { tensors: tensors.collect() }
 }
 
 /// Reads ONNX into the schema of what it trains and the bytes of its weights.

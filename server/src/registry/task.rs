@@ -53,6 +53,7 @@ pub async fn create_task(
     now: Timestamp,
 ) -> Result<TaskRecord, Refusal> {
     let checked = check(coordinator, organisation_id, &request).await?;
+    let checked = checked.map_err(|faults| Refusal::faults(&faults))?;
     request.description.settle();
     let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
     let Artifact { digest: plan, bytes: plan_bytes } =
@@ -98,19 +99,31 @@ pub async fn create_task(
     Ok(task)
 }
 
+/// Lists what is wrong with a task that might be made.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn task_faults(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+) -> Result<Vec<Fault>, Refusal> {
+    Ok(check(coordinator, organisation_id, request).await?.err().unwrap_or_default())
+}
+
 /// What a task begins with.
 struct Checked {
     model: ModelRecord,
     weights: BlobDigest,
 }
 
-/// Checks a description by itself, against its model and against what else the operator brought; the refusal lists
+/// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
 /// every fault.
 async fn check(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
     request: &CreateTaskRequest,
-) -> Result<Checked, Refusal> {
+) -> Result<Result<Checked, Vec<Fault>>, Refusal> {
     let mut faults = request.description.validate();
     if let Some(fault) = admission_fault(coordinator, organisation_id, request).await? {
         faults.push(fault);
@@ -119,7 +132,7 @@ async fn check(
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
-        return Err(Refusal::faults(&faults));
+        return Ok(Err(faults));
     };
     let weights = match starting_weights(coordinator, organisation_id, request, &model).await? {
         Ok(weights) => weights,
@@ -129,7 +142,7 @@ async fn check(
         }
     };
     faults.extend(model_faults(coordinator, request, &model).await?);
-    if faults.is_empty() { Ok(Checked { model, weights }) } else { Err(Refusal::faults(&faults)) }
+    Ok(if faults.is_empty() { Ok(Checked { model, weights }) } else { Err(faults) })
 }
 
 /// A population has only so many clients to share.

@@ -14,7 +14,7 @@ use super::pool::{Slot, TrainedUpdate};
 /// How long a check-in waits at the coordinator, as that of a real client.
 pub const WAIT_SECONDS: u32 = 30;
 /// Blobs that a client keeps.
-const CACHE_MAX: usize = 4;
+const CACHE_MAX: usize = 40;
 
 /// A virtual client.
 pub struct VirtualClient {

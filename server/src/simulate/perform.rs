@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
+use folkmoot_protocol::{
+    BlobDigest, Plan, TensorSchema, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES,
+};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
 use folkmoot_simulation::device::Fate;
-use folkmoot_update::codec::Memory;
+use folkmoot_update::codec::{Memory, decode_parts};
 
 use super::{
     SimulateError,
@@ -144,7 +146,7 @@ impl World {
         assignment: Assignment,
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
-        let weights = self.weights_of(assignment.weights.digest).await?;
+        let weights = self.weights_for(&assignment, &lesson.plan.schema).await?;
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();
@@ -240,6 +242,40 @@ impl World {
         Ok(lesson)
     }
 
+    /// Reads the weights from which a client starts.
+    async fn weights_for(
+        &mut self,
+        assignment: &Assignment,
+        schema: &TensorSchema,
+    ) -> Result<Arc<Vec<f32>>, SimulateError> {
+        if assignment.weights_parts.is_empty() {
+            return self.weights_of(assignment.weights.digest).await;
+        }
+        // The last part alone is no name: two versions may change alike.
+        let digests: Vec<String> =
+            assignment.weights_parts.iter().map(|part| part.digest.to_string()).collect();
+        let name = BlobDigest::of(digests.concat().as_bytes());
+        if let Some((_, weights)) = self.weights.iter().find(|(kept, _)| *kept == name) {
+            return Ok(weights.clone());
+        }
+        let failed = |error: String| SimulateError::Client(error);
+        let mut parts = Vec::new();
+        for part in &assignment.weights_parts {
+            parts.push(self.blobs.get(part.digest).await.map_err(|error| failed(error.to_string()))?);
+        }
+        let weights = decode_parts(schema, parts.iter().map(|part| part.as_ref()));
+        let weights = Arc::new(weights.map_err(|error| failed(error.to_string()))?);
+        self.keep_weights(name, weights.clone());
+        Ok(weights)
+    }
+
+    fn keep_weights(&mut self, name: BlobDigest, weights: Arc<Vec<f32>>) {
+        if self.weights.len() == WEIGHTS_MAX {
+            self.weights.remove(0);
+        }
+        self.weights.push((name, weights));
+    }
+
     /// Reads the weights of a version; those of the newest ones are kept.
     pub async fn weights_of(&mut self, digest: BlobDigest) -> Result<Arc<Vec<f32>>, SimulateError> {
         if let Some((_, weights)) = self.weights.iter().find(|(kept, _)| *kept == digest) {
@@ -249,10 +285,7 @@ impl World {
         let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
         let values = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         let weights = Arc::new(values.collect::<Vec<f32>>());
-        if self.weights.len() == WEIGHTS_MAX {
-            self.weights.remove(0);
-        }
-        self.weights.push((digest, weights.clone()));
+        self.keep_weights(digest, weights.clone());
         Ok(weights)
     }
 }

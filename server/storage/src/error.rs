@@ -10,6 +10,12 @@ pub enum StorageError {
     /// Somebody else changed the row meanwhile: read it again.
     #[error("the {0} was changed meanwhile")]
     RevisionConflict(&'static str),
+    /// The population was set otherwise, or another task released a version in it: see whether the leave still holds.
+    #[error("the leave to release a version rests on what is not so any more")]
+    LeaveConflict,
+    /// What happened is counted in a database only, and all is in memory.
+    #[error("this coordinator keeps all in memory: what happened is not counted")]
+    NoDatabase,
     /// A row that was read is not what was written: an invariant of ours is broken.
     #[error("the stored {what} cannot be read: {detail}")]
     Corrupt {

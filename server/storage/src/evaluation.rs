@@ -94,10 +94,9 @@ pub trait EvaluationRepository {
         version: u64,
     ) -> impl Future<Output = Result<Vec<EvaluationRecord>, StorageError>> + Send;
 
-    /// Lists the slices of a version's evaluation, by slice.
+    /// Lists the slices of all of a task's evaluations, by version and slice.
     fn evaluation_slices(
         &self,
         task_id: TaskId,
-        version: u64,
     ) -> impl Future<Output = Result<Vec<EvaluationRecord>, StorageError>> + Send;
 }

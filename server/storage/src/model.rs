@@ -32,4 +32,11 @@ pub trait ModelRepository {
         organisation_id: OrganisationId,
         model: BlobDigest,
     ) -> impl Future<Output = Result<Option<ModelRecord>, StorageError>> + Send;
+
+    /// Lists the organisation's models, newest first, at most `limit`.
+    fn models(
+        &self,
+        organisation_id: OrganisationId,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<ModelRecord>, StorageError>> + Send;
 }

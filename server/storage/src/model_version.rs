@@ -97,4 +97,11 @@ pub trait ModelVersionRepository {
         limit: u32,
         before: Option<u64>,
     ) -> impl Future<Output = Result<Vec<ModelVersionRecord>, StorageError>> + Send;
+
+    /// Lists a task's versions whose number is a multiple of `stride`, and the newest, oldest first.
+    fn every_version(
+        &self,
+        task_id: TaskId,
+        stride: u64,
+    ) -> impl Future<Output = Result<Vec<ModelVersionRecord>, StorageError>> + Send;
 }

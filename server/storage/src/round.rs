@@ -1,6 +1,6 @@
 use std::future::Future;
 
-use folkmoot_coordinator::{round::Round, task::TaskState};
+use folkmoot_coordinator::{privacy::PopulationPrivacy, round::Round, task::TaskState};
 use folkmoot_privacy::ledger::Charge;
 use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
 
@@ -43,10 +43,23 @@ pub struct RoundCommit<'a> {
     pub next: Option<&'a RoundRecord>,
     /// Assignments under way that have fallen too far behind.
     pub dropped: &'a [AssignmentId],
-    /// What the version costs, and the population in whose ledger it is charged; none where nothing is promised.
-    pub charge: Option<(&'a PopulationName, &'a Charge)>,
+    /// The leave to release the version. Without one nothing is charged and nothing looked at.
+    pub leave: Option<Leave<'a>>,
     /// When.
     pub now: Timestamp,
+}
+
+/// The leave to release a version: what it costs, and what was seen of its population when it was found to be affordable.
+#[derive(Clone, Copy, Debug)]
+pub struct Leave<'a> {
+    /// The population in whose ledger the version is charged.
+    pub population: &'a PopulationName,
+    /// What held in it.
+    pub privacy: PopulationPrivacy,
+    /// How many entries its ledger had.
+    pub entries: u64,
+    /// What the version costs. Where nothing is promised nothing is charged, and the ledger may have gone on.
+    pub charge: Option<&'a Charge>,
 }
 
 /// Rounds. Every method is one transaction. A method that takes a `RoundRecord` stores `record.round` if the
@@ -124,7 +137,8 @@ pub trait RoundRepository {
     /// Stores a committed round with all that goes with it, in one transaction.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile or the version exists.
+    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile or the version exists, and
+    /// [`StorageError::LeaveConflict`] if what its leave rests on is not so any more.
     fn commit_round(&self, commit: &RoundCommit<'_>)
     -> impl Future<Output = Result<(), StorageError>> + Send;
 

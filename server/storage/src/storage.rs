@@ -20,8 +20,8 @@ use crate::{
     EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository,
     MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
     ParticipationRepository, PopulationRecord, PopulationRepository, Rest, RoundCommit, RoundRecord,
-    RoundRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
-    UpdateTraffic,
+    RoundRepository, SessionRecord, SessionRepository, SqlStorage, StorageError, TaskFilter, TaskRecord,
+    TaskRepository, TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -44,6 +44,19 @@ impl From<SqlStorage> for Storage {
 impl From<MemoryStorage> for Storage {
     fn from(storage: MemoryStorage) -> Self {
         Storage::Memory(storage)
+    }
+}
+
+impl Storage {
+    /// Returns the database, for what is asked only of one: what happened, counted for people to look at.
+    ///
+    /// # Errors
+    /// [`StorageError::NoDatabase`] if all is in memory.
+    pub fn database(&self) -> Result<&SqlStorage, StorageError> {
+        match self {
+            Storage::Sql(storage) => Ok(storage),
+            Storage::Memory(_) => Err(StorageError::NoDatabase),
+        }
     }
 }
 
@@ -77,6 +90,11 @@ ask! {
         api_keys(organisation_id: OrganisationId) -> Vec<ApiKeyRecord>;
         revoke_api_key(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
     }
+    SessionRepository {
+        create_session(session: &SessionRecord) -> ();
+        session(id: &str) -> Option<SessionRecord>;
+        delete_session(id: &str) -> ();
+    }
     TokenRepository {
         create_token(token: &TokenRecord) -> ();
         token(id: &str) -> Option<TokenRecord>;
@@ -100,12 +118,14 @@ ask! {
     ModelRepository {
         create_model(model: &ModelRecord) -> ();
         model(organisation_id: OrganisationId, model: BlobDigest) -> Option<ModelRecord>;
+        models(organisation_id: OrganisationId, limit: u32) -> Vec<ModelRecord>;
     }
     TaskRepository {
         create_task(task: &TaskRecord, version: &ModelVersionRecord) -> ();
         task(organisation_id: OrganisationId, id: TaskId) -> Option<TaskRecord>;
         task_of_any_organisation(id: TaskId) -> Option<TaskRecord>;
-        tasks(organisation_id: OrganisationId, limit: u32, before: Option<TaskId>) -> Vec<TaskRecord>;
+        tasks(organisation_id: OrganisationId, filter: &TaskFilter, limit: u32, before: Option<TaskId>)
+            -> Vec<TaskRecord>;
         set_task_state(id: TaskId, state: TaskState, revision: u64) -> ();
         tasks_to_drive() -> Vec<TaskId>;
     }
@@ -114,6 +134,7 @@ ask! {
         release_version(organisation_id: OrganisationId, version: &ModelVersionRecord) -> ();
         latest_model_version(task_id: TaskId) -> Option<ModelVersionRecord>;
         model_versions(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<ModelVersionRecord>;
+        every_version(task_id: TaskId, stride: u64) -> Vec<ModelVersionRecord>;
     }
     RoundRepository {
         open_round(record: &RoundRecord) -> ();
@@ -154,7 +175,7 @@ ask! {
         evaluations(task_id: TaskId) -> Vec<EvaluationRecord>;
         last_evaluated(task_id: TaskId, source: EvaluationSource) -> Option<u64>;
         evaluations_at(task_id: TaskId, version: u64) -> Vec<EvaluationRecord>;
-        evaluation_slices(task_id: TaskId, version: u64) -> Vec<EvaluationRecord>;
+        evaluation_slices(task_id: TaskId) -> Vec<EvaluationRecord>;
     }
     LeaseRepository {
         acquire_lease(name: &str, holder: &str, now: Timestamp, until: Timestamp) -> bool;

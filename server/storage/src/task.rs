@@ -1,7 +1,9 @@
 use std::future::Future;
 
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, Timestamp, messages::Artifact};
+use folkmoot_protocol::{
+    BlobDigest, OrganisationId, PopulationName, TaskId, TensorSchema, Timestamp, messages::Artifact,
+};
 
 use crate::{ModelVersionRecord, StorageError};
 
@@ -38,6 +40,30 @@ pub struct TaskRecord {
     pub revision: u64,
 }
 
+/// Which tasks are listed: those for which all holds that is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// The name of the state that they are in.
+    pub state: Option<String>,
+    /// Whose clients train them.
+    pub population: Option<PopulationName>,
+    /// A part of their name; upper and lower case are the same.
+    pub name: Option<String>,
+}
+
+impl TaskFilter {
+    /// Says whether a task passes.
+    pub fn passes(&self, task: &TaskRecord) -> bool {
+        let description = &task.description;
+        self.state.as_ref().is_none_or(|state| state == task.state.name())
+            && self.population.as_ref().is_none_or(|population| *population == description.population)
+            && self
+                .name
+                .as_ref()
+                .is_none_or(|name| description.name.to_lowercase().contains(&name.to_lowercase()))
+    }
+}
+
 /// Tasks.
 pub trait TaskRepository {
     /// Stores a new task and its model version 0, in one transaction.
@@ -60,11 +86,12 @@ pub trait TaskRepository {
         id: TaskId,
     ) -> impl Future<Output = Result<Option<TaskRecord>, StorageError>> + Send;
 
-    /// Lists the organisation's tasks, newest first, at most `limit`, from before `before` when given
-    /// (the last id of the page before).
+    /// Lists the organisation's tasks that pass the filter, newest first, at most `limit`, from before `before` when
+    /// given (the last id of the page before).
     fn tasks(
         &self,
         organisation_id: OrganisationId,
+        filter: &TaskFilter,
         limit: u32,
         before: Option<TaskId>,
     ) -> impl Future<Output = Result<Vec<TaskRecord>, StorageError>> + Send;

@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 5] = [
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-coordinator", "folkmoot-simulation"],
     /* drivers   */ &["folkmoot-client", "folkmoot-server", "folkmoot-storage"],
-    /* bindings  */ &["folkmoot-mobile", "folkmoot-wasm"],
+    /* bindings  */ &["folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
 ];
 
 /// Arrows within a layer that are meant, each with its reason.

@@ -30,6 +30,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.name == "browser" {
         return browser::bench(&arguments.arguments);
     }
+    if arguments.name == "console" {
+        return browser::bench_console(&arguments.arguments);
+    }
     require_package(&root())?;
     run_command(cargo(&["run", "--release", "-p", PACKAGE, "--", &arguments.name]).args(&arguments.arguments))
 }

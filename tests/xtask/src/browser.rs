@@ -73,7 +73,23 @@ pub fn bench(arguments: &[String]) -> Result<(), Failure> {
     run_command(node(&["bench.mjs"])?.args(arguments))
 }
 
-fn missing() -> Option<&'static str> {
+/// Builds the console, a program that has it, and measures it.
+///
+/// # Errors
+/// Returns what is missing, or how the benchmark ended.
+pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
+    if let Some(missing) = missing() {
+        return Err(Failure(format!("the benchmark needs {missing}: `cargo xtask test --only install`")));
+    }
+    crate::console::run()?;
+    tools::install_packages(&root().join(FOLDER))?;
+    run_command(&mut cargo(&["build", "--release", "-p", "folkmoot-server", "--bin", "folkmoot"]))?;
+    let program = Path::new(&target()).join("release/folkmoot");
+    run_command(node(&["console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
+}
+
+/// Names what the tests need and is not there.
+pub fn missing() -> Option<&'static str> {
     match () {
         () if !tools::has_node() => Some("Node"),
         () if !has_chromium() => Some("Chromium"),
@@ -96,7 +112,11 @@ fn build() -> Result<(), Failure> {
     tools::install_packages(&root().join(FOLDER))
 }
 
-fn node(arguments: &[&str]) -> Result<Command, Failure> {
+/// A call of Node in the folder of the browser's tests.
+///
+/// # Errors
+/// Returns that there is none.
+pub fn node(arguments: &[&str]) -> Result<Command, Failure> {
     let mut command = Command::new(tools::node_for_browsers()?);
     command.args(arguments).current_dir(root().join(FOLDER));
     command.env("CARGO_TARGET_DIR", Path::new(&target()));

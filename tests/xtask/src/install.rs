@@ -1,7 +1,7 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
 use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
-use crate::{browser, python, vulkan, wasm_package};
+use crate::{browser, kotlin, mobile, python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 9] = [
+const REQUIREMENTS: [Requirement; 11] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -77,6 +77,20 @@ const REQUIREMENTS: [Requirement; 9] = [
         advice: "Chromium, for the tests of the browser: `brew install chromium`, `dnf install chromium`, `pacman -S chromium`",
         optional: true,
         is_present: browser::has_chromium,
+    },
+    Requirement {
+        apt_packages: &["openjdk-17-jdk-headless", "maven"],
+        advice: "Java 17 or newer with Maven, for the package for Kotlin: `brew install openjdk maven`, \
+                 `dnf install java-17-openjdk-devel maven`, `pacman -S jdk-openjdk maven`",
+        optional: true,
+        is_present: kotlin::is_present,
+    },
+    Requirement {
+        apt_packages: &["clang", "llvm"],
+        advice: "clang and llvm-ar, to compile for phones: `brew install llvm`, `dnf install clang llvm`, \
+                 `pacman -S clang llvm`",
+        optional: true,
+        is_present: mobile::is_present,
     },
 ];
 

@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
-//! `cargo xtask wasm`, `cargo xtask reproduce`, `cargo xtask fuzz`.
+//! `cargo xtask wasm`, `cargo xtask console`, `cargo xtask python`, `cargo xtask reproduce`, `cargo xtask fuzz`.
 //!
 //! # How to add another
 //! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
@@ -7,9 +7,14 @@
 mod bench;
 mod browser;
 mod clock;
+mod console;
 mod document;
+mod errors;
 mod fuzz;
 mod install;
+mod kotlin;
+mod languages;
+mod mobile;
 mod openapi;
 mod python;
 mod reproduce;
@@ -19,6 +24,7 @@ mod test;
 mod vulkan;
 mod wasm;
 mod wasm_package;
+mod wheel;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -40,10 +46,16 @@ enum Command {
     Openapi(openapi::Arguments),
     /// Writes server/api/task.schema.json and docs/reference/task.md from the code, or checks them
     Schema(schema::Arguments),
+    /// Writes docs/reference/errors.md from the code, or checks it
+    Errors(errors::Arguments),
     /// Builds with optimisation and runs one benchmark
     Bench(bench::Arguments),
     /// Builds the browser package and checks its size
     Wasm(wasm_package::Arguments),
+    /// Builds the admin console, which the next build of the server has in it
+    Console,
+    /// Builds the wheel for Python
+    Python(wheel::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
     /// Looks for bytes that make a decoder panic or allocate beyond its limit
@@ -55,8 +67,11 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Openapi(arguments) => openapi::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Errors(arguments) => errors::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Wasm(arguments) => wasm_package::run(&arguments),
+        Command::Console => console::run(),
+        Command::Python(arguments) => wheel::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };

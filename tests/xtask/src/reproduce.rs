@@ -8,7 +8,7 @@ const PACKAGE: &str = "folkmoot-bench";
 /// Which experiment.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust or private
+    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust, private or compressed
     name: String,
     /// What the experiment itself takes, such as `--quick` or `--seeds 5`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -5,7 +5,7 @@
 //! keeps its own results beside: it checks, and makes no code.)
 
 use crate::workspace::{Failure, cargo, run, spelled};
-use crate::{browser, fuzz, install, python, vulkan};
+use crate::{browser, console, fuzz, install, kotlin, languages, mobile, python, vulkan, wheel};
 use clap::ValueEnum;
 use std::process::Command;
 
@@ -19,14 +19,24 @@ pub enum Stage {
     Install,
     /// Checks the format
     Fmt,
+    /// Checks and builds the admin console, which the server then has in it
+    Console,
     /// Lints; a warning is an error
     Clippy,
     /// Builds everything, also the `folkmoot` program that end-to-end tests start and kill
     Build,
     /// Runs every test
     Test,
-    /// Builds the browser package, checks its size, and tests it in headless Chromium
+    /// Builds the browser package, checks its size, and tests it and the console in headless Chromium
     Browser,
+    /// Builds the wheel for Python, and tests it against a coordinator
+    Python,
+    /// Builds the package for Kotlin, and tests it on the JVM against a coordinator
+    Kotlin,
+    /// Has a page, a Kotlin, a Python and a native client take part in the same rounds
+    Languages,
+    /// Compiles the client for iOS and Android as static libraries
+    Mobile,
     /// Builds a coordinator that can be broken on purpose, and looks whether audits find it
     Audit,
     /// Looks for bytes that a decoder cannot bear, some seconds for each fuzz target
@@ -39,10 +49,15 @@ impl Stage {
         match self {
             Self::Install => "install",
             Self::Fmt => "fmt",
+            Self::Console => "console",
             Self::Clippy => "clippy",
             Self::Build => "build",
             Self::Test => "test",
             Self::Browser => "browser",
+            Self::Python => "python",
+            Self::Kotlin => "kotlin",
+            Self::Languages => "languages",
+            Self::Mobile => "mobile",
             Self::Audit => "audit",
             Self::Fuzz => "fuzz",
         }
@@ -53,32 +68,35 @@ impl Stage {
     /// # Errors
     /// Returns why the stage did not succeed.
     pub fn run(self, quick: bool) -> Result<(), Failure> {
-        if quick && matches!(self, Self::Audit | Self::Fuzz) {
+        if quick && matches!(self, Self::Mobile | Self::Audit | Self::Fuzz) {
             println!("xtask: {}: left out by --quick, for it builds some packages once more", self.name());
             return Ok(());
         }
-        if self == Self::Fuzz {
-            return fuzz::run(&fuzz::Arguments::briefly());
-        }
-        if self == Self::Browser {
-            return browser::run(quick);
-        }
-        match self.command(quick) {
-            None => install::run(),
-            Some(mut command) => {
-                if self == Self::Test {
-                    vulkan::prepare(&mut command)?;
-                }
-                println!("xtask: {}: {}", self.name(), spelled(&command));
-                run(&mut command)
-            }
+        match self {
+            Self::Install => install::run(),
+            Self::Console => console::test(),
+            Self::Browser => browser::run(quick),
+            Self::Python => wheel::test(),
+            Self::Kotlin => kotlin::test(),
+            Self::Languages => languages::test(),
+            Self::Mobile => mobile::test(),
+            Self::Fuzz => fuzz::run(&fuzz::Arguments::briefly()),
+            Self::Fmt | Self::Clippy | Self::Build | Self::Test | Self::Audit => self.run_cargo(quick),
         }
     }
 
-    /// Returns the call of cargo that the stage consists of; `None` for the installation, the browser and fuzzing.
+    fn run_cargo(self, quick: bool) -> Result<(), Failure> {
+        let Some(mut command) = self.command(quick) else { return Ok(()) };
+        if self == Self::Test {
+            vulkan::prepare(&mut command)?;
+        }
+        println!("xtask: {}: {}", self.name(), spelled(&command));
+        run(&mut command)
+    }
+
+    /// Returns the call of cargo that the stage consists of, if it is one.
     fn command(self, quick: bool) -> Option<Command> {
         let mut command = match self {
-            Self::Install | Self::Fuzz | Self::Browser => return None,
             Self::Fmt => cargo(&["fmt", "--all", "--check"]),
             Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
             // `-p folkmoot-server` would build with fewer features than the tests, and so twice.
@@ -91,6 +109,7 @@ impl Stage {
                 command.args(test);
                 command
             }
+            _ => return None,
         };
         if let (Self::Test, Some(python)) = (self, python::interpreter()) {
             command.env(python::VARIABLE, python);

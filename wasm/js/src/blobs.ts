@@ -1,8 +1,9 @@
 /** Plans, models and weights by content, verified, bounded in bytes. */
 
+import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
 import type { Storage } from './storage.js';
-import { RequestError, type Traffic, type Transport } from './transport.js';
+import { RequestError, type Transport } from './transport.js';
 
 export interface Artifact {
   digest: string;
@@ -40,6 +41,32 @@ export class Blobs {
       return undefined;
     }
     return stored;
+  }
+
+  /** Returns the bytes of those that seem not to be here. */
+  async missingBytes(artifacts: Artifact[]): Promise<number> {
+    const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
+    const missing = artifacts.filter(({ digest }) => !(digest in index) && !this.unstored.has(digest));
+    return missing.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Returns blobs one after the other, if all of them are there. */
+  async readAll(artifacts: Artifact[]): Promise<Uint8Array | undefined> {
+    const parts = await Promise.all(artifacts.map(({ digest }) => this.read(digest)));
+    const [first] = parts;
+    if (parts.length === 1 || first === undefined) {
+      return first;
+    }
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0));
+    let at = 0;
+    for (const part of parts) {
+      if (part === undefined) {
+        return undefined;
+      }
+      all.set(part, at);
+      at += part.byteLength;
+    }
+    return all;
   }
 
   /** Has a blob here and returns the bytes that had to be fetched. What a broken connection brought is gone on with. */

@@ -1,6 +1,7 @@
 /** What the session asks for, as the engine writes it, and what a worker needs to do it. */
 
 import type { Artifact, Blobs } from './blobs.js';
+import type { DayBytes } from './day_bytes.js';
 import type { Log } from './log.js';
 import type { Transport } from './transport.js';
 import type { AssignmentOffer } from './types.js';
@@ -14,6 +15,15 @@ export interface Assignment {
   plan: Artifact;
   model: Artifact;
   weights: Artifact;
+  weights_parts?: Artifact[];
+}
+
+/** The model that came last, with which the page predicts. */
+export type Newest = Pick<Assignment, 'model' | 'weights' | 'weights_parts'>;
+
+/** The blobs of the weights that are fetched: the parts where there are some. */
+export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): Artifact[] {
+  return from.weights_parts?.length ? from.weights_parts : [from.weights];
 }
 
 /** What a session needs of the worker, beside what work needs. */
@@ -21,6 +31,7 @@ export interface RunnerHost extends WorkHost {
   blobs: Blobs;
   transport: Transport;
   log: Log;
+  day: DayBytes;
   waitSeconds: number;
   giveUpAfterSeconds: number;
   attributes: Record<string, string>;

@@ -24,6 +24,11 @@ export class Examples {
     private readonly storage: Storage,
     private readonly format: ExampleFormat,
   ) {
+    // Whoever writes no TypeScript is told, too.
+    if (!Array.isArray((format as Partial<ExampleFormat> | undefined)?.shape)) {
+      const detail = 'options.examples.shape is missing: say what an example looks like, as { shape: [64] }';
+      throw new FolkmootError('bad_option', detail);
+    }
     const isDimension = (size: number) => Number.isInteger(size) && size > 0;
     this.width = format.shape.reduce((product, size) => product * size, 1);
     this.perExample = format.labelsPerExample ?? 1;
@@ -82,8 +87,12 @@ export class Examples {
   }
 
   private checked(example: Example, index: number, at: number): Stored {
-    const features = Float32Array.from(example.features);
-    const labels = Float32Array.from(typeof example.label === 'number' ? [example.label] : example.label);
+    const { features: given, label } = example as Partial<Example>;
+    if (given === undefined || label === undefined) {
+      throw new FolkmootError('bad_example', `example ${index} has no ${given === undefined ? 'features' : 'label'}`);
+    }
+    const features = Float32Array.from(given);
+    const labels = Float32Array.from(typeof label === 'number' ? [label] : label);
     const isClass = (label: number) => Number.isInteger(label) && label >= 0 && label <= CLASS_MAX;
     const isLabel = this.format.labels === 'targets' ? Number.isFinite : isClass;
     const problem =

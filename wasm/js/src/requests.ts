@@ -1,16 +1,27 @@
 /** What each request of a session does. */
 
 import type { Artifact } from './blobs.js';
-import { AnswerError, isDeclined, type Answer, type Assignment, type RunnerHost, type Values } from './effects.js';
+import {
+  AnswerError,
+  isDeclined,
+  weightsOf,
+  type Answer,
+  type Assignment,
+  type Newest,
+  type RunnerHost,
+  type Values,
+} from './effects.js';
+import { Traffic } from './day_bytes.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { Written } from './log.js';
-import type { Traffic } from './transport.js';
 import type { AssignmentOffer, LogEntry } from './types.js';
 import { work } from './work.js';
 import { loadMemory } from './work_store.js';
 
 /** How long weights that are offered may take to come. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
+/** Over which clients come back whose day was over: it begins for all of them in the same moment. */
+const NEW_DAY_MILLISECONDS = 30 * 60 * 1000;
 
 export class Requests {
   /** What was trained or measured and is no update yet; a reload in between trains the last steps again. */
@@ -30,7 +41,12 @@ export class Requests {
   }
 
   async checkIn(value: Values, signal: AbortSignal): Promise<unknown> {
-    const { transport, pace, needConsent } = this.host;
+    const { transport, pace, needConsent, day } = this.host;
+    const spentUntil = day.spentUntil();
+    if (spentUntil !== null) {
+      const wait = Math.max(0, spentUntil - Date.now());
+      return { kind: 'wait', retry_after_milliseconds_min: wait, retry_after_milliseconds_max: wait + NEW_DAY_MILLISECONDS };
+    }
     await pace.untilAllowed(signal);
     await needConsent();
     const request = {
@@ -44,11 +60,12 @@ export class Requests {
 
   /** Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched. */
   async fetch(value: Values, underWay: string | undefined, signal: AbortSignal): Promise<number> {
-    const { blobs, storage } = this.host;
+    const { blobs } = this.host;
     const assignment = JSON.parse(underWay ?? 'null') as Assignment;
     const { artifact, kind } = value;
     // Other weights than the assignment's would be fetched at its cost.
-    if (this.prefetching?.digest !== assignment.weights.digest) {
+    const weights = weightsOf(assignment).at(-1);
+    if (this.prefetching?.digest !== weights?.digest) {
       this.endPrefetch();
     }
     if (this.prefetching?.digest === artifact.digest) {
@@ -59,10 +76,6 @@ export class Requests {
     const fetched = await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
     if (kind === 'plan') {
       await this.unlessDeclined(assignment, () => this.screen(assignment));
-    }
-    if (kind === 'weights') {
-      await storage.put('state', { model: assignment.model, weights: artifact }, 'newest').catch(() => undefined);
-      this.host.emit({ name: 'model', value: {} });
     }
     return fetched;
   }
@@ -82,18 +95,22 @@ export class Requests {
   }
 
   private async screen(assignment: Assignment): Promise<void> {
-    const { blobs, engine, ask } = this.host;
+    const { blobs, engine, ask, day } = this.host;
     const plan = await blobs.read(assignment.plan.digest);
-    engine.screen(plan ?? new Uint8Array(), this.host.privateAttributes);
+    const described = JSON.stringify(assignment);
+    const updateBytes = engine.screen(plan ?? new Uint8Array(), this.host.privateAttributes, described);
+    const downloadBytes = await blobs.missingBytes([assignment.model, ...weightsOf(assignment)]);
     const offer: AssignmentOffer = {
       assignmentId: assignment.assignment_id,
       taskId: assignment.task_id,
       roundNumber: assignment.round_number,
       baseVersion: assignment.base_version,
-      downloadBytes: assignment.model.bytes + assignment.weights.bytes,
+      downloadBytes,
+      uploadBytes: updateBytes,
       plan: JSON.parse(new TextDecoder().decode(plan)) as unknown,
     };
-    if (ask !== null && !(await ask(offer))) {
+    const isAgreed = ask === null || (await ask(offer));
+    if (!isAgreed || !(await day.allows(downloadBytes + updateBytes))) {
       throw new AnswerError({ work_failed: { reason: 'declined', detail: '' } });
     }
   }
@@ -101,7 +118,8 @@ export class Requests {
   /** Fetches what the next assignment will need, unless it rests; one at a time. */
   prefetch(artifact: Artifact): void {
     const { digest } = artifact;
-    if (this.prefetching?.digest === digest || this.host.pace.pauseReason !== null) {
+    const { pace, day } = this.host;
+    if (this.prefetching?.digest === digest || pace.pauseReason !== null || !day.hasRoomFor(artifact.bytes)) {
       return;
     }
     this.endPrefetch();
@@ -125,10 +143,10 @@ export class Requests {
     const entry = { action: 'fetched', detail: 'weights, ahead of time' } as const;
     try {
       await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
-      const newest = await storage.get<{ model: Artifact; weights: Artifact }>('state', 'newest');
+      const newest = await storage.get<Newest>('state', 'newest');
       // Weights of another task do not fit the model that is here.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
-        await storage.put('state', { ...newest, weights: artifact }, 'newest');
+        await storage.put('state', { model: newest.model, weights: artifact }, 'newest');
         this.host.emit({ name: 'model', value: {} });
       }
     } catch {
@@ -141,6 +159,10 @@ export class Requests {
     this.finished = null;
     const begun = performance.now();
     await this.host.needConsent();
+    // Now all of it is here.
+    const { model, weights, weights_parts } = assignment;
+    await this.host.storage.put('state', { model, weights, weights_parts }, 'newest').catch(() => undefined);
+    this.host.emit({ name: 'model', value: {} });
     const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal));
     this.finished = task;
     const { task_id: taskId, round_number: roundNumber } = assignment;
@@ -175,7 +197,7 @@ export class Requests {
   }
 
   async upload(value: Values, signal: AbortSignal): Promise<unknown> {
-    const { storage, transport, log, emit } = this.host;
+    const { storage, transport, log, emit, day } = this.host;
     const id = value.assignment_id;
     const stored = await storage.get<{ bytes: Uint8Array; digest: string }>('work', `${id}.update`);
     if (stored === undefined || stored.digest !== value.digest) {
@@ -187,9 +209,14 @@ export class Requests {
     const bytesSent = stored.bytes.byteLength - value.offset;
     const written = await log.write({ action: 'sent', bytesSent, bytesReceived: 0, detail: `update ${stored.digest}` });
     this.broken = written === null ? null : { assignmentId: id, offset: value.offset, written };
-    const status = await transport.json({ method: 'PUT', path: updatePath(value), update }, signal);
-    this.broken = null;
-    return status;
+    const request = { method: 'PUT', path: updatePath(value), update, traffic: new Traffic(day) } as const;
+    try {
+      const status = await transport.json(request, signal);
+      this.broken = null;
+      return status;
+    } finally {
+      await day.save();
+    }
   }
 
   async queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
@@ -225,10 +252,11 @@ export class Requests {
     entry: Pick<LogEntry, 'action' | 'taskId' | 'roundNumber' | 'detail'>,
     request: (traffic: Traffic) => Promise<T>,
   ): Promise<T> {
-    const traffic = { sent: 0, received: 0 };
+    const traffic = new Traffic(this.host.day);
     try {
       return await request(traffic);
     } finally {
+      await this.host.day.save();
       if (traffic.sent > 0 || traffic.received > 0) {
         await this.host.log.write({ ...entry, bytesSent: traffic.sent, bytesReceived: traffic.received });
       }

@@ -1,6 +1,7 @@
 /** A client in its worker: what the page calls, and the run of a session. */
 
-import { Blobs, type Artifact } from './blobs.js';
+import { Blobs } from './blobs.js';
+import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { loadEngine, type Engine } from './engine.js';
 import { Examples } from './examples.js';
@@ -8,7 +9,7 @@ import { ClientKey } from './key.js';
 import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
 import { Pace } from './pace.js';
-import type { RunnerHost } from './effects.js';
+import { weightsOf, type Newest, type RunnerHost } from './effects.js';
 import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
@@ -28,6 +29,7 @@ interface Parts {
   examples: Examples;
   devices: Devices;
   log: Log;
+  day: DayBytes;
 }
 
 /** What tabs of one client say to each other. */
@@ -71,7 +73,8 @@ export class Trainer {
     const blobs = new Blobs(storage, engine, transport);
     const devices = new Devices(engine, storage, options.device ?? 'auto', emit);
     const log = new Log(storage);
-    const parts = { engine, storage, key, transport, blobs, examples, devices, log };
+    const day = new DayBytes(storage, options.limits?.bytesPerDay);
+    const parts = { engine, storage, key, transport, blobs, examples, devices, log, day };
     return new Trainer(options, parts, emit, ask);
   }
 
@@ -171,19 +174,20 @@ export class Trainer {
 
   private async newestModel(): Promise<TrainedModel> {
     const { storage, blobs, engine } = this.parts;
-    const newest = await storage.get<{ model: Artifact; weights: Artifact }>('state', 'newest');
+    const newest = await storage.get<Newest>('state', 'newest');
     if (newest === undefined) {
       throw new FolkmootError('no_model', 'no model has come yet: take part in a round first');
     }
     if (this.model?.weights === newest.weights.digest) {
       return this.model.model;
     }
-    const [onnx, weights] = [await blobs.read(newest.model.digest), await blobs.read(newest.weights.digest)];
+    const [onnx, weights] = [await blobs.read(newest.model.digest), await blobs.readAll(weightsOf(newest))];
     if (onnx === undefined || weights === undefined) {
       throw new FolkmootError('no_model', 'the model is not kept any more: take part in a round first');
     }
+    const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
     this.model?.model.free();
-    this.model = { weights: newest.weights.digest, model: new engine.TrainedModel(onnx, weights) };
+    this.model = { weights: newest.weights.digest, model: new engine.TrainedModel(onnx, weights, partBytes) };
     return this.model.model;
   }
 
@@ -226,6 +230,7 @@ export class Trainer {
   private async runSessionNow(signal: AbortSignal): Promise<[reason: string, detail: string]> {
     let mayEnrolAgain = true;
     await forgetOldMemories(this.parts.storage);
+    await this.parts.day.load();
     for (;;) {
       await this.needConsent();
       await this.ensureEnrolled(signal);
@@ -283,7 +288,7 @@ export class Trainer {
 
   /** Makes sure that there is an id; again and again while the coordinator cannot be reached. */
   private async ensureEnrolled(signal: AbortSignal): Promise<void> {
-    const { storage, transport, engine, log, key } = this.parts;
+    const { storage, transport, engine, log, key, day } = this.parts;
     const known = await storage.get<{ coordinator: string; key: string; clientId: string }>('state', 'enrolment');
     if (known?.coordinator === transport.coordinator && known.key === key.publicKey) {
       transport.clientId = known.clientId;
@@ -293,7 +298,7 @@ export class Trainer {
     if (token === undefined) {
       throw new FolkmootError('not_enrolled', 'the client is not enrolled: give it an enrolment token');
     }
-    const traffic = { sent: 0, received: 0 };
+    const traffic = new Traffic(day);
     for (let failures = 1; ; failures += 1) {
       await this.pace.untilAllowed(signal);
       signal.throwIfAborted();
@@ -303,6 +308,7 @@ export class Trainer {
         // What updates of another client left out is nothing that this one may add.
         await storage.clear('memories');
         await storage.put('state', enrolment, 'enrolment');
+        await day.save();
         const { sent, received } = traffic;
         await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
         this.emit({ name: 'enrolled', value: { client_id, population } });

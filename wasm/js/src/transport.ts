@@ -1,5 +1,6 @@
 /** Signed requests to a coordinator. When to send again is the session's to decide. */
 
+import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
 import type { ClientKey } from './key.js';
 import { FolkmootError } from './types.js';
@@ -34,12 +35,6 @@ export class RequestError extends Error {
   ) {
     super(message);
   }
-}
-
-/** Bytes of messages and blobs that went, or were to go, and came. */
-export interface Traffic {
-  sent: number;
-  received: number;
 }
 
 /** A request before it is signed. */
@@ -129,7 +124,7 @@ export class Transport {
         clearTimeout(alarm);
         alarm = setTimeout(() => silence.abort(), CONTROL_MILLISECONDS_MAX);
         fetched += piece.byteLength;
-        traffic.received += piece.byteLength;
+        traffic.countReceived(piece.byteLength);
         if (rangeStart + fetched > artifact.bytes) {
           throw this.broken('the blob is longer than the assignment says');
         }
@@ -168,9 +163,7 @@ export class Transport {
     const limit = unsigned.millisecondsMax ?? patience;
     const signals = Number.isFinite(limit) ? [signal, AbortSignal.timeout(limit)] : [signal];
     let response: Response;
-    if (unsigned.traffic !== undefined) {
-      unsigned.traffic.sent += rest;
-    }
+    unsigned.traffic?.countSent(rest);
     try {
       response = await fetch(this.base + unsigned.path, {
         method: unsigned.method,
@@ -201,13 +194,13 @@ export class Transport {
     const { update, method, path } = unsigned;
     let body: Uint8Array | null = null;
     const headers: Record<string, string> = {};
-    let upload: [number, number] | null = null;
+    let upload: number[] = [];
     if (update !== undefined) {
       body = update.bytes.subarray(update.offset);
       upload = [update.offset, update.bytes.byteLength];
       headers['content-type'] = 'application/octet-stream';
-      headers['folkmoot-upload-offset'] = String(upload[0]);
-      headers['folkmoot-upload-length'] = String(upload[1]);
+      headers['folkmoot-upload-offset'] = String(update.offset);
+      headers['folkmoot-upload-length'] = String(update.bytes.byteLength);
     } else if (unsigned.json !== undefined) {
       body = new TextEncoder().encode(JSON.stringify(unsigned.json));
       headers['content-type'] = 'application/json';
@@ -215,16 +208,16 @@ export class Transport {
       headers['range'] = `bytes=${unsigned.rangeStart}-`;
     }
     const content = update?.digest ?? this.engine.contentDigest(body ?? new Uint8Array());
-    const client = unsigned.anonymous === true ? null : this.clientId;
+    const client = unsigned.anonymous === true ? undefined : (this.clientId ?? undefined);
     const nonce = hexadecimal(crypto.getRandomValues(new Uint8Array(16)));
     const timestamp = Date.now() + this.clockOffset;
-    const text = this.engine.signedText(JSON.stringify({ method, path, client, timestamp, nonce, content, upload }));
+    const text = this.engine.signedText(method, path, client, timestamp, nonce, content, Float64Array.from(upload));
     headers['folkmoot-protocol'] = String(this.engine.protocolVersion());
     headers['folkmoot-timestamp'] = String(timestamp);
     headers['folkmoot-nonce'] = nonce;
     headers['folkmoot-content-digest'] = content;
     headers['folkmoot-signature'] = await this.key.sign(text);
-    if (client !== null) {
+    if (client !== undefined) {
       headers['folkmoot-client'] = client;
     }
     return { body, headers };
@@ -237,9 +230,7 @@ export class Transport {
     try {
       for await (const piece of pieces(response)) {
         length += piece.byteLength;
-        if (traffic !== undefined) {
-          traffic.received += piece.byteLength;
-        }
+        traffic?.countReceived(piece.byteLength);
         if (length > CONTROL_BYTES_MAX) {
           throw this.broken('the message is over its limit');
         }

@@ -18,6 +18,8 @@ export interface ConnectOptions {
   device?: 'auto' | 'cpu' | 'webgpu';
   /** When to train; see {@link Policy}. */
   policy?: Policy;
+  /** How much to send and fetch; see {@link Limits}. */
+  limits?: Limits;
   /** How long a check-in waits for an assignment, in seconds, at most 60; 30 without this. */
   waitSeconds?: number;
 }
@@ -58,6 +60,15 @@ export interface Policy {
   giveUpAfterSeconds?: number;
 }
 
+/** How much this device sends and fetches. */
+export interface Limits {
+  /**
+   * Bytes in a day (UTC), both ways together: the bodies of requests, blobs and updates. An assignment that would pass it is
+   * declined, and the next one is asked for when the day is over. No limit without this.
+   */
+  bytesPerDay?: number;
+}
+
 /** What is known of an assignment when the app is asked. */
 export interface AssignmentOffer {
   assignmentId: string;
@@ -66,6 +77,8 @@ export interface AssignmentOffer {
   baseVersion: number;
   /** Bytes that are still to be fetched, at most. */
   downloadBytes: number;
+  /** About how many bytes the update will have, before symbols are entropy-coded. */
+  uploadBytes: number;
   /** The plan, as the coordinator wrote it. */
   plan: unknown;
 }

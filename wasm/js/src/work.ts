@@ -7,7 +7,7 @@ import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
-import type { Assignment } from './effects.js';
+import { weightsOf, type Assignment } from './effects.js';
 import type { Storage } from './storage.js';
 
 /** A chunk of steps takes at most about so long: a pause is noticed within 100 ms. */
@@ -61,21 +61,22 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
 
 async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWork> {
   const { engine, storage, blobs } = host;
-  const digests = [assignment.plan.digest, assignment.model.digest, assignment.weights.digest];
-  const [plan, model, weights] = await Promise.all(digests.map((digest) => blobs.read(digest)));
+  const read = [assignment.plan, assignment.model].map((artifact) => blobs.read(artifact.digest));
+  const [plan, model, weights] = await Promise.all([...read, blobs.readAll(weightsOf(assignment))]);
   if (plan === undefined || model === undefined || weights === undefined) {
     const work_failed = { reason: 'fetch_failed', detail: 'a blob is not in the cache any more' };
     throw new Error(JSON.stringify({ work_failed }));
   }
   // They held when the plan came; since then the page may have been opened again with other attributes.
-  engine.screen(plan, host.privateAttributes);
+  const described = JSON.stringify(assignment);
+  engine.screen(plan, host.privateAttributes, described);
   const checkpoint = await storage
     .get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`)
     .catch(() => undefined);
   const examples = await host.examples.load(engine);
   try {
     return engine.AssignedWork.begin(
-      JSON.stringify(assignment),
+      described,
       plan,
       model,
       weights,

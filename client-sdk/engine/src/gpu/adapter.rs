@@ -60,8 +60,11 @@ pub struct Adapter {
 impl Adapter {
     /// Lists the adapters, real ones before imitations by the processor.
     pub async fn all() -> Vec<Self> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let found = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
+        // What is not listed is not loaded either: an app has its own OpenGL.
+        let backends = wgpu::Backends::PRIMARY;
+        let described =
+            wgpu::InstanceDescriptor { backends, ..wgpu::InstanceDescriptor::new_without_display_handle() };
+        let found = wgpu::Instance::new(described).enumerate_adapters(backends).await;
         let mut adapters: Vec<Self> = found.into_iter().map(Self::new).collect();
         adapters.sort_by_key(|adapter| match adapter.report.kind {
             "discrete" => 0,

@@ -7,10 +7,10 @@ use prost::bytes::Bytes;
 use super::attributes::operator_name;
 use super::decode::{Content, Decoded, Floats, decode};
 use super::lowering::{Lowered, Lowering, Mode};
-use super::proto::{DimensionProto, DimensionValue, ValueInfoProto};
+use super::proto::{DimensionProto, DimensionValue, NodeProto, ValueInfoProto};
 use super::tensor::{self, ElementType};
 use super::{Chunks, ImportError, ImportLimits};
-use crate::model::{ParameterKind, ParameterSpec};
+use crate::model::{ModelNode, ParameterKind, ParameterSpec};
 
 /// A model as the engine keeps it. It becomes a graph when the batch size is known.
 pub(crate) struct Imported {
@@ -71,6 +71,17 @@ impl Imported {
             *operators.entry(operator_name(node)).or_default() += 1;
         }
         operators
+    }
+
+    /// The nodes of the file's graph, in its order.
+    pub(crate) fn nodes(&self) -> Vec<ModelNode> {
+        let node = |node: &NodeProto| ModelNode {
+            name: node.name.clone(),
+            operator: operator_name(node),
+            inputs: node.input.clone(),
+            outputs: node.output.clone(),
+        };
+        self.model.nodes.iter().map(node).collect()
     }
 
     /// The graph for this batch size.

@@ -238,7 +238,7 @@ impl Codec {
     pub fn nominal_bits(&self) -> Option<f64> {
         // A value of 32 or 16 bits, and a gap coded in about two bits more than its logarithm (Golomb 1966).
         let sparse = |share: f64, half_values: bool| {
-            share * (if half_values { 16.0 } else { 32.0 } + (1.0 / share).log2() + 2.0)
+            share * (if half_values { 16.0 } else { 32.0 } + log2(1.0 / share) + 2.0)
         };
         match *self {
             Self::None => Some(32.0),
@@ -246,8 +246,8 @@ impl Codec {
             Self::Fixed { bits, .. } | Self::Eden { bits, .. } | Self::Weights { bits, .. } => {
                 Some(bits.into())
             }
-            Self::Qsgd { levels, .. } => Some((2.0 * f64::from(levels) + 1.0).log2()),
-            Self::Ternary { .. } => Some(3f64.log2()),
+            Self::Qsgd { levels, .. } => Some(log2(2.0 * f64::from(levels) + 1.0)),
+            Self::Ternary { .. } => Some(log2(3.0)),
             Self::OneBit | Self::Sign | Self::Drive { .. } => Some(1.0),
             Self::RandomK { share, .. } => Some(32.0 * share),
             Self::TopK { share, half_values } | Self::DeepGradient { share, half_values, .. } => {
@@ -276,4 +276,9 @@ impl Codec {
     pub fn uses_memory(&self) -> bool {
         !self.is_unbiased() && !matches!(self, Self::Weights { .. })
     }
+}
+
+/// By the one logarithm that a browser's build has anyway.
+fn log2(number: f64) -> f64 {
+    number.ln() / std::f64::consts::LN_2
 }

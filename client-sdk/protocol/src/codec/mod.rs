@@ -8,4 +8,4 @@ mod text;
 pub use choice::{Codec, ROTATION_BLOCK, TILE};
 pub use fault::RecipeFault;
 pub use recipe::{Recipe, Rule};
-pub use text::{CodecTextError, names};
+pub use text::{CodecTextError, as_text, names};

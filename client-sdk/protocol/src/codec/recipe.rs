@@ -110,6 +110,16 @@ impl Recipe {
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
     }
 
+    /// Returns about how many bytes an update of this schema has. A tensor whose codec does not say how long it will be is
+    /// taken for float32.
+    pub fn nominal_bytes(&self, schema: &TensorSchema) -> u64 {
+        let pairs = self.codecs(schema).into_iter().zip(&schema.tensors);
+        let bits = pairs.map(|(codec, tensor)| {
+            codec.nominal_bits().unwrap_or(32.0) * tensor.element_count().unwrap_or(0) as f64
+        });
+        (bits.sum::<f64>() / 8.0) as u64
+    }
+
     /// Derives the recipe's digest: SHA-256 over its JSON.
     ///
     /// # Panics
@@ -162,6 +172,18 @@ mod tests {
         assert_eq!(recipe.codecs(&schema()), [Codec::Fp16, Codec::None, eden, Codec::Sign, Codec::Sign]);
         let plain = Recipe { edges: Some(Codec::Bf16), exact_below: 0, ..Recipe::default() };
         assert_eq!(plain.codecs(&schema()), [Codec::Bf16, eden, eden, Codec::Bf16, eden]);
+    }
+
+    #[test]
+    fn the_bytes_of_an_update_are_those_of_its_tensors() {
+        let rule = |tensors: &str, codec| Rule { tensors: tensors.into(), codec };
+        let rules = vec![
+            rule("a.weight", Codec::Threshold { magnitude: 0.1, half_values: false }),
+            rule("c.*", Codec::Sign),
+        ];
+        let recipe = Recipe { rules, ..Recipe::default() };
+        let of_each: [u64; 5] = [4 * 1024, 4 * 32, 1024 / 2, 1024 / 8, 1000 / 8];
+        assert_eq!(recipe.nominal_bytes(&schema()), of_each.iter().sum::<u64>());
     }
 
     #[test]

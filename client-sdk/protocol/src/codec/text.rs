@@ -122,13 +122,21 @@ fn is_default(name: &str, fields: &Value, key: &str) -> bool {
 }
 
 /// Codecs in files and messages: as their text.
-pub(super) mod as_text {
+pub mod as_text {
     use super::*;
 
+    /// Writes the codec's text.
+    ///
+    /// # Errors
+    /// Those of the serializer.
     pub fn serialize<S: Serializer>(codec: &Codec, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(codec)
     }
 
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is none.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Codec, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }

@@ -66,6 +66,10 @@ pub struct Assignment {
     pub model: Artifact,
     /// The weights of the base version: float32, little-endian, in the order of the plan's schema.
     pub weights: Artifact,
+    /// Nearly the same weights in fewer bytes: a whole version, then what each later one changes, to be added up in this
+    /// order. Who reads them starts from their sum and needs no `weights`; empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights_parts: Vec<Artifact>,
     /// The update must have arrived by then, by the coordinator's clock.
     pub deadline: Timestamp,
     /// Milliseconds from this answer to the deadline, for clients whose clock is wrong.
@@ -79,6 +83,16 @@ pub struct Assignment {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub recipe: Option<Box<Recipe>>,
+}
+
+/// Parts of weights, at most.
+pub const WEIGHTS_PARTS_MAX: usize = 32;
+
+impl Assignment {
+    /// Returns the blobs of the weights that a client fetches: the parts where there are some.
+    pub fn weights_to_fetch(&self) -> &[Artifact] {
+        if self.weights_parts.is_empty() { std::slice::from_ref(&self.weights) } else { &self.weights_parts }
+    }
 }
 
 fn if_readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Recipe>>, D::Error> {

@@ -7,7 +7,7 @@ mod report;
 mod upload;
 
 pub use abort::{AbortReason, AbortRequest};
-pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse};
+pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse, WEIGHTS_PARTS_MAX};
 pub use enrol::{EnrolRequest, EnrolResponse};
 pub use report::ReportRequest;
 pub use upload::{UploadState, UploadStatus};

@@ -28,7 +28,7 @@ pub use transport::Protection;
 pub use value_grid::ValueGrid;
 pub use work::Work;
 
-use crate::{BlobDigest, Codec, TensorSchema};
+use crate::{BlobDigest, Codec, Recipe, TensorSchema};
 
 /// What a client must do in a round. It is data: a new plan needs no new app.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,4 +58,18 @@ pub struct Plan {
     /// The noise that the client adds. A client that does not know of it does not know the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_noise: Option<LocalNoise>,
+}
+
+impl Plan {
+    /// Returns about how many bytes the update has that is sent for it: none for an evaluation, those of float32 where no
+    /// recipe was given.
+    pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {
+        match self.work {
+            Work::Training => recipe.map_or_else(
+                || 4 * self.schema.parameter_count(),
+                |recipe| recipe.nominal_bytes(&self.schema),
+            ),
+            Work::Evaluation => 0,
+        }
+    }
 }

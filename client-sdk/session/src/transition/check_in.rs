@@ -1,6 +1,6 @@
 use folkmoot_protocol::{
     Disposition,
-    messages::{AbortReason, Assignment, CheckInResponse},
+    messages::{AbortReason, Assignment, CheckInResponse, WEIGHTS_PARTS_MAX},
 };
 use rand::RngExt;
 
@@ -51,7 +51,11 @@ fn assigned(assignment: Assignment, turn: &mut Turn<'_>) -> State {
         let detail = "an update was already made for this assignment and is no longer here";
         return abort::give_up(&work, AbortReason::StateLost, detail, turn);
     }
-    fetch::fetch(Fetching { work, kind: ArtifactKind::Plan }, 0, turn)
+    if work.assignment.weights_parts.len() > WEIGHTS_PARTS_MAX {
+        let detail = format!("the weights come in more than {WEIGHTS_PARTS_MAX} parts");
+        return abort::give_up(&work, AbortReason::PlanUnsupported, detail, turn);
+    }
+    fetch::fetch(Fetching { work, kind: ArtifactKind::Plan, part: 0 }, 0, turn)
 }
 
 fn wait(min: u64, max: u64, turn: &mut Turn<'_>) -> State {

@@ -17,7 +17,9 @@ pub(super) fn fetch(fetching: Fetching, failures: u32, turn: &mut Turn<'_>) -> S
     let artifact = match fetching.kind {
         ArtifactKind::Plan => assignment.plan,
         ArtifactKind::Model => assignment.model,
-        ArtifactKind::Weights => assignment.weights,
+        ArtifactKind::Weights => {
+            assignment.weights_to_fetch().get(fetching.part).copied().unwrap_or(assignment.weights)
+        }
     };
     turn.effects.push(Effect::Fetch { request_id, kind: fetching.kind, artifact });
     State::Assigned { request_id, failures, fetching }
@@ -51,7 +53,13 @@ fn next(mut fetching: Fetching, downloaded_bytes: u64, turn: &mut Turn<'_>) -> S
     fetching.kind = match fetching.kind {
         ArtifactKind::Plan => ArtifactKind::Model,
         ArtifactKind::Model => ArtifactKind::Weights,
-        ArtifactKind::Weights => return train::train(fetching.work, turn),
+        ArtifactKind::Weights => {
+            fetching.part += 1;
+            if fetching.part >= fetching.work.assignment.weights_parts.len() {
+                return train::train(fetching.work, turn);
+            }
+            ArtifactKind::Weights
+        }
     };
     fetch(fetching, 0, turn)
 }

@@ -25,13 +25,14 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
         }
         State::BackingOff { until, failures, resume } => {
             let latest = turn.now.plus_milliseconds(RETRY_AFTER_MILLISECONDS_MAX);
+            let resume = match resume {
+                Resume::Fetch(fetching) => Resume::Fetch(from_the_first(fetching)),
+                other => other,
+            };
             wake::woken(State::BackingOff { until: until.min(latest), failures, resume }, turn)
         }
         State::CheckedIn { failures, .. } => check_in::check_in(failures, turn),
-        // From the first blob on: the cache may have lost what it had.
-        State::Assigned { failures, fetching, .. } => {
-            fetch::fetch(Fetching { kind: ArtifactKind::Plan, ..fetching }, failures, turn)
-        }
+        State::Assigned { failures, fetching, .. } => fetch::fetch(from_the_first(fetching), failures, turn),
         // What was trained lived in memory; nothing of it has been sent, so it may be trained again.
         State::Training { work, .. } | State::Preparing { work, .. } => train::train(work, turn),
         State::Uploading { failures, uploading, .. } => {
@@ -40,4 +41,9 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
         State::Done { assignment_id, report, .. } => report::send(assignment_id, report, turn),
         State::Stopped { .. } => check_in::check_in(0, turn),
     }
+}
+
+/// From the first blob on: the cache may have lost what it had.
+fn from_the_first(fetching: Fetching) -> Fetching {
+    Fetching { kind: ArtifactKind::Plan, part: 0, ..fetching }
 }

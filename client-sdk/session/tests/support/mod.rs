@@ -25,6 +25,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         plan: artifact(b"plan"),
         model: artifact(b"model"),
         weights: artifact(b"weights"),
+        weights_parts: Vec::new(),
         deadline: Timestamp(deadline_in_milliseconds),
         deadline_in_milliseconds,
         clipping_norm: None,

@@ -2,5 +2,6 @@
 
 mod evaluation;
 mod example_privacy;
+mod local_trainer;
 mod scene;
 mod time_limit;

@@ -15,8 +15,8 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    Consent, Device, Devices, Host,
-    storage::{BlobCache, WorkStore},
+    Consent, Device, DeviceCare, DevicePolicy, Devices, Host,
+    storage::{BlobCache, ModelStore, WorkStore},
     training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
 };
 
@@ -26,7 +26,7 @@ pub(super) struct Scene {
     pub local: LocalWork,
     pub model: Model,
     pub plan: Plan,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Scene {
@@ -60,13 +60,17 @@ impl Scene {
             assignment: Assignment { plan: document, model: onnx, weights, ..samples::assignment() },
             examples: examples(example_count),
             consent: Consent::default(),
+            care: DeviceCare::new(DevicePolicy::default(), None, None),
+            models: ModelStore::open(directory.path().join("newest_model.json"), blobs.clone(), host.clone())
+                .unwrap(),
             blobs,
+            trainer: None,
             work: WorkStore::open(&directory.path().join("work")).unwrap(),
             devices: Devices::new(Device::Cpu, host.clone()),
             host,
             stop: Arc::new(AtomicBool::new(false)),
         };
-        Self { local, model, plan, _directory: directory }
+        Self { local, model, plan, directory }
     }
 
     /// Trains, and returns the work with the last progress that was told.
@@ -79,6 +83,12 @@ impl Scene {
         });
         let progress = last.lock().unwrap().expect("progress is told at least once");
         (work.unwrap().expect("nobody stopped it"), progress)
+    }
+
+    /// The store of models as a new process opens it.
+    pub fn reopened_models(&self) -> ModelStore {
+        let path = self.directory.path().join("newest_model.json");
+        ModelStore::open(path, self.local.blobs.clone(), self.local.host.clone()).unwrap()
     }
 
     /// Stores a checkpoint after so many steps and so much time.

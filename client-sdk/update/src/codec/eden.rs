@@ -114,15 +114,18 @@ pub(crate) fn quantise<const HALF: usize>(
     let quantiser = quantiser.for_deviation(deviation);
     let (product, length) = vectorised(
         #[inline(always)]
-        || quantise_runs(quantiser, rotated, codes),
+        || match unbiased {
+            true => quantise_runs::<HALF, false>(quantiser, rotated, codes),
+            false => quantise_runs::<HALF, true>(quantiser, rotated, codes),
+        },
     );
     if unbiased { squares / count / product } else { product / count / length }
 }
 
 /// Writes the symbols; returns the sum of the products of the values with their quantised ones, and of the
-/// squares of those.
+/// squares of those where they are asked for.
 #[inline(always)]
-fn quantise_runs<const HALF: usize>(
+fn quantise_runs<const HALF: usize, const WITH_LENGTH: bool>(
     quantiser: Quantiser<HALF>,
     rotated: &[f32],
     codes: &mut [u8],
@@ -136,7 +139,9 @@ fn quantise_runs<const HALF: usize>(
             (*code, *level) = quantiser.nearest(*value);
         }
         product += sum_of_products(rotated, levels);
-        length += sum_of_products(levels, levels);
+        if WITH_LENGTH {
+            length += sum_of_products(levels, levels);
+        }
     }
     (product, length)
 }

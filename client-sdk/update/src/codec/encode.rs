@@ -143,8 +143,10 @@ impl Encoder {
     ) -> Result<(), EncodeError> {
         let range = first..first + values.len();
         let gathered = self.gather(codec, range.clone(), values);
+        if let Some(gathered) = &gathered {
+            check(gathered, first)?;
+        }
         let values = gathered.as_deref().unwrap_or(values);
-        check(values, first)?;
         let mut tiles = self.prepare(index as u32, codec, sides, values);
         tiles.format.write(&mut self.bytes);
         self.bytes.extend((values.len() as u32).to_le_bytes());

@@ -153,12 +153,15 @@ pub(crate) fn share_out(weights: &[u64]) -> Vec<u16> {
     let excess = |weight: &u64| (weight * whole).saturating_sub(total);
     let present = weights.iter().filter(|weight| **weight > 0).count() as u64;
     let (rest, excesses) = (whole - present, weights.iter().map(excess).sum::<u64>().max(1));
-    let mut before = 0;
+    let (mut sum, mut given) = (0, 0);
     let share = |weight: &u64| {
-        let behind = before + excess(weight);
-        let share = behind * rest / excesses - before * rest / excesses;
-        before = behind;
-        share as u16 + u16::from(*weight > 0)
+        if *weight == 0 {
+            return 0;
+        }
+        sum += excess(weight);
+        let (before, behind) = (given, sum * rest / excesses);
+        given = behind;
+        (behind - before) as u16 + 1
     };
     weights.iter().map(share).collect()
 }

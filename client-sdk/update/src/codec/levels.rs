@@ -12,7 +12,7 @@ use super::{
     Fault,
     bytes::Bytes,
     lattice::Lattice,
-    random::{Place, Purpose},
+    random::Place,
     sums::{largest_magnitude, sum_of_squares},
     symbols,
 };
@@ -51,7 +51,7 @@ impl Levels {
     /// Appends a tile.
     pub fn encode(self, scale: Scale, values: &[f32], place: Place, lossless: bool, out: &mut Vec<u8>) {
         let mut chances = vec![0; values.len()];
-        place.stream(Purpose::Rounding).fill_halves(&mut chances);
+        place.chances().fill(&mut chances);
         let mut codes = vec![0; values.len()];
         let buckets = values.chunks(self.bucket).zip(chances.chunks(self.bucket));
         for ((bucket, chances), codes) in buckets.zip(codes.chunks_mut(self.bucket)) {

@@ -26,6 +26,7 @@ mod lloyd_max;
 mod measure;
 mod memory;
 mod one_bit;
+mod parts;
 mod payload;
 mod power;
 mod random;
@@ -50,6 +51,7 @@ use fault::Fault;
 pub use folkmoot_protocol::codec::{Codec, CodecTextError, Recipe, RecipeFault, Rule, TILE};
 pub use measure::{Measurement, measure};
 pub use memory::{Memory, MemoryError, PendingMemory};
+pub use parts::{Part, PartError, decode_parts, encode_part};
 pub use tile::TileValues;
 
 /// Runs a loop that is compiled for every instruction set the processor may have.

@@ -63,10 +63,16 @@ impl Rotation {
     /// long.
     pub fn forward(&self, piece: Piece, values: &[f32], factor: f32, buffer: &mut Vec<f32>) {
         buffer.clear();
-        buffer.extend_from_slice(&values[piece.start..piece.start + piece.length]);
-        self.signs.apply(piece.start, factor, buffer);
-        buffer.resize(piece.padded, 0.0);
-        transform(buffer);
+        self.append(piece, values, factor, buffer);
+    }
+
+    /// Appends the same.
+    fn append(&self, piece: Piece, values: &[f32], factor: f32, all: &mut Vec<f32>) {
+        let start = all.len();
+        all.extend_from_slice(&values[piece.start..piece.start + piece.length]);
+        self.signs.apply(piece.start, factor, &mut all[start..]);
+        all.resize(start + piece.padded, 0.0);
+        transform(&mut all[start..]);
     }
 
     /// Rotates a block back, not normalised, times `factor`; `rotated` is used up.
@@ -79,10 +85,9 @@ impl Rotation {
 
     /// Rotates every block, normalised; the result has each block's padding.
     pub fn rotate_all(&self, values: &[f32]) -> Vec<f32> {
-        let (mut all, mut buffer) = (Vec::with_capacity(values.len() + PIECE_MIN), Vec::new());
+        let mut all = Vec::with_capacity(values.len() + PIECE_MIN);
         for piece in self.pieces() {
-            self.forward(piece, values, normaliser(piece), &mut buffer);
-            all.extend_from_slice(&buffer);
+            self.append(piece, values, normaliser(piece), &mut all);
         }
         all
     }

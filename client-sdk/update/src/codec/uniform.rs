@@ -12,7 +12,7 @@ use super::{
     Fault,
     bytes::Bytes,
     lattice::Lattice,
-    random::{Place, Purpose},
+    random::Place,
     rotation::{Rotation, pieces},
     symbols,
 };
@@ -46,7 +46,7 @@ impl Uniform {
         let rotated = self.rotated.then(|| Rotation::of(place, self.block, values.len()).rotate_all(values));
         let values = rotated.as_deref().unwrap_or(values);
         let mut chances = vec![0; values.len()];
-        place.stream(Purpose::Rounding).fill_halves(&mut chances);
+        place.chances().fill(&mut chances);
         let mut codes = vec![0; values.len()];
         for range in blocks {
             let block = &values[range.clone()];

@@ -7,28 +7,21 @@ use super::*;
 use crate::{
     participation::{History, Participated, User, Waiting},
     round::{Phase, Purpose, Round},
-    task::{Candidate, TaskDescription},
+    task::{Candidate, TaskDescription, samples},
 };
 
-fn described(changes: Value) -> TaskDescription {
-    let mut description = json!({
-        "name": "digits",
-        "population": "digits",
-        "plan": {
-            "loss": "softmax_cross_entropy",
-            "optimizer": { "sgd": { "learning_rate": 0.1 } },
-            "epochs": 1,
-            "batch_size": 16,
-        },
+fn described(mut changes: Value) -> TaskDescription {
+    let private = json!({
         "scheduling": { "kind": "synchronous", "report_goal": 100 },
         "aggregator": { "kind": "uniform_mean" },
         "privacy": { "kind": "central", "epsilon": 8.0, "delta": 1e-5 },
         "stop": { "rounds": 50 },
     });
-    for (key, value) in changes.as_object().expect("changes are an object") {
-        description[key] = value.clone();
+    let changed = changes.as_object_mut().expect("changes are an object");
+    for (key, value) in private.as_object().expect("it is an object") {
+        changed.entry(key).or_insert(value.clone());
     }
-    serde_json::from_value(description).unwrap()
+    samples::described(changes)
 }
 
 fn faults(changes: Value) -> Vec<String> {

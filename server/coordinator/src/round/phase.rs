@@ -74,6 +74,8 @@ pub enum AbandonReason {
     TaskCancelled,
     /// The task is over.
     TaskCompleted,
+    /// Meanwhile the privacy budget was spent, or set otherwise: what was made is not released.
+    PrivacyBudget,
     /// The model fell so far behind its best version that the task returns to that one.
     RolledBack,
 }

@@ -111,7 +111,11 @@ impl Round {
                 let phase = Phase::Evaluated { at: now, cohort, accepted };
                 Ok((Round { phase, ..self }, vec![]))
             }
-            // What was accepted is not thrown away: a round that aggregates runs to its end.
+            // What may not be released is thrown away.
+            (Phase::Aggregating { .. }, RoundInput::Stop(reason @ AbandonReason::PrivacyBudget)) => {
+                Ok(self.abandon(reason, now))
+            }
+            // What was accepted is not thrown away else: a round that aggregates runs to its end.
             (Phase::Aggregating { .. }, RoundInput::Stop(_)) => Ok((self, vec![])),
             (phase, RoundInput::Stop(reason)) if !phase.is_final() => Ok(self.abandon(reason, now)),
             (phase, input) => Err(InvalidTransitionError { phase: phase.name(), input: input.name() }),

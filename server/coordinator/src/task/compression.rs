@@ -48,11 +48,7 @@ impl TaskDescription {
     /// Lists what is wrong with the recipes, and with what decides between them.
     pub(super) fn validate_compression(&self, faults: &mut Vec<Fault>) {
         for (field, recipe) in self.recipes() {
-            faults.extend(recipe.validate().into_iter().map(|fault| {
-                let (message, remedy) =
-                    (format!("it is {}", fault.value), format!("it must be {}", fault.allowed));
-                Fault::new(&format!("{field}.{}", fault.field), message, remedy)
-            }));
+            faults.extend(recipe.validate().into_iter().map(|fault| Fault::of_codec(&field, fault)));
         }
         if self.compression_choices.len() > COMPRESSION_CHOICES_MAX {
             faults.push(Fault::new(
@@ -89,23 +85,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::task::samples::described;
 
     fn description(choices: Value) -> TaskDescription {
-        serde_json::from_value(json!({
-            "name": "digits",
-            "population": "digits",
-            "plan": {
-                "loss": "softmax_cross_entropy",
-                "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1,
-                "batch_size": 16,
-            },
-            "scheduling": { "kind": "synchronous", "report_goal": 8 },
-            "compression": { "codec": "eden:4" },
-            "compression_choices": choices,
-            "stop": { "rounds": 30 },
-        }))
-        .unwrap()
+        described(json!({ "compression": { "codec": "eden:4" }, "compression_choices": choices }))
     }
 
     fn choices() -> Value {

@@ -2,7 +2,8 @@ use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingP
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompressionChoice, Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic, combination,
+    CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic,
+    combination,
 };
 use crate::{
     aggregation::AggregatorChoice,
@@ -46,6 +47,9 @@ pub struct TaskDescription {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("default" = [], "examples" = [[]])))]
     pub compression_choices: Vec<CompressionChoice>,
+    /// How versions travel to the clients; by default as float32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub downstream: Option<Downstream>,
     /// What tasks of before said in the place of `compression`.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -93,6 +97,7 @@ impl TaskDescription {
             scheduling,
             compression: None,
             compression_choices: Vec::new(),
+            downstream: None,
             former_codec: (),
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),
@@ -175,6 +180,7 @@ impl TaskDescription {
             PrivacyChoice::Local(local) => local.validate(self, &mut faults),
         }
         self.validate_compression(&mut faults);
+        self.validate_downstream(&mut faults);
         combination::validate(self, &mut faults);
         faults
     }
@@ -230,21 +236,10 @@ mod tests {
     use folkmoot_protocol::LocalOptimizer;
 
     use super::*;
+    use crate::task::samples::described;
 
     fn description() -> TaskDescription {
-        serde_json::from_value(serde_json::json!({
-            "name": "digits",
-            "population": "digits",
-            "plan": {
-                "loss": "softmax_cross_entropy",
-                "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1,
-                "batch_size": 16,
-            },
-            "scheduling": { "kind": "synchronous", "report_goal": 8 },
-            "stop": { "rounds": 30 },
-        }))
-        .unwrap()
+        described(serde_json::json!({}))
     }
 
     #[test]

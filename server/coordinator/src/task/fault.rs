@@ -1,5 +1,6 @@
 use std::fmt;
 
+use folkmoot_protocol::codec::RecipeFault;
 use serde::{Deserialize, Serialize};
 
 /// One thing that is wrong with a task's description, and what to do about it.
@@ -17,6 +18,12 @@ impl Fault {
     /// Makes a fault.
     pub fn new(field: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into(), remedy: remedy.into() }
+    }
+
+    /// Makes the fault of a codec's number.
+    pub(super) fn of_codec(field: &str, fault: RecipeFault) -> Self {
+        let field = format!("{field}.{}", fault.field);
+        Self::new(&field, format!("it is {}", fault.value), format!("it must be {}", fault.allowed))
     }
 }
 

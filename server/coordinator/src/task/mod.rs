@@ -3,16 +3,20 @@
 mod combination;
 mod compression;
 mod description;
+mod downstream;
 mod eligibility;
 mod evaluation;
 mod fault;
 mod network_class;
+#[cfg(test)]
+pub(crate) mod samples;
 mod state;
 mod stop;
 mod traffic;
 
 pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
 pub use description::{TASK_NAME_BYTES_MAX, TaskDescription};
+pub use downstream::{Downstream, WHOLE_EVERY_MAX};
 pub use eligibility::{
     ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,
 };

@@ -45,6 +45,9 @@ pub struct InvalidTaskTransitionError {
 }
 
 impl TaskState {
+    /// Every state's name.
+    pub const NAMES: [&str; 5] = ["draft", "active", "paused", "completed", "cancelled"];
+
     /// Returns the state's name, as the API, the database and the console show it.
     pub fn name(&self) -> &'static str {
         match self {

@@ -47,28 +47,29 @@ impl AdminError {
         Some(remedy.into())
     }
 
-    /// Returns the stable code, if the coordinator refused.
+    /// Returns the stable code, if the coordinator refused with one that this build knows.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            AdminError::Refused(problem) => Some(problem.code),
+            AdminError::Refused(problem) => problem.code.known(),
             _ => None,
         }
     }
 }
 
 fn remedy_of(problem: &Problem) -> Option<String> {
-    let remedy = match problem.code {
-        ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid => {
+    let remedy = match problem.code.known() {
+        Some(ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid) => {
             "give a key with --api-key or FOLKMOOT_API_KEY; `folkmoot key create` makes one"
         }
-        ErrorCode::RoleInsufficient => "ask an admin for a key with that role",
-        ErrorCode::TaskInvalid => "change the description and create the task again",
-        ErrorCode::TaskUnknown => "`folkmoot task list` shows the tasks",
-        ErrorCode::RoundUnknown => "`folkmoot task rounds TASK` shows a task's rounds",
-        ErrorCode::ModelVersionUnknown => "`folkmoot model list TASK` shows a task's versions",
-        ErrorCode::TaskStateConflict => "`folkmoot task show TASK` shows where it stands",
-        ErrorCode::ModelInvalid => "export the model again with what the detail asks for",
+        Some(ErrorCode::RoleInsufficient) => "ask an admin for a key with that role",
+        Some(ErrorCode::TaskInvalid) => "change the description and create the task again",
+        Some(ErrorCode::TaskUnknown) => "`folkmoot task list` shows the tasks",
+        Some(ErrorCode::RoundUnknown) => "`folkmoot task rounds TASK` shows a task's rounds",
+        Some(ErrorCode::ModelVersionUnknown) => "`folkmoot model list TASK` shows a task's versions",
+        Some(ErrorCode::TaskStateConflict) => "`folkmoot task show TASK` shows where it stands",
+        Some(ErrorCode::ModelInvalid) => "export the model again with what the detail asks for",
         _ if problem.disposition == Disposition::Retry => "try again in a while",
+        None => "the coordinator is newer than this program, which does not know this code: take its version",
         _ => return None,
     };
     Some(remedy.into())

@@ -49,6 +49,8 @@ fn machine(event: &ClientEvent) -> Value {
         ClientEvent::Dropped { assignment_id, detail } => {
             json!({ "event": "dropped", "assignment_id": assignment_id, "detail": detail })
         }
+        ClientEvent::Paused { reason } => json!({ "event": "paused", "reason": reason }),
+        ClientEvent::Resumed => json!({ "event": "resumed" }),
         ClientEvent::BackingOff { until, failures, detail } => {
             json!({ "event": "backing_off", "until": until, "failures": failures, "detail": detail })
         }
@@ -84,6 +86,8 @@ fn human(event: &ClientEvent) -> Option<String> {
         ClientEvent::Aborted { reason: AbortReason::Declined, .. } => "declined to take part".to_owned(),
         ClientEvent::Aborted { detail, .. } => format!("gave up: {detail}"),
         ClientEvent::Dropped { detail, .. } => format!("the update is no longer wanted: {detail}"),
+        ClientEvent::Paused { reason } => format!("pauses: {reason}"),
+        ClientEvent::Resumed => "goes on".to_owned(),
         ClientEvent::BackingOff { until, failures, detail } => {
             format!("failed {failures} times ({detail}); tries again at {}", moment(*until))
         }

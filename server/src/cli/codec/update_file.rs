@@ -9,7 +9,9 @@ use folkmoot_protocol::{
     update::{HEADER_BYTES, UpdateHeader},
 };
 
-use crate::{cli::CliError, registry::schema_of};
+use folkmoot_client::parts::schema_of;
+
+use crate::cli::CliError;
 
 /// An update as it was before any codec.
 pub struct UpdateFile {

@@ -14,6 +14,7 @@ mod curve;
 mod data;
 mod error;
 mod evaluate;
+mod first_run;
 mod follow;
 mod gamma;
 mod output;
@@ -26,6 +27,7 @@ mod traffic;
 
 pub use args::Args;
 pub use error::DemoError;
+pub use first_run::first_run;
 
 /// Runs the demo, with a page if so wanted.
 ///

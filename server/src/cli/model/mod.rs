@@ -2,7 +2,9 @@
 
 mod create;
 mod download;
+mod files;
 mod list;
+mod show;
 
 use clap::Subcommand;
 
@@ -13,6 +15,10 @@ use super::CliError;
 pub enum Command {
     /// Bring an ONNX model, and show what of it is trained.
     Create(create::Args),
+    /// List the ONNX files that were brought, newest first.
+    Files(files::Args),
+    /// Show what is in an ONNX file that was brought.
+    Show(show::Args),
     /// List a task's model versions, newest first.
     List(list::Args),
     /// Download a model version as ONNX.
@@ -27,6 +33,8 @@ impl Command {
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Create(args) => create::run(args).await,
+            Command::Files(args) => files::run(args).await,
+            Command::Show(args) => show::run(args).await,
             Command::List(args) => list::run(args).await,
             Command::Download(args) => download::run(args).await,
         }

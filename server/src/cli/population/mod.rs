@@ -1,6 +1,8 @@
 //! `folkmoot population …`
 
+mod clients;
 mod list;
+mod revoke_client;
 mod set;
 
 use clap::Subcommand;
@@ -12,6 +14,10 @@ use super::CliError;
 pub enum Command {
     /// List populations, by name.
     List(list::Args),
+    /// Show who a population's clients are, taken together.
+    Clients(clients::Args),
+    /// Take no request of a client any more.
+    RevokeClient(revoke_client::Args),
     /// Say whom the promises in a population protect, and what all its tasks together may spend.
     Set(set::Args),
 }
@@ -24,6 +30,8 @@ impl Command {
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::List(args) => list::run(args).await,
+            Command::Clients(args) => clients::run(args).await,
+            Command::RevokeClient(args) => revoke_client::run(args).await,
             Command::Set(args) => set::run(args).await,
         }
     }

@@ -1,24 +1,21 @@
 use folkmoot_privacy::{
-    Delta, Epsilon, Unit,
-    accountant::update_multiplier,
-    plan::{Advice, Forecast, Intention, Verdict},
+    Delta, Epsilon,
+    plan::{Advice, Verdict},
 };
-use serde::Serialize;
 
 use super::ledger::delta;
-use crate::cli::{
-    CliError,
-    output::{OutputArgs, table},
+use crate::{
+    cli::{
+        CliError,
+        output::{OutputArgs, table},
+    },
+    privacy::planner::{self, CLIPPING_NORM, PARAMETERS, PlanRequest, Planned, PlannedAmplification},
 };
 
 /// Rows of the curve, at most.
 const CURVE_ROWS: usize = 12;
 /// Characters of its longest bar.
 const BAR_CHARACTERS: f64 = 40.0;
-/// The exponent of the default delta: clients^-1.1 is well below 1 / clients.
-const DELTA_EXPONENT: f64 = -1.1;
-/// The deviation of the noise on the count of short updates over the report goal, as tasks have it.
-const COUNT_DEVIATION_SHARE: f64 = 1.0 / 20.0;
 
 /// What is planned.
 #[derive(clap::Args)]
@@ -42,35 +39,16 @@ pub struct Args {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     participations: Option<u64>,
     /// How many parameters the model has; `folkmoot engine inspect` counts them.
-    #[arg(long, value_name = "P", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "P", default_value_t = PARAMETERS, value_parser = clap::value_parser!(u64).range(1..))]
     parameters: u64,
     /// The L2 norm to which updates are clipped.
-    #[arg(long, value_name = "C", default_value_t = 1.0)]
+    #[arg(long, value_name = "C", default_value_t = CLIPPING_NORM)]
     clipping_norm: f64,
     /// What is claimed of how clients are drawn.
-    #[arg(long, value_enum, default_value_t = Amplification::None)]
-    amplification: Amplification,
+    #[arg(long, value_enum, default_value_t = PlannedAmplification::None)]
+    amplification: PlannedAmplification,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// What is claimed of how clients are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Amplification {
-    /// Nothing.
-    None,
-    /// That all clients wait whenever a round is drawn, and are drawn by independent coins.
-    Poisson,
-}
-
-/// A plan, with what it costs.
-#[derive(Serialize)]
-struct Planned {
-    intention: Intention,
-    forecast: Forecast,
-    /// The noise on the sum over the clipping norm where the norm is adaptive: the count of short updates takes a part
-    /// of the budget. None where it would take all.
-    adaptive_update_multiplier: Option<f64>,
 }
 
 /// Derives how much noise a budget asks for, and whether anything is learned through it.
@@ -82,37 +60,18 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 }
 
 fn planned(args: &Args) -> Result<Planned, CliError> {
-    let intention = Intention {
+    let request = PlanRequest {
         clients: args.clients,
         report_goal: args.report_goal,
         rounds: args.rounds,
-        participations_max: args.participations.unwrap_or(args.rounds),
-        is_poisson_claimed: args.amplification == Amplification::Poisson,
-        epsilon: args.epsilon,
-        delta: args.delta.map_or_else(|| default_delta(args.clients), Ok)?,
-        unit: Unit::Client,
-        parameters: args.parameters,
-        clipping_norm: args.clipping_norm,
+        epsilon: args.epsilon.get(),
+        delta: args.delta.map(Delta::get),
+        participations: args.participations,
+        parameters: Some(args.parameters),
+        clipping_norm: Some(args.clipping_norm),
+        amplification: args.amplification,
     };
-    let failed = |error: folkmoot_privacy::calibrate::CalibrateError| {
-        CliError::with_remedy(error.to_string(), "look at the numbers of the plan")
-    };
-    let forecast = intention.forecast().map_err(failed)?;
-    let count_deviation = args.report_goal as f64 * COUNT_DEVIATION_SHARE;
-    let adaptive = update_multiplier(forecast.noise_multiplier, count_deviation).ok();
-    Ok(Planned {
-        intention,
-        forecast,
-        adaptive_update_multiplier: adaptive.map(|multiplier| multiplier.get()),
-    })
-}
-
-/// Returns 1 / clients^1.1, rounded down to one digit.
-fn default_delta(clients: u64) -> Result<Delta, CliError> {
-    let shown = format!("{:e}", (clients as f64).powf(DELTA_EXPONENT));
-    let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
-    let first: String = digits.chars().take(1).collect();
-    delta(&format!("{first}e{exponent}")).map_err(|error| CliError::with_remedy(error, "give --delta"))
+    planner::planned(&request).map_err(|error| CliError::with_remedy(error.message, error.remedy))
 }
 
 fn epsilon(text: &str) -> Result<Epsilon, String> {
@@ -309,15 +268,6 @@ mod tests {
         assert!(
             plan("--clients 10 --report-goal 11 --rounds 1 --epsilon 1 --amplification poisson").is_err()
         );
-    }
-
-    #[test]
-    fn the_default_delta_has_one_digit_and_is_below_one_in_all_clients() {
-        for (clients, expected) in [(200, 2e-3), (10_000, 3e-5), (1_000_000, 2e-7), (10, 7e-2)] {
-            assert_eq!(default_delta(clients).unwrap().get(), expected);
-            assert!(expected < 1.0 / clients as f64);
-        }
-        assert!(default_delta(1).unwrap_err().remedy.unwrap().contains("--delta"));
     }
 
     #[test]

@@ -45,7 +45,8 @@ impl Results {
     /// If the file cannot be written.
     pub fn round(&mut self, row: &RoundRow) -> Result<(), CliError> {
         let rows = self.rows.as_mut().expect("the rows end with the results");
-        rows.push(row).map_err(|error| CliError::new(error.to_string()))
+        // Who follows the file sees each round when it has ended.
+        rows.push(row).and_then(|()| rows.flush()).map_err(|error| CliError::new(error.to_string()))
     }
 
     /// Writes what is left: the trained model, the world, the report. Returns the report's path.

@@ -1,4 +1,5 @@
-use folkmoot_protocol::TaskId;
+use folkmoot_protocol::{PopulationName, TaskId};
+use folkmoot_storage::TaskFilter;
 
 use crate::{
     cli::{
@@ -18,6 +19,15 @@ pub struct Args {
     /// Those before this task.
     #[arg(long, value_name = "TASK")]
     before: Option<TaskId>,
+    /// Those in this state: draft, active, paused, completed or cancelled.
+    #[arg(long)]
+    state: Option<String>,
+    /// Those of this population.
+    #[arg(long)]
+    population: Option<PopulationName>,
+    /// Those that have this in their name.
+    #[arg(long, value_name = "PART")]
+    name: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -30,7 +40,8 @@ pub struct Args {
 /// If the coordinator refuses.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = Page { limit: args.limit, before: args.before };
-    let tasks = args.connection.connect()?.tasks(page).await?;
+    let filter = TaskFilter { state: args.state, population: args.population, name: args.name };
+    let tasks = args.connection.connect()?.tasks_like(&filter, page).await?;
     args.output.print(tasks.as_slice(), text)
 }
 

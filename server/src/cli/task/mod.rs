@@ -7,8 +7,11 @@ mod evaluations;
 mod explain;
 mod list;
 mod new;
+mod roll_back;
+mod round;
 mod rounds;
 mod schema;
+mod series;
 mod show;
 mod stats;
 
@@ -41,8 +44,14 @@ pub enum Command {
     Resume(change::Args),
     /// End a task for good; its model versions stay.
     Cancel(change::Args),
+    /// Make a new version with the weights of an earlier one; the task must be paused.
+    RollBack(roll_back::Args),
     /// List a task's rounds, newest first.
     Rounds(rounds::Args),
+    /// Show a round's assignments on the clock.
+    Round(round::Args),
+    /// Show how a task went, version after version.
+    Series(series::Args),
     /// List what a task's rounds cost in bytes, by codec and kind of network, newest first.
     Stats(stats::Args),
     /// List what was measured of a task's versions.
@@ -69,7 +78,10 @@ impl Command {
             Command::Cancel(args) => change::run(args, TaskVerb::Cancel).await,
             Command::Evaluations(args) => evaluations::run(args).await,
             Command::Stats(args) => stats::run(args).await,
+            Command::RollBack(args) => roll_back::run(args).await,
             Command::Rounds(args) => rounds::run(args).await,
+            Command::Round(args) => round::run(args).await,
+            Command::Series(args) => series::run(args).await,
         }
     }
 }

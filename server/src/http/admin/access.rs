@@ -1,15 +1,16 @@
-//! Who may use which endpoint: an API key, its organisation and its role.
+//! Who may use which endpoint: an API key, or a session that one began, with its organisation and its role.
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, Method, header},
     middleware::Next,
     response::Response,
 };
 use folkmoot_protocol::{ErrorCode, OrganisationId};
-use folkmoot_storage::{ApiKeyId, ApiKeyRepository, Role, Storage};
+use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role, SessionRepository, Storage};
 
+use super::session::cookie;
 use crate::{credential::Credential, http::App, refusal::Refusal};
 
 /// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
@@ -38,7 +39,7 @@ pub async fn check(
     mut request: Request<Body>,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let caller = caller(&gate.app.coordinator.storage, request.headers()).await?;
+    let caller = caller(&gate.app, request.method(), request.headers()).await?;
     if !may(caller.role, gate.role) {
         let detail = format!(
             "this needs the role {}, the key {} has the role {}; ask an admin for another key",
@@ -66,15 +67,46 @@ pub fn role_name(role: Role) -> &'static str {
     }
 }
 
-async fn caller(storage: &Storage, headers: &HeaderMap) -> Result<Caller, Refusal> {
-    let key = bearer(headers)?;
+/// Finds out who asks. A header wins over a cookie: a browser sends cookies unasked.
+async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    let storage = &app.coordinator.storage;
+    let record = match cookie::read(headers) {
+        Some(session) if !headers.contains_key(header::AUTHORIZATION) => {
+            cookie::check_token(&session, method, headers)?;
+            key_of_session(app, &session).await?
+        }
+        _ => key(storage, &bearer(headers)?).await?,
+    };
+    Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
+}
+
+/// Finds a key that was neither revoked nor guessed.
+///
+/// # Errors
+/// [`ErrorCode::ApiKeyInvalid`] for any other.
+pub async fn key(storage: &Storage, key: &Credential) -> Result<ApiKeyRecord, Refusal> {
     let invalid = || Refusal::new(ErrorCode::ApiKeyInvalid, "the API key is not known, or was revoked");
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
     // Hashes of 256 random bits are compared, so the comparison's time tells nothing that helps.
     if record.secret_hash != key.secret_hash() || record.revoked_at.is_some() {
         return Err(invalid());
     }
-    Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
+    Ok(record)
+}
+
+/// Finds the key with which a session began: it may do what the key may, and ends with it.
+///
+/// # Errors
+/// [`ErrorCode::ApiKeyInvalid`] if the session is over or was guessed, or the key was revoked.
+pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRecord, Refusal> {
+    let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session is over: sign in again");
+    let storage = &app.coordinator.storage;
+    let record = storage.session(&session.id).await?.ok_or_else(over)?;
+    if record.secret_hash != session.secret_hash() || record.expires_at <= (app.clock)() {
+        return Err(over());
+    }
+    let key = storage.api_key(&record.api_key_id).await?.filter(|key| key.revoked_at.is_none());
+    key.ok_or_else(over)
 }
 
 /// Reads `Authorization: Bearer ID.SECRET`. An API key has the form of an enrolment token.

@@ -1,8 +1,10 @@
 //! The administrative API over real HTTPS, against a coordinator in this process.
 
+mod console;
 mod keys;
 mod privacy;
 mod roles;
+mod sessions;
 mod tasks;
 mod tokens;
 
@@ -66,7 +68,7 @@ fn description() -> TaskDescription {
 /// Returns code and detail of a refusal.
 fn refused<T>(result: Result<T, AdminError>) -> (ErrorCode, String) {
     match result {
-        Err(AdminError::Refused(problem)) => (problem.code, problem.detail),
+        Err(AdminError::Refused(problem)) => (problem.code.known().unwrap(), problem.detail),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was not refused"),
     }

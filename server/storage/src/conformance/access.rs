@@ -4,8 +4,8 @@ use folkmoot_protocol::{OrganisationId, Timestamp, UserKey};
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 use crate::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, Storage, StorageError, TokenRecord,
-    TokenRepository,
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, SessionRecord, SessionRepository, Storage,
+    StorageError, TokenRecord, TokenRepository,
 };
 
 pub(super) async fn an_organisation_is_made_once(storage: &Storage) -> Result<(), StorageError> {
@@ -62,6 +62,45 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
     storage.revoke_api_key(fixture.organisation_id, &old.id, later(4)).await?;
     let revoked = storage.api_key(&old.id).await?;
     assert_eq!(revoked, Some(ApiKeyRecord { revoked_at: Some(later(3)), ..old }));
+    Ok(())
+}
+
+pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let key = ApiKeyRecord {
+        id: fresh_name(),
+        organisation_id: fixture.organisation_id,
+        name: "console".into(),
+        role: Role::Viewer,
+        secret_hash: [1; 32],
+        created_at: NOW,
+        revoked_at: None,
+    };
+    let session = |ends| SessionRecord {
+        id: fresh_name(),
+        api_key_id: key.id.clone(),
+        secret_hash: [2; 32],
+        created_at: NOW,
+        expires_at: later(ends),
+    };
+    let [short, long] = [session(1), session(100)];
+    let without_key = storage.create_session(&short).await;
+    assert!(matches!(without_key, Err(StorageError::NotFound("API key"))), "{without_key:?}");
+    storage.create_api_key(&key).await?;
+    storage.create_session(&short).await?;
+    storage.create_session(&long).await?;
+    let taken = storage.create_session(&long).await;
+    assert!(matches!(taken, Err(StorageError::NameTaken("session"))), "{taken:?}");
+    assert_eq!(storage.session(&short.id).await?, Some(short.clone()));
+    // Who signs in later sweeps away what is over.
+    let next = SessionRecord { created_at: later(2), ..session(50) };
+    storage.create_session(&next).await?;
+    assert_eq!(storage.session(&short.id).await?, None);
+    assert_eq!(storage.session(&long.id).await?, Some(long.clone()));
+    storage.delete_session(&long.id).await?;
+    storage.delete_session(&long.id).await?;
+    assert_eq!(storage.session(&long.id).await?, None);
+    assert_eq!(storage.session(&next.id).await?, Some(next));
     Ok(())
 }
 

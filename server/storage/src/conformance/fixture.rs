@@ -242,7 +242,7 @@ pub(super) fn commit_of<'a>(
     version: &'a ModelVersionRecord,
     task_state: Option<TaskState>,
 ) -> RoundCommit<'a> {
-    RoundCommit { record, version, task_state, next: None, dropped: &[], charge: None, now: NOW }
+    RoundCommit { record, version, task_state, next: None, dropped: &[], leave: None, now: NOW }
 }
 
 pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {

@@ -1,15 +1,16 @@
 //! The privacy ledger.
 
+use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{
-    NoiseMultiplier, Relation, SamplingRate,
+    Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate,
     ledger::{Chain, Charge, Participation, Totals},
 };
-use folkmoot_protocol::BlobDigest;
+use folkmoot_protocol::{BlobDigest, PopulationName};
 
 use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
 use crate::{
-    LedgerRepository, ModelVersionRecord, ModelVersionRepository, Rest, RoundCommit, RoundRecord,
-    RoundRepository, Storage, StorageError,
+    Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository, Rest,
+    RoundCommit, RoundRecord, RoundRepository, Storage, StorageError,
 };
 
 /// Multipliers and rates that a careless trip through decimal digits would change.
@@ -20,6 +21,10 @@ fn charge(participation: Participation) -> Charge {
 
 fn poisson() -> Charge {
     charge(Participation::Poisson { rate: SamplingRate::new(0.1 + 0.2).expect("it is a rate") })
+}
+
+fn leave<'a>(population: &'a PopulationName, entries: u64, charge: &'a Charge) -> Leave<'a> {
+    Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(charge) }
 }
 
 /// Brings a new task's first round to where it commits.
@@ -40,7 +45,8 @@ pub(super) async fn a_release_is_charged_with_its_version(storage: &Storage) -> 
     let (mut totals, mut chain) = (Totals::default(), Chain::new(population.clone()));
     for charge in &charges {
         let (record, version) = ready(&fixture).await?;
-        let commit = RoundCommit { charge: Some((population, charge)), ..commit_of(&record, &version, None) };
+        let leave = leave(population, totals.releases(), charge);
+        let commit = RoundCommit { leave: Some(leave), ..commit_of(&record, &version, None) };
         storage.commit_round(&commit).await?;
         totals.add(record.round.task_id, *charge, 1);
     }
@@ -61,7 +67,8 @@ pub(super) async fn a_commit_that_fails_charges_nothing(storage: &Storage) -> Re
     let fixture = Fixture::new(storage).await?;
     let (organisation_id, population, charge) = (fixture.organisation_id, &fixture.population, poisson());
     let (record, version) = ready(&fixture).await?;
-    let commit = RoundCommit { charge: Some((population, &charge)), ..commit_of(&record, &version, None) };
+    let leave = leave(population, 0, &charge);
+    let commit = RoundCommit { leave: Some(leave), ..commit_of(&record, &version, None) };
     let taken = ModelVersionRecord { number: 0, ..version.clone() };
     let broken = RoundCommit { version: &taken, ..commit };
     assert!(storage.commit_round(&broken).await.is_err(), "version 0 exists");
@@ -70,6 +77,41 @@ pub(super) async fn a_commit_that_fails_charges_nothing(storage: &Storage) -> Re
     assert!(storage.commit_round(&commit).await.is_err(), "it is released already");
     assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 1);
     assert_eq!(storage.model_version(version.task_id, 1).await?, Some(version));
+    Ok(())
+}
+
+pub(super) async fn a_leave_that_does_not_hold_any_more_releases_nothing(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (organisation_id, population, charge) = (fixture.organisation_id, &fixture.population, poisson());
+    let [first, second] = [ready(&fixture).await?, ready(&fixture).await?];
+    let with = |(record, version): &(RoundRecord, ModelVersionRecord), leave| {
+        let (record, version) = (record.clone(), version.clone());
+        async move {
+            storage
+                .commit_round(&RoundCommit { leave: Some(leave), ..commit_of(&record, &version, None) })
+                .await
+        }
+    };
+    // Both looked at the empty ledger, and one was faster.
+    let seen = leave(population, 0, &charge);
+    with(&first, seen).await?;
+    assert!(matches!(with(&second, seen).await, Err(StorageError::LeaveConflict)));
+    assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 1);
+    assert_eq!(storage.model_version(second.1.task_id, 1).await?, None);
+    // A budget is set between the look and the commit, of which a task that promises nothing hears, too.
+    let budget = Epsilon::new(1.0).ok().zip(Delta::new(1e-6).ok());
+    let budget = budget.map(|(epsilon, delta)| PopulationBudget { epsilon, delta });
+    let privacy = PopulationPrivacy { budget, ..PopulationPrivacy::default() };
+    assert!(storage.set_population_privacy(organisation_id, population, &privacy).await?);
+    let late = leave(population, 1, &charge);
+    for charge in [Some(&charge), None] {
+        let late = with(&second, Leave { charge, ..late }).await;
+        assert!(matches!(late, Err(StorageError::LeaveConflict)));
+    }
+    with(&second, Leave { privacy, ..leave(population, 1, &charge) }).await?;
+    assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 2);
     Ok(())
 }
 
@@ -86,8 +128,8 @@ pub(super) async fn what_was_not_released_is_known(storage: &Storage) -> Result<
     assert_eq!(storage.unreleased(round).await?, []);
     storage.note_unreleased(round, &blobs).await?;
     let charge = poisson();
-    let charged = Some((&fixture.population, &charge));
-    storage.commit_round(&RoundCommit { charge: charged, ..commit_of(&record, &version, None) }).await?;
+    let leave = Some(leave(&fixture.population, 0, &charge));
+    storage.commit_round(&RoundCommit { leave, ..commit_of(&record, &version, None) }).await?;
     assert_eq!(storage.unreleased(round).await?, [], "it is released");
     Ok(())
 }

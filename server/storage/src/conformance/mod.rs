@@ -12,6 +12,7 @@ mod flows;
 mod leases;
 mod ledgers;
 mod model_versions;
+mod monitor;
 mod races;
 mod races_of_rounds;
 mod rounds;
@@ -39,6 +40,7 @@ cases! {
     access::an_organisation_is_made_once,
     access::a_population_is_made_once,
     access::an_api_key_is_stored_and_revoked,
+    access::a_session_is_stored_until_it_ends,
     access::a_token_is_stored_and_revoked,
     access::a_number_that_sql_cannot_hold_is_refused,
     enrolments::a_client_enrols_once_by_its_key,
@@ -53,13 +55,16 @@ cases! {
     check_ins::a_client_with_an_assignment_does_not_wait,
     check_ins::a_revoked_client_does_not_wait,
     tasks::a_model_is_stored_once,
+    tasks::models_are_listed_newest_first,
     tasks::a_task_comes_back_as_it_was,
     tasks::a_task_and_its_first_version_are_stored_together,
     tasks::tasks_are_listed_in_pages,
+    tasks::tasks_are_found_by_state_population_and_name,
     tasks::a_task_changes_its_state_by_revision,
     tasks::drivers_see_active_tasks_and_open_rounds,
     model_versions::metrics_survive_bit_for_bit,
     model_versions::versions_are_listed_in_pages,
+    model_versions::every_so_many_versions_are_listed,
     rounds::a_task_has_one_open_round,
     rounds::rounds_are_listed_in_pages,
     rounds::a_round_runs_to_its_commit,
@@ -83,9 +88,11 @@ cases! {
     flows::an_update_is_of_its_assignment,
     flows::an_evaluation_runs_beside_a_training,
     flows::a_version_can_be_released_without_a_round,
+    monitor::what_happened_is_counted,
     leases::a_lease_has_one_holder,
     ledgers::a_release_is_charged_with_its_version,
     ledgers::a_commit_that_fails_charges_nothing,
+    ledgers::a_leave_that_does_not_hold_any_more_releases_nothing,
     ledgers::what_was_not_released_is_known,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,

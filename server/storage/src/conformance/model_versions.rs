@@ -46,3 +46,21 @@ pub(super) async fn versions_are_listed_in_pages(storage: &Storage) -> Result<()
     assert_eq!(storage.latest_model_version(nobody).await?, None);
     Ok(())
 }
+
+pub(super) async fn every_so_many_versions_are_listed(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    for number in 1..=7 {
+        storage.release_version(fixture.organisation_id, &version_of(task.id, number)).await?;
+    }
+    for (stride, expected) in
+        [(1, vec![0, 1, 2, 3, 4, 5, 6, 7]), (3, vec![0, 3, 6, 7]), (7, vec![0, 7]), (99, vec![0, 7])]
+    {
+        let versions = storage.every_version(task.id, stride).await?;
+        let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
+        assert_eq!(numbers, expected, "every {stride}");
+    }
+    let nobody = TaskId::from_random_bytes(fresh());
+    assert_eq!(storage.every_version(nobody, 1).await?, []);
+    Ok(())
+}

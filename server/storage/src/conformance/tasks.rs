@@ -1,12 +1,12 @@
 //! Models and tasks.
 
 use folkmoot_coordinator::task::{StopReason, TaskState};
-use folkmoot_protocol::{BlobDigest, OrganisationId, RoundId, TaskId};
+use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, TaskId};
 
 use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
 use crate::{
     ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, RoundRepository, Storage,
-    StorageError, TaskRecord, TaskRepository,
+    StorageError, TaskFilter, TaskRecord, TaskRepository,
 };
 use folkmoot_coordinator::round::{AbandonReason, Phase};
 
@@ -28,6 +28,25 @@ pub(super) async fn a_model_is_stored_once(storage: &Storage) -> Result<(), Stor
     let stray = ModelRecord { organisation_id: OrganisationId::from_random_bytes(fresh()), ..model };
     let refused = storage.create_model(&stray).await;
     assert!(matches!(refused, Err(StorageError::NotFound("organisation"))), "{refused:?}");
+    Ok(())
+}
+
+pub(super) async fn models_are_listed_newest_first(storage: &Storage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let model = |name: &[u8], seconds| ModelRecord {
+        organisation_id: fixture.organisation_id,
+        model: BlobDigest::of(name),
+        model_bytes: 4,
+        weights: BlobDigest::of(b"weights"),
+        schema: schema(),
+        created_at: later(seconds),
+    };
+    let [older, newer] = [model(b"older", 0), model(b"newer", 1)];
+    storage.create_model(&older).await?;
+    storage.create_model(&newer).await?;
+    assert_eq!(storage.models(fixture.organisation_id, 9).await?, [newer.clone(), older]);
+    assert_eq!(storage.models(fixture.organisation_id, 1).await?, [newer]);
+    assert_eq!(storage.models(other.organisation_id, 9).await?, []);
     Ok(())
 }
 
@@ -84,13 +103,53 @@ pub(super) async fn tasks_are_listed_in_pages(storage: &Storage) -> Result<(), S
         tasks.push(task);
     }
     tasks.sort_by_key(|task| std::cmp::Reverse((task.created_at, task.id)));
-    let first = storage.tasks(fixture.organisation_id, 2, None).await?;
+    let all = TaskFilter::default();
+    let first = storage.tasks(fixture.organisation_id, &all, 2, None).await?;
     assert_eq!(first, tasks[..2]);
-    let second = storage.tasks(fixture.organisation_id, 9, Some(first[1].id)).await?;
+    let second = storage.tasks(fixture.organisation_id, &all, 9, Some(first[1].id)).await?;
     assert_eq!(second, tasks[2..]);
-    assert_eq!(storage.tasks(fixture.organisation_id, 9, Some(tasks[3].id)).await?, []);
-    assert_eq!(storage.tasks(other.organisation_id, 9, None).await?, []);
-    assert_eq!(storage.tasks(other.organisation_id, 9, Some(tasks[0].id)).await?, []);
+    assert_eq!(storage.tasks(fixture.organisation_id, &all, 9, Some(tasks[3].id)).await?, []);
+    assert_eq!(storage.tasks(other.organisation_id, &all, 9, None).await?, []);
+    assert_eq!(storage.tasks(other.organisation_id, &all, 9, Some(tasks[0].id)).await?, []);
+    Ok(())
+}
+
+pub(super) async fn tasks_are_found_by_state_population_and_name(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let other: PopulationName = "keyboard".parse().expect("it is a population's name");
+    let mut named = Vec::new();
+    for (name, population) in
+        [("Digits 100 %", &fixture.population), ("under_score", &other), ("Ärger\\", &other)]
+    {
+        let mut task = fixture.task_record();
+        task.description.name = name.into();
+        task.description.population = population.clone();
+        storage.create_task(&task, &version_of(task.id, 0)).await?;
+        named.push(task.id);
+    }
+    storage.set_task_state(named[2], TaskState::Active, 0).await?;
+    let found = async |filter: TaskFilter| -> Result<Vec<usize>, StorageError> {
+        let tasks = storage.tasks(fixture.organisation_id, &filter, 9, None).await?;
+        assert!(tasks.iter().all(|task| filter.passes(task)), "{filter:?}");
+        let place = |task: &TaskRecord| named.iter().position(|id| *id == task.id);
+        let mut places: Vec<usize> = tasks.iter().filter_map(place).collect();
+        places.sort_unstable();
+        Ok(places)
+    };
+    let by_name = |name: &str| TaskFilter { name: Some(name.into()), ..TaskFilter::default() };
+    assert_eq!(found(by_name("DIGITS")).await?, [0]);
+    assert_eq!(found(by_name("0 %")).await?, [0]);
+    assert_eq!(found(by_name("%")).await?, [0]);
+    assert_eq!(found(by_name("_")).await?, [1]);
+    assert_eq!(found(by_name("\\")).await?, [2]);
+    assert_eq!(found(by_name("äRG")).await?, [2]);
+    assert_eq!(found(TaskFilter { population: Some(other.clone()), ..TaskFilter::default() }).await?, [1, 2]);
+    assert_eq!(found(TaskFilter { state: Some("active".into()), ..TaskFilter::default() }).await?, [2]);
+    let all_three =
+        TaskFilter { state: Some("draft".into()), population: Some(other), name: Some("under".into()) };
+    assert_eq!(found(all_three).await?, [1]);
     Ok(())
 }
 

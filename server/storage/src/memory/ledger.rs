@@ -2,7 +2,7 @@ use folkmoot_privacy::ledger::{Entry, Release, Totals};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId};
 
 use super::{MemoryStorage, State};
-use crate::{LedgerRepository, RoundCommit, StorageError};
+use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
 
 impl LedgerRepository for MemoryStorage {
     async fn ledger_entries(
@@ -47,9 +47,22 @@ impl LedgerRepository for MemoryStorage {
 }
 
 impl State {
+    /// Says whether the leave of a commit still holds.
+    pub(super) fn check_leave(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+        let Some(Leave { population, privacy, entries, charge }) = commit.leave else { return Ok(()) };
+        let organisation_id = commit.record.organisation_id;
+        let settings = self.populations.get(&organisation_id).and_then(|names| names.get(population));
+        let ledger = self.ledgers.get(&(organisation_id, population.clone()));
+        let has_gone_on = charge.is_some() && ledger.map_or(0, Vec::len) as u64 != entries;
+        match settings.map(|record| record.privacy).unwrap_or_default() == privacy && !has_gone_on {
+            true => Ok(()),
+            false => Err(StorageError::LeaveConflict),
+        }
+    }
+
     /// Charges the version that a commit releases.
     pub(super) fn charge(&mut self, commit: &RoundCommit<'_>) {
-        let Some((population, charge)) = commit.charge else { return };
+        let Some(Leave { population, charge: Some(charge), .. }) = commit.leave else { return };
         let round = &commit.record.round;
         let ledger = self.ledgers.entry((commit.record.organisation_id, population.clone())).or_default();
         let last = ledger.last().map(|last| (last.sequence, last.digest));

@@ -23,6 +23,7 @@ mod population;
 mod release;
 mod round;
 mod round_table;
+mod session;
 mod task;
 mod task_table;
 mod token;
@@ -46,7 +47,7 @@ use self::{
 };
 use crate::{
     AcceptedUpdate, ApiKeyId, ApiKeyRecord, EvaluationRecord, ModelRecord, ModelVersionRecord,
-    PopulationRecord, TokenId, TokenRecord,
+    PopulationRecord, SessionId, SessionRecord, TokenId, TokenRecord,
 };
 
 /// The repositories in the memory of this process. What they hold ends with the last clone.
@@ -65,6 +66,7 @@ struct State {
     populations: BTreeMap<OrganisationId, BTreeMap<PopulationName, PopulationRecord>>,
     api_keys: BTreeMap<ApiKeyId, ApiKeyRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
+    sessions: BTreeMap<SessionId, SessionRecord>,
     clients: ClientTable,
     pool: Pool,
     models: HashMap<(OrganisationId, BlobDigest), ModelRecord>,

@@ -1,3 +1,5 @@
+use std::cmp::Reverse;
+
 use folkmoot_protocol::{BlobDigest, OrganisationId};
 
 use super::{MemoryStorage, State, counts::check_counts};
@@ -14,6 +16,19 @@ impl ModelRepository for MemoryStorage {
         model: BlobDigest,
     ) -> Result<Option<ModelRecord>, StorageError> {
         Ok(self.lock().models.get(&(organisation_id, model)).cloned())
+    }
+
+    async fn models(
+        &self,
+        organisation_id: OrganisationId,
+        limit: u32,
+    ) -> Result<Vec<ModelRecord>, StorageError> {
+        let state = self.lock();
+        let models = state.models.values().filter(|model| model.organisation_id == organisation_id);
+        let mut models: Vec<ModelRecord> = models.cloned().collect();
+        models.sort_by_key(|model| Reverse((model.created_at, model.model.to_string())));
+        models.truncate(limit as usize);
+        Ok(models)
     }
 }
 

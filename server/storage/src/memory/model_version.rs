@@ -47,6 +47,20 @@ impl ModelVersionRepository for MemoryStorage {
         let below = versions.range(..before.unwrap_or(u64::MAX)).rev();
         Ok(below.take(limit as usize).map(|(_, version)| version.clone()).collect())
     }
+
+    async fn every_version(
+        &self,
+        task_id: TaskId,
+        stride: u64,
+    ) -> Result<Vec<ModelVersionRecord>, StorageError> {
+        let state = self.lock();
+        let Some(versions) = state.versions.get(&task_id) else { return Ok(Vec::new()) };
+        let newest = versions.last_key_value().map(|(number, _)| *number);
+        let chosen = versions
+            .iter()
+            .filter(|(number, _)| number.is_multiple_of(stride.max(1)) || Some(**number) == newest);
+        Ok(chosen.map(|(_, version)| version.clone()).collect())
+    }
 }
 
 impl State {

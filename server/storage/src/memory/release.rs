@@ -22,6 +22,7 @@ impl State {
             let ended = record.round.phase.is_final().then_some(record.round.id);
             self.check_new_round(next, ended)?;
         }
+        self.check_leave(commit)?;
         self.rounds.update(record);
         self.insert_version(version);
         self.charge(commit);

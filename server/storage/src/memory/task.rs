@@ -7,7 +7,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts},
 };
-use crate::{ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
+use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
 
 impl TaskRepository for MemoryStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
@@ -30,11 +30,13 @@ impl TaskRepository for MemoryStorage {
     async fn tasks(
         &self,
         organisation_id: OrganisationId,
+        filter: &TaskFilter,
         limit: u32,
         before: Option<TaskId>,
     ) -> Result<Vec<TaskRecord>, StorageError> {
         let state = self.lock();
-        Ok(state.tasks.newest(organisation_id, before).take(limit as usize).cloned().collect())
+        let tasks = state.tasks.newest(organisation_id, before).filter(|task| filter.passes(task));
+        Ok(tasks.take(limit as usize).cloned().collect())
     }
 
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {

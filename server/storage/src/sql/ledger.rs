@@ -7,9 +7,11 @@ use sqlx::{AnyConnection, any::AnyRow};
 use super::{
     SqlStorage,
     column::{Columns, integer, json, missing, moment},
+    dialect::{Dialect, Lock},
+    population::{POPULATION, population_of},
     transaction::in_transaction,
 };
-use crate::{LedgerRepository, RoundCommit, StorageError};
+use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
 
 impl LedgerRepository for SqlStorage {
     async fn ledger_entries(
@@ -76,9 +78,10 @@ impl LedgerRepository for SqlStorage {
     }
 }
 
-/// Charges the version that a commit releases, in its transaction.
+/// Charges the version that a commit releases, in its transaction, if the leave to do so still holds.
 pub(super) async fn charge(
     connection: &mut AnyConnection,
+    dialect: Dialect,
     commit: &RoundCommit<'_>,
 ) -> Result<(), StorageError> {
     const LAST: &str = "SELECT sequence, digest FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 \
@@ -86,7 +89,15 @@ pub(super) async fn charge(
     const INSERT: &str = "INSERT INTO privacy_ledger (organisation_id, population, sequence, task_id, round_id, \
          version, released_at, charge, previous, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT DO NOTHING";
-    let Some((population, charge)) = commit.charge else { return Ok(()) };
+    let Some(Leave { population, privacy, entries, charge }) = commit.leave else { return Ok(()) };
+    // Held until the commit: neither is a budget set in between.
+    let select = dialect.locked(POPULATION, Lock::Share, "populations");
+    let query = sqlx::query(select).bind(commit.record.organisation_id.to_string()).bind(population.as_str());
+    let settings = query.fetch_optional(&mut *connection).await?.as_ref().map(population_of).transpose()?;
+    if settings.map(|record| record.privacy).unwrap_or_default() != privacy {
+        return Err(StorageError::LeaveConflict);
+    }
+    let Some(charge) = charge else { return Ok(()) };
     let (organisation_id, round) = (commit.record.organisation_id.to_string(), &commit.record.round);
     let query = sqlx::query(LAST).bind(&organisation_id).bind(population.as_str());
     let last = match query.fetch_optional(&mut *connection).await? {
@@ -97,6 +108,9 @@ pub(super) async fn charge(
         }
         None => None,
     };
+    if last.map_or(0, |(sequence, _)| sequence) != entries {
+        return Err(StorageError::LeaveConflict);
+    }
     let release = Release {
         task_id: round.task_id,
         round_id: round.id,
@@ -119,9 +133,9 @@ pub(super) async fn charge(
         .execute(&mut *connection)
         .await
         .map_err(missing("task"))?;
-    // Another task of the population was faster: the chain goes on from its entry.
+    // Another task of the population was faster.
     if inserted.rows_affected() != 1 {
-        return Err(StorageError::RevisionConflict("privacy ledger"));
+        return Err(StorageError::LeaveConflict);
     }
     delete_unreleased(connection, round.id).await
 }

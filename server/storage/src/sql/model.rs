@@ -38,6 +38,17 @@ impl ModelRepository for SqlStorage {
             .bind(model.to_string());
         query.fetch_optional(&self.reader).await?.as_ref().map(model_of).transpose()
     }
+
+    async fn models(
+        &self,
+        organisation_id: OrganisationId,
+        limit: u32,
+    ) -> Result<Vec<ModelRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM models WHERE organisation_id = $1 \
+             ORDER BY created_at DESC, model DESC LIMIT $2";
+        let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(i64::from(limit));
+        query.fetch_all(&self.reader).await?.iter().map(model_of).collect()
+    }
 }
 
 fn model_of(row: &AnyRow) -> Result<ModelRecord, StorageError> {

@@ -52,6 +52,17 @@ impl ModelVersionRepository for SqlStorage {
         let rows = self.numbered_page(SELECT, task_id, limit, before).await?;
         rows.iter().map(model_version_of).collect()
     }
+
+    async fn every_version(
+        &self,
+        task_id: TaskId,
+        stride: u64,
+    ) -> Result<Vec<ModelVersionRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM model_versions WHERE task_id = $1 AND (number % $2 = 0 OR number = \
+             (SELECT MAX(number) FROM model_versions WHERE task_id = $1)) ORDER BY number";
+        let query = sqlx::query(SELECT).bind(task_id.to_string()).bind(integer(stride.max(1))?);
+        query.fetch_all(&self.reader).await?.iter().map(model_version_of).collect()
+    }
 }
 
 /// Stores a version; `false` if the task has one of this number.

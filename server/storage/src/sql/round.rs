@@ -8,6 +8,7 @@ use super::{
     assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
     column::Columns,
+    dialect::Dialect,
     ledger::charge,
     model_version::insert_model_version,
     participation::record_starts,
@@ -112,7 +113,7 @@ impl RoundRepository for SqlStorage {
     }
 
     async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
-        in_transaction!(self, |connection| release(connection, commit).await)
+        in_transaction!(self, |connection| release(connection, self.dialect, commit).await)
     }
 
     async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError> {
@@ -123,13 +124,17 @@ impl RoundRepository for SqlStorage {
     }
 }
 
-async fn release(connection: &mut AnyConnection, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
+async fn release(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    commit: &RoundCommit<'_>,
+) -> Result<(), StorageError> {
     let RoundCommit { record, version, task_state, next, dropped, now, .. } = *commit;
     update_round(connection, record).await?;
     if !insert_model_version(connection, record.organisation_id, version).await? {
         return Err(StorageError::RevisionConflict("model version"));
     }
-    charge(connection, commit).await?;
+    charge(connection, dialect, commit).await?;
     leave_behind(connection, dropped, now).await?;
     match next {
         Some(next) => insert_round(connection, next).await?,

@@ -1,5 +1,5 @@
 use folkmoot_coordinator::task::TaskState;
-use folkmoot_protocol::{OrganisationId, TaskId};
+use folkmoot_protocol::{OrganisationId, PopulationName, TaskId};
 use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     model_version::insert_model_version,
     transaction::in_transaction,
 };
-use crate::{ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
+use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
 
 impl TaskRepository for SqlStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
@@ -40,16 +40,26 @@ impl TaskRepository for SqlStorage {
     async fn tasks(
         &self,
         organisation_id: OrganisationId,
+        filter: &TaskFilter,
         limit: u32,
         before: Option<TaskId>,
     ) -> Result<Vec<TaskRecord>, StorageError> {
-        const FIRST: &str =
-            "SELECT * FROM tasks WHERE organisation_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2";
-        const NEXT: &str = "SELECT * FROM tasks WHERE organisation_id = $1 AND (created_at, id) < \
-             (SELECT created_at, id FROM tasks WHERE organisation_id = $1 AND id = $3) \
+        // What is empty is not asked for.
+        const FIRST: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
+             AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
+             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') ORDER BY created_at DESC, id DESC LIMIT $2";
+        const NEXT: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
+             AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
+             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') AND (created_at, id) < \
+             (SELECT created_at, id FROM tasks WHERE organisation_id = $1 AND id = $6) \
              ORDER BY created_at DESC, id DESC LIMIT $2";
         let sql = if before.is_some() { NEXT } else { FIRST };
-        let mut query = sqlx::query(sql).bind(organisation_id.to_string()).bind(i64::from(limit));
+        let mut query = sqlx::query(sql)
+            .bind(organisation_id.to_string())
+            .bind(i64::from(limit))
+            .bind(filter.state.clone().unwrap_or_default())
+            .bind(filter.population.as_ref().map_or("", PopulationName::as_str).to_owned())
+            .bind(filter.name.as_deref().map(part_of).unwrap_or_default());
         if let Some(before) = before {
             query = query.bind(before.to_string());
         }
@@ -109,7 +119,8 @@ pub(super) async fn serve(
 async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Result<bool, StorageError> {
     const INSERT: &str = "INSERT INTO tasks (id, organisation_id, description, state, state_name, model, \
          model_bytes, tensor_schema, plan, plan_bytes, created_at, revision, evaluation_data, served, \
-         evaluation_plan) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING";
+         evaluation_plan, name_lower, population) VALUES \
+         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT (id) DO NOTHING";
     let inserted = sqlx::query(INSERT)
         .bind(task.id.to_string())
         .bind(task.organisation_id.to_string())
@@ -126,10 +137,24 @@ async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Resul
         .bind(task.evaluation_data.map(|digest| digest.to_string()))
         .bind(integer(task.served)?)
         .bind(task.evaluation_plan.as_ref().map(json).transpose()?)
+        .bind(task.description.name.to_lowercase())
+        .bind(task.description.population.as_str())
         .execute(connection)
         .await
         .map_err(missing("organisation"))?;
     Ok(inserted.rows_affected() == 1)
+}
+
+/// Returns the pattern of names in which this text is a part.
+fn part_of(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in text.to_lowercase().chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern + "%"
 }
 
 fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {

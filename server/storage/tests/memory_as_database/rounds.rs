@@ -167,7 +167,7 @@ impl World {
             task_state: self.chance.happens(5).then_some(completed),
             next: self.chance.happens(60).then_some(&next),
             dropped: &dropped,
-            charge: None,
+            leave: None,
             now: self.now,
         };
         let done = same!(self, commit_round(&commit));

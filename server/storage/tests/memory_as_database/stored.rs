@@ -3,7 +3,7 @@
 use folkmoot_storage::{
     ApiKeyRepository, AssignmentRepository, CheckInRepository, ClientRepository, EvaluationRepository,
     EvaluationSource, ModelRepository, ModelVersionRepository, ParticipationRepository, PopulationRepository,
-    RoundRepository, TaskRepository, TokenRepository,
+    RoundRepository, TaskFilter, TaskRepository, TokenRepository,
 };
 
 use super::{
@@ -44,7 +44,7 @@ impl World {
         let _ = same!(self, tokens(id));
         let _ = same!(self, api_keys(id));
         for before in (0..TASKS).map(|number| Some(task(number))).chain([None]) {
-            let _ = same!(self, tasks(id, 2, before));
+            let _ = same!(self, tasks(id, &TaskFilter::default(), 2, before));
         }
         for number in 0..3 {
             let _ = same!(self, model(id, digest(number)));
@@ -75,6 +75,7 @@ impl World {
         let _ = same!(self, outstanding(id));
         let _ = same!(self, participations(id));
         let _ = same!(self, evaluations(id));
+        let _ = same!(self, evaluation_slices(id));
         for source in [EvaluationSource::Central, EvaluationSource::Federated] {
             let _ = same!(self, last_evaluated(id, source));
         }
@@ -83,7 +84,6 @@ impl World {
             let _ = same!(self, model_versions(id, 2, Some(number)));
             let _ = same!(self, rounds(id, 2, Some(number)));
             let _ = same!(self, evaluations_at(id, number));
-            let _ = same!(self, evaluation_slices(id, number));
         }
         let from_the_newest: Option<u64> = None;
         let _ = same!(self, model_versions(id, 9, from_the_newest));

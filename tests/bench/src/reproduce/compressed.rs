@@ -26,7 +26,7 @@ const FAMILIES: [(&str, &[&str]); 13] = [
     ("one_bit", &["one_bit"]),
     ("sign", &["sign"]),
     ("random_k", &["random_k:0.25", "random_k:0.1"]),
-    ("top_k", &["top_k:0.1", "top_k:0.03", "top_k:0.01"]),
+    ("top_k", &["top_k:0.1", "top_k:0.03", "top_k:0.01", "top_k:0.01,half_values=true"]),
     ("threshold", &["threshold:0.01"]),
     ("deep_gradient", &["deep_gradient:0.01,momentum=0.0"]),
     ("low_rank", &["low_rank:4", "low_rank:1"]),

@@ -139,26 +139,13 @@ fn spacing_and_clocks(description: &TaskDescription, faults: &mut Vec<Fault>) {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use crate::task::samples::described;
 
-    fn fields(changes: serde_json::Value) -> Vec<String> {
-        let mut description = json!({
-            "name": "digits",
-            "population": "digits",
-            "plan": {
-                "loss": "softmax_cross_entropy",
-                "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1,
-                "batch_size": 16,
-            },
-            "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 },
-            "stop": { "rounds": 30 },
-        });
-        for (key, value) in changes.as_object().expect("changes are an object") {
-            description[key] = value.clone();
-        }
-        let description: TaskDescription = serde_json::from_value(description).unwrap();
-        description.validate().into_iter().map(|fault| fault.field).collect()
+    fn fields(mut changes: serde_json::Value) -> Vec<String> {
+        let buffered = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
+        let changed = changes.as_object_mut().expect("changes are an object");
+        changed.entry("scheduling").or_insert(buffered);
+        described(changes).validate().into_iter().map(|fault| fault.field).collect()
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn lines(told: &Told) -> Vec<String> {
             format!("Open {page} in a browser, draw digits and take part; ctrl-c ends it."),
             format!("{clients} clients train beside the page, and each round waits for it."),
             format!("The coordinator serves at {url} (without TLS, on this machine only)."),
+            format!("Its console is at {url}/console/; `--json` says the API key."),
             format!("This run has a fresh data folder: {run}."),
         ],
         Told::Round { round, rounds, reports, loss, accuracy, .. } => {

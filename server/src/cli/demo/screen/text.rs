@@ -119,6 +119,7 @@ pub fn serving(serving: &Serving) -> Vec<String> {
     lines.extend(serving.root_certificate.iter().map(|path| format!("  export FOLKMOOT_CA='{path}'")));
     lines.extend(serving.api_key.iter().map(|key| format!("  export FOLKMOOT_API_KEY={key}")));
     lines.push("  folkmoot task list".to_owned());
+    lines.push(format!("Or in a browser, with that API key: {}/console/", serving.url));
     lines
 }
 

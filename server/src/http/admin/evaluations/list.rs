@@ -4,7 +4,7 @@ use axum::{
 };
 use folkmoot_coordinator::task::{Measured, Metric};
 use folkmoot_protocol::{Problem, Timestamp};
-use folkmoot_storage::{EvaluationRecord, EvaluationRepository};
+use folkmoot_storage::{EvaluationRecord, EvaluationRepository, EvaluationSource, TaskRecord};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -69,31 +69,47 @@ pub async fn list_evaluations(
     Path(id): Path<String>,
 ) -> Result<Json<Vec<EvaluationView>>, Refusal> {
     let task = tasks::find(&app, &caller, &id).await?;
-    let storage = &app.coordinator.storage;
-    let records = storage.evaluations(task.id).await?;
-    let metric = task.description.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
-    let mut views = Vec::new();
-    for record in &records {
-        let slices = storage.evaluation_slices(task.id, record.version).await?;
-        let of_source = slices.iter().filter(|slice| slice.source == record.source);
-        views.push(EvaluationView {
-            version: record.version,
-            source: record.source.name().into(),
-            client_count: record.client_count,
-            example_count: record.metrics.example_count,
-            mean_loss: Metric::Loss.of(&record.metrics),
-            accuracy: Metric::Accuracy.of(&record.metrics),
-            is_best: best(&records, record, metric) == Some(record.version),
-            slices: of_source.map(slice_view).collect(),
-            created_at: record.created_at,
-        });
+    let mut slices = app.coordinator.storage.evaluation_slices(task.id).await?.into_iter().peekable();
+    let mut views = evaluations(&app, &task).await?;
+    for version in views.chunk_by_mut(|one, next| one.version == next.version) {
+        while let Some(slice) = slices.next_if(|slice| slice.version <= version[0].version) {
+            let of_source = version
+                .iter_mut()
+                .find(|view| (view.version, view.source.as_str()) == (slice.version, slice.source.name()));
+            if let Some(view) = of_source {
+                view.slices.push(slice_view(&slice));
+            }
+        }
     }
     Ok(Json(views))
 }
 
-/// Returns the best version of the record's source.
-fn best(records: &[EvaluationRecord], record: &EvaluationRecord, metric: Metric) -> Option<u64> {
-    let of_source = records.iter().filter(|one| one.source == record.source);
+/// Shows what was measured of a task's versions, the oldest first, without slices.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn evaluations(app: &App, task: &TaskRecord) -> Result<Vec<EvaluationView>, Refusal> {
+    let records = app.coordinator.storage.evaluations(task.id).await?;
+    let metric = task.description.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
+    let best = [EvaluationSource::Central, EvaluationSource::Federated]
+        .map(|source| (source, best(&records, source, metric)));
+    let view = |record: &EvaluationRecord| EvaluationView {
+        version: record.version,
+        source: record.source.name().into(),
+        client_count: record.client_count,
+        example_count: record.metrics.example_count,
+        mean_loss: Metric::Loss.of(&record.metrics),
+        accuracy: Metric::Accuracy.of(&record.metrics),
+        is_best: best.contains(&(record.source, Some(record.version))),
+        slices: Vec::new(),
+        created_at: record.created_at,
+    };
+    Ok(records.iter().map(view).collect())
+}
+
+/// Returns the best version of those that this source has measured.
+fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
+    let of_source = records.iter().filter(|one| one.source == source);
     let measured: Vec<Measured> = of_source
         .filter_map(|one| Some(Measured { version: one.version, metric, value: metric.of(&one.metrics)? }))
         .collect();

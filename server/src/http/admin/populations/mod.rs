@@ -1,8 +1,10 @@
 //! Populations: whose clients can take part, and what is promised them.
 
+pub(crate) mod clients;
 pub(crate) mod list;
 pub(crate) mod set_privacy;
 mod view;
 
+pub use clients::{ClientsView, ShareView};
 pub use set_privacy::SetPrivacyRequest;
 pub use view::PopulationView;

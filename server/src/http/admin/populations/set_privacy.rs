@@ -55,6 +55,10 @@ pub async fn set_population_privacy(
 ) -> Result<Json<PopulationView>, Refusal> {
     let request: SetPrivacyRequest = read::json(&app, request).await?;
     let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
+    if request == SetPrivacyRequest::default() {
+        let detail = "nothing is said: give a unit, epsilon and delta, or no_budget".to_owned();
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
     let budget = budget(&request)?;
     let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
     let record = storage.ensure_population(organisation_id, &population, (app.clock)()).await?;

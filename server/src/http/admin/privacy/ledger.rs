@@ -25,11 +25,13 @@ const PLACE_MAX: u64 = i64::MAX as u64;
 pub struct LedgerPage {
     /// How many, at most 100; 20 if it is not said.
     limit: Option<u32>,
-    /// Those after this place: the last one of the page before.
+    /// Those after this place, the oldest first: the last one of the page before.
     after: Option<u64>,
+    /// Those before this place, the newest first: the last one of the page before. 0 begins with the newest of all.
+    before: Option<u64>,
 }
 
-/// Lists the entries of a population's privacy ledger, the oldest first.
+/// Lists the entries of a population's privacy ledger, the oldest first unless `before` is given.
 #[utoipa::path(
     get, path = "/v1/admin/populations/{population}/ledger", tag = "privacy", security(("api_key" = ["viewer"])),
     params(("population" = String, Path, description = "The population"), LedgerPage),
@@ -53,7 +55,19 @@ pub async fn list_ledger(
         let detail = format!("there is no population {population}");
         return Err(Refusal::new(ErrorCode::ResourceUnknown, detail));
     }
-    let after = page.after.unwrap_or(0).min(PLACE_MAX);
-    let entries = storage.ledger_entries(organisation_id, &population, after, limit).await?;
-    Ok(Json(entries.iter().map(EntryView::of).collect()))
+    let Some(before) = page.before else {
+        let after = page.after.unwrap_or(0).min(PLACE_MAX);
+        let entries = storage.ledger_entries(organisation_id, &population, after, limit).await?;
+        return Ok(Json(entries.iter().map(EntryView::of).collect()));
+    };
+    if page.after.is_some() {
+        let detail = "after and before exclude each other: give one of them".to_owned();
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    // Places have no gaps, and the last one is how many entries there are.
+    let last = storage.ledger_totals(organisation_id, &population).await?.releases();
+    let last = if before == 0 { last } else { last.min(before - 1) };
+    let after = last.saturating_sub(limit.into());
+    let entries = storage.ledger_entries(organisation_id, &population, after, (last - after) as u32).await?;
+    Ok(Json(entries.iter().rev().map(EntryView::of).collect()))
 }

@@ -120,7 +120,7 @@ pub fn funnel(record: &RoundRecord, assignments: &[AssignmentRecord]) -> RoundFu
 }
 
 /// Returns a reason without what a client wrote about itself.
-fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
+pub fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
     match reason {
         DropReason::Expired => ("expired", None),
         DropReason::LeftBehind => ("left_behind", None),

@@ -2,8 +2,9 @@ use axum::{
     Extension, Json,
     extract::{Query, State, rejection::QueryRejection},
 };
-use folkmoot_protocol::{Problem, TaskId};
-use folkmoot_storage::TaskRepository;
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem, TaskId};
+use folkmoot_storage::{TaskFilter, TaskRepository};
 use serde::Deserialize;
 
 use super::view::{TaskSummary, summary};
@@ -24,6 +25,13 @@ pub struct TaskPage {
     limit: Option<u32>,
     /// Those before this one: the last id of the page before.
     before: Option<TaskId>,
+    /// Those in this state: `draft`, `active`, `paused`, `completed` or `cancelled`.
+    state: Option<String>,
+    /// Those of this population.
+    #[param(value_type = Option<String>)]
+    population: Option<PopulationName>,
+    /// Those that have this in their name; upper and lower case are the same.
+    name: Option<String>,
 }
 
 /// Lists tasks, newest first.
@@ -41,7 +49,13 @@ pub async fn list_tasks(
 ) -> Result<Json<Vec<TaskSummary>>, Refusal> {
     let page = read::query(page)?;
     let storage = &app.coordinator.storage;
-    let tasks = storage.tasks(caller.organisation_id, read::limit(page.limit)?, page.before).await?;
+    let limit = read::limit(page.limit)?;
+    if let Some(state) = page.state.as_deref().filter(|state| !TaskState::NAMES.contains(state)) {
+        let detail = format!("state is `{state}`; it must be one of {}", TaskState::NAMES.join(", "));
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    let filter = TaskFilter { state: page.state, population: page.population, name: page.name };
+    let tasks = storage.tasks(caller.organisation_id, &filter, limit, page.before).await?;
     let mut summaries = Vec::with_capacity(tasks.len());
     for task in tasks {
         summaries.push(summary(storage, task).await?);

@@ -3,15 +3,21 @@
 pub(crate) mod activate;
 pub(crate) mod cancel;
 mod change;
+pub(crate) mod check;
 pub(crate) mod create;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod pause;
 pub(crate) mod resume;
+pub(crate) mod roll_back;
+pub(crate) mod series;
 pub(crate) mod view;
 
+pub use check::{CheckTaskRequest, CheckTaskView, FaultView};
 use folkmoot_protocol::{ErrorCode, TaskId};
 use folkmoot_storage::{TaskRecord, TaskRepository};
+pub use roll_back::RollBackRequest;
+pub use series::{SeriesPoint, SeriesView};
 pub use view::{OpenRoundView, TaskSummary, TaskView};
 
 use super::{access::Caller, read};

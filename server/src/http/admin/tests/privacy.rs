@@ -1,12 +1,13 @@
 use folkmoot_coordinator::{
-    privacy::{Amplification, CentralPrivacy, Clipping, PrivacyChoice},
+    privacy::{Amplification, CentralPrivacy, Clipping, PopulationPrivacy, PrivacyChoice},
     round::{Phase, Purpose, Round},
     task::TaskDescription,
 };
 use folkmoot_privacy::{Unit, ledger::Chain};
 use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
 use folkmoot_storage::{
-    ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord, RoundRepository, TaskRepository,
+    Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord,
+    RoundRepository, TaskRepository,
 };
 
 use serde_json::json;
@@ -47,13 +48,16 @@ async fn release(running: &Running, task_id: TaskId, number: u64) {
     let first = storage.model_version(task_id, 0).await.unwrap().unwrap();
     let version = ModelVersionRecord { number, round_id: Some(id), ..first };
     let charge = privacy::terms(&task).unwrap().charge;
+    let population = &task.description.population;
+    let entries = storage.ledger_totals(organisation_id, population).await.unwrap().releases();
+    let leave = Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(&charge) };
     let commit = RoundCommit {
         record: &record,
         version: &version,
         task_state: None,
         next: None,
         dropped: &[],
-        charge: Some((&task.description.population, &charge)),
+        leave: Some(leave),
         now,
     };
     storage.commit_round(&commit).await.unwrap();
@@ -81,6 +85,7 @@ async fn a_ledger_is_followed_over_its_pages() {
     }
     assert_eq!(chain.head().entries, 3);
     assert_eq!(admin.ledger(&digits, u64::MAX, 1).await.unwrap(), []);
+    newest_first(&running).await;
 
     let statement = admin.privacy(task.id).await.unwrap();
     assert_eq!((statement.releases, statement.participations_max, statement.clients), (3, Some(2), 0));
@@ -88,6 +93,28 @@ async fn a_ledger_is_followed_over_its_pages() {
     let spent = statement.epsilon_spent.unwrap();
     assert!(spent <= 8.0 && spent > 7.99, "{spent}");
     running.host.stop().await.unwrap();
+}
+
+/// Three entries, from the newest on, as a page shows them.
+async fn newest_first(running: &Running) {
+    let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
+        certificate_pem: Some(running.pem.clone()),
+        http1_only: false,
+    })
+    .unwrap();
+    let key = running.host.first_api_key.as_ref().unwrap();
+    let ask = async |query: &str| {
+        let url = format!("{}/v1/admin/populations/digits/ledger?{query}", running.host.url());
+        let text = http.get(url).bearer_auth(key).send().await.unwrap().text().await.unwrap();
+        let entries: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let places = entries.as_array().map(|all| all.iter().map(|one| one["sequence"].as_u64().unwrap()));
+        places.map(Iterator::collect::<Vec<u64>>)
+    };
+    assert_eq!(ask("before=0&limit=2").await.unwrap(), [3, 2]);
+    assert_eq!(ask("before=2&limit=2").await.unwrap(), [1]);
+    assert_eq!(ask("before=1&limit=2").await.unwrap(), [0_u64; 0]);
+    assert_eq!(ask(&format!("before={}&limit=2", u64::MAX)).await.unwrap(), [3, 2]);
+    assert_eq!(ask("before=3&after=1").await, None, "that is a refusal");
 }
 
 /// Every task looks at what all tasks of its population have spent.
@@ -147,8 +174,13 @@ async fn users_are_named_by_their_tokens() {
     let people: PopulationName = "people".parse().unwrap();
     let users = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     assert_eq!(admin.set_population_privacy(&people, &users).await.unwrap().unit, Unit::User);
-    let nothing = admin.set_population_privacy(&people, &SetPrivacyRequest::default()).await.unwrap();
-    assert_eq!(nothing.unit, Unit::User, "what is not said stays");
+    let nothing = refused(admin.set_population_privacy(&people, &SetPrivacyRequest::default()).await);
+    assert_eq!(nothing.0, ErrorCode::MalformedRequest, "a budget that went astray is not taken for none");
+    let budget = SetPrivacyRequest { epsilon: Some(2.0), delta: Some(1e-6), ..SetPrivacyRequest::default() };
+    let limited = admin.set_population_privacy(&people, &budget).await.unwrap();
+    assert_eq!(limited.unit, Unit::User, "what is not said stays");
+    let free = SetPrivacyRequest { no_budget: true, ..SetPrivacyRequest::default() };
+    admin.set_population_privacy(&people, &free).await.unwrap();
     let token = async |user: Option<&str>| {
         let request = CreateTokenRequest {
             population: people.clone(),
@@ -158,6 +190,14 @@ async fn users_are_named_by_their_tokens() {
         };
         admin.create_token_from(&request).await
     };
+    let endless = CreateTokenRequest {
+        population: people.clone(),
+        user: Some("ann".into()),
+        uses_max: None,
+        expires_in_seconds: Some(100_000_000 * 86_400),
+    };
+    let (code, detail) = refused(admin.create_token_from(&endless).await);
+    assert!(code == ErrorCode::MalformedRequest && detail.contains("100 years"), "{detail}");
     assert_eq!(refused(token(None).await).0, ErrorCode::MalformedRequest);
     assert_eq!(refused(token(Some("")).await).0, ErrorCode::MalformedRequest);
     let [ann, again, bob] = [token(Some("ann")).await, token(Some("ann")).await, token(Some("bob")).await]

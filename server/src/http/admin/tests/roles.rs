@@ -17,22 +17,34 @@ fn every_endpoint_has_the_role_that_is_wanted() {
         .collect();
     let wanted = BTreeMap::from(
         [
+            ("GET /overview", "viewer"),
+            ("GET /events", "viewer"),
+            ("GET /system", "operator"),
+            ("POST /demo", "admin"),
             ("POST /models", "operator"),
+            ("GET /models", "viewer"),
+            ("GET /models/{digest}/graph", "viewer"),
             ("POST /evaluation-data", "operator"),
             ("POST /tasks", "operator"),
+            ("POST /tasks/check", "operator"),
             ("GET /tasks", "viewer"),
             ("GET /tasks/{id}", "viewer"),
             ("POST /tasks/{id}/activate", "operator"),
             ("POST /tasks/{id}/pause", "operator"),
             ("POST /tasks/{id}/resume", "operator"),
             ("POST /tasks/{id}/cancel", "operator"),
+            ("POST /tasks/{id}/roll-back", "operator"),
+            ("GET /tasks/{id}/series", "viewer"),
             ("GET /tasks/{id}/rounds", "viewer"),
             ("GET /tasks/{id}/evaluations", "viewer"),
             ("GET /tasks/{id}/stats", "viewer"),
             ("GET /rounds/{id}", "viewer"),
+            ("GET /rounds/{id}/assignments", "viewer"),
             ("GET /tasks/{id}/versions", "viewer"),
             ("GET /tasks/{id}/versions/{number}/model", "viewer"),
             ("GET /populations", "viewer"),
+            ("GET /populations/{population}/clients", "viewer"),
+            ("POST /privacy/plan", "viewer"),
             ("GET /tasks/{id}/privacy", "viewer"),
             ("GET /populations/{population}/ledger", "viewer"),
             ("POST /populations/{population}/privacy", "admin"),
@@ -69,8 +81,12 @@ async fn the_gate_stands_before_every_endpoint() {
         }
         let response = request.send().await.unwrap();
         let is_refused = !response.status().is_success();
+        if !is_refused {
+            // Some answers have no end.
+            return None;
+        }
         let bytes = response.bytes().await.unwrap();
-        is_refused.then(|| serde_json::from_slice::<Problem>(&bytes).unwrap().code)
+        serde_json::from_slice::<Problem>(&bytes).unwrap().code.known()
     };
     for endpoint in endpoints() {
         let (method, path) = (&endpoint.method, endpoint.path);

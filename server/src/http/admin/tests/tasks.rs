@@ -155,7 +155,7 @@ async fn code_of(running: &Running, content_type: &str, body: String) -> ErrorCo
         .header("content-type", content_type)
         .body(body);
     let bytes = request.send().await.unwrap().bytes().await.unwrap();
-    serde_json::from_slice::<Problem>(&bytes).unwrap().code
+    serde_json::from_slice::<Problem>(&bytes).unwrap().code.known().unwrap()
 }
 
 #[tokio::test]

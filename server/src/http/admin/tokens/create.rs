@@ -22,6 +22,8 @@ use crate::{
 
 /// Bytes of a user's id, at most.
 const USER_BYTES_MAX: usize = 128;
+/// Seconds until a token ends, at most: 100 years.
+const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
 /// A token to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -36,7 +38,7 @@ pub struct CreateTokenRequest {
     /// How many clients it may enrol, at least 1; none for any number.
     #[serde(default)]
     pub uses_max: Option<u64>,
-    /// After how many seconds it ends, at least 1; none for never.
+    /// After how many seconds it ends, 1 to 3,153,600,000 (100 years); none for never.
     #[serde(default)]
     pub expires_in_seconds: Option<u64>,
 }
@@ -71,6 +73,12 @@ pub async fn create_token(
             let detail = format!("{field} is 0; it must be at least 1, or not be there");
             return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
         }
+    }
+    if let Some(seconds) = request.expires_in_seconds.filter(|seconds| *seconds > EXPIRES_IN_MAX) {
+        let detail = format!(
+            "expires_in_seconds is {seconds}; it must be at most {EXPIRES_IN_MAX} (100 years), or not be there for a token without an end"
+        );
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let organisation_id = caller.organisation_id;

@@ -11,7 +11,8 @@ pub(in crate::gpu) enum Tile {
     Fine,
     /// 32 by 32 through workgroup memory, 16 elements an invocation.
     Small,
-    /// 32 by 32 without workgroup memory, 16 elements an invocation.
+    /// Up to 64 by 64 without workgroup memory, 64 elements an invocation: where reading is expensive and workgroup memory
+    /// no cheaper.
     Direct,
     /// Up to 32 by 32 for eight invocations that hand elements of A to each other. Needs subgroups of eight or more;
     /// made for processors that imitate a device, where reading is expensive and a subgroup is a vector register.
@@ -21,6 +22,17 @@ pub(in crate::gpu) enum Tile {
 /// Tiles of [`Tile::Subgroup`], and what an element of C costs with each, relative to the others: measured on llvmpipe.
 const SUBGROUP_TILES: [([usize; 2], usize); 5] =
     [([32, 32], 16), ([32, 16], 19), ([16, 32], 19), ([16, 16], 22), ([8, 64], 24)];
+/// Tiles of [`Tile::Direct`] and the blocks of their invocations, and what an element of C costs with each, relative to
+/// the others: measured on SwiftShader.
+const DIRECT_TILES: [([usize; 2], [usize; 2], usize); 7] = [
+    ([64, 64], [8, 8], 20),
+    ([64, 32], [8, 8], 20),
+    ([32, 64], [8, 8], 20),
+    ([32, 32], [8, 8], 20),
+    ([64, 16], [8, 4], 24),
+    ([16, 64], [4, 8], 24),
+    ([32, 32], [4, 4], 36),
+];
 /// Multiplications from which the largest of these pays for taking longest to compile.
 const LARGE_PRODUCT: usize = 1 << 24;
 
@@ -79,7 +91,8 @@ impl Tile {
             Self::Large => ([128, 128], [8, 8]),
             Self::Medium => ([64, 64], [8, 8]),
             Self::Fine => ([64, 64], [4, 4]),
-            Self::Small | Self::Direct => ([32, 32], [4, 4]),
+            Self::Small => ([32, 32], [4, 4]),
+            Self::Direct => direct_tile(rows, columns),
             Self::Subgroup => {
                 let tile = subgroup_tile(rows, columns, rows * columns * terms >= LARGE_PRODUCT);
                 (tile, [tile[0], tile[1] / 8])
@@ -87,6 +100,15 @@ impl Tile {
         };
         Sizes { tile, block }
     }
+}
+
+/// The cheapest of these for matrices of so many rows and columns, the larger of two.
+fn direct_tile(rows: usize, columns: usize) -> ([usize; 2], [usize; 2]) {
+    let cost = |(tile, _, element): &([usize; 2], [usize; 2], usize)| {
+        rows.next_multiple_of(tile[0]) * columns.next_multiple_of(tile[1]) * element
+    };
+    let cheapest = DIRECT_TILES.iter().min_by_key(|tile| cost(tile));
+    cheapest.map_or(([32, 32], [4, 4]), |(tile, block, _)| (*tile, *block))
 }
 
 /// The cheapest tile for matrices of so many rows and columns.

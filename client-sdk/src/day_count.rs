@@ -1,0 +1,121 @@
+//! What is counted anew each day.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use folkmoot_protocol::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Host,
+    storage::{read_if_present, write_private},
+};
+
+pub(crate) const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
+
+/// An amount of this day (UTC). With a file, a client that starts again goes on with it.
+#[derive(Debug)]
+pub(crate) struct DayCount {
+    host: Host,
+    path: Option<PathBuf>,
+    /// Amount after which it is stored: a process that is killed forgets no more.
+    saved_every: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: Used,
+    unsaved: u64,
+}
+
+/// What is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Used {
+    /// Days since 1970.
+    day: u64,
+    amount: u64,
+    /// The day is over, though something is left of it: too little for what is asked for.
+    #[serde(default)]
+    is_spent: bool,
+}
+
+impl DayCount {
+    /// Counts in memory only.
+    pub fn in_memory(host: Host) -> Self {
+        Self { host, path: None, saved_every: u64::MAX, state: Mutex::default() }
+    }
+
+    /// Goes on with what was counted in a file. A file that cannot be read is as good as none.
+    pub fn open(host: Host, path: PathBuf, saved_every: u64) -> Self {
+        let bytes = read_if_present(&path).ok().flatten().unwrap_or_default();
+        let used = serde_json::from_slice(&bytes).unwrap_or_default();
+        Self { host, path: Some(path), saved_every, state: Mutex::new(State { used, unsaved: 0 }) }
+    }
+
+    /// Adds to the day's amount.
+    pub fn add(&self, amount: u64) {
+        let mut state = self.today();
+        state.used.amount = state.used.amount.saturating_add(amount);
+        state.unsaved = state.unsaved.saturating_add(amount);
+        if state.unsaved >= self.saved_every {
+            self.save_now(&mut state);
+        }
+    }
+
+    /// Returns the day's amount.
+    pub fn amount(&self) -> u64 {
+        self.today().used.amount
+    }
+
+    /// Whether somebody said that the day is over.
+    pub fn is_spent(&self) -> bool {
+        self.today().used.is_spent
+    }
+
+    /// Says that the day is over, whatever is left of it.
+    pub fn spend(&self) {
+        let mut state = self.today();
+        state.used.is_spent = true;
+        self.save_now(&mut state);
+    }
+
+    /// Returns when the next day begins.
+    pub fn tomorrow(&self) -> Timestamp {
+        Timestamp((self.today().used.day + 1).saturating_mul(DAY_MILLISECONDS))
+    }
+
+    /// Returns how long this day still lasts.
+    pub fn until_tomorrow(&self) -> Duration {
+        Duration::from_millis(self.tomorrow().0.saturating_sub(self.host.now().0).max(1))
+    }
+
+    /// Stores the amount, if anything was added since.
+    pub fn save(&self) {
+        let mut state = self.today();
+        if state.unsaved > 0 {
+            self.save_now(&mut state);
+        }
+    }
+
+    fn today(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let day = self.host.now().0 / DAY_MILLISECONDS;
+        if state.used.day != day {
+            state.used = Used { day, ..Used::default() };
+        }
+        state
+    }
+
+    fn save_now(&self, state: &mut State) {
+        state.unsaved = 0;
+        let Some(path) = &self.path else { return };
+        let json = serde_json::to_vec(&state.used).expect("numbers are JSON");
+        if let Err(error) = write_private(path, &json) {
+            tracing::warn!(%error, "what was used of the day could not be stored; a restart would count anew");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use folkmoot_engine::{EvaluateError, ImportLimits, Model};
+use folkmoot_protocol::{
+    TaskId,
+    messages::{AbortReason, Artifact, Assignment},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BlobCache, StorageError,
+    atomic::{read_if_present, write_private},
+};
+use crate::{
+    Host,
+    training::{Inputs, WorkError, read_weights},
+};
+
+const RECORD_VERSION: u32 = 1;
+
+/// Which model came last; its bytes are blobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    task_id: TaskId,
+    base_version: u64,
+    model: Artifact,
+    weights: Artifact,
+    #[serde(default)]
+    weights_parts: Vec<Artifact>,
+}
+
+#[derive(Default)]
+struct Known {
+    record: Option<Record>,
+    loaded: Option<Arc<NewestModel>>,
+}
+
+/// The newest model that this device has: that of its last assignment. Copies share what they know.
+#[derive(Clone)]
+pub struct ModelStore {
+    path: PathBuf,
+    blobs: BlobCache,
+    host: Host,
+    known: Arc<Mutex<Known>>,
+}
+
+/// A model with the weights of a version, to predict with.
+#[derive(Debug)]
+pub struct NewestModel {
+    /// The task that trains it.
+    pub task_id: TaskId,
+    /// The number of the model version.
+    pub version: u64,
+    /// The model.
+    pub model: Model,
+    /// Its weights, flat, in schema order.
+    pub weights: Vec<f32>,
+}
+
+impl NewestModel {
+    /// The outputs `[rows, …]` for features `[rows, …]`, both row-major.
+    ///
+    /// # Errors
+    /// [`EvaluateError`] if there are too few or too many features for so many rows.
+    pub fn predict(&self, features: &[f32], rows: usize) -> Result<Vec<f32>, EvaluateError> {
+        self.model.predict(&self.weights, features, rows)
+    }
+}
+
+impl ModelStore {
+    /// Reads which model came last. A record that cannot be read is as good as none: the next assignment brings another.
+    pub(crate) fn open(path: PathBuf, blobs: BlobCache, host: Host) -> Result<Self, StorageError> {
+        let bytes = read_if_present(&path)?.unwrap_or_default();
+        let record = serde_json::from_slice::<Record>(&bytes).ok();
+        let record = record.filter(|record| record.version == RECORD_VERSION);
+        let known = Arc::new(Mutex::new(Known { record, loaded: None }));
+        Ok(Self { path, blobs, host, known })
+    }
+
+    /// Returns the newest model, or `None` if no assignment has brought one, or the cache has no room for it any more.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the cache cannot be read.
+    pub fn newest(&self) -> Result<Option<Arc<NewestModel>>, StorageError> {
+        let mut known = self.lock();
+        if let (Some(record), None) = (&known.record, &known.loaded) {
+            known.loaded = self.load(record)?.map(Arc::new);
+        }
+        Ok(known.loaded.clone())
+    }
+
+    /// Notes what an assignment brought. If that cannot be written, a restart does not know of it, and that is all.
+    pub(crate) fn note(&self, assignment: &Assignment, inputs: &Inputs) {
+        let record = Record {
+            version: RECORD_VERSION,
+            task_id: assignment.task_id,
+            base_version: assignment.base_version,
+            model: assignment.model,
+            weights: assignment.weights,
+            weights_parts: assignment.weights_parts.clone(),
+        };
+        let mut known = self.lock();
+        if known.record.as_ref() == Some(&record) {
+            return;
+        }
+        let json = serde_json::to_vec(&record).expect("a record has string keys only");
+        if let Err(error) = write_private(&self.path, &json) {
+            tracing::warn!(%error, "which model is the newest cannot be written");
+        }
+        // An app that predicted does so again: what was read for it is replaced, and not read where nobody asks.
+        let loaded = known.loaded.is_some().then(|| {
+            Arc::new(NewestModel {
+                task_id: record.task_id,
+                version: record.base_version,
+                model: inputs.model.clone(),
+                weights: inputs.starting_weights.clone(),
+            })
+        });
+        *known = Known { record: Some(record), loaded };
+    }
+
+    /// Knows of no model any more.
+    pub(crate) fn clear(&self) {
+        *self.lock() = Known::default();
+    }
+
+    fn load(&self, record: &Record) -> Result<Option<NewestModel>, StorageError> {
+        let now = self.host.now();
+        let read =
+            |artifact| self.blobs.read(artifact, now).map_err(|error| StorageError::at(&self.path, error));
+        let Some(onnx) = read(record.model)? else { return Ok(None) };
+        let Ok(model) = Model::from_onnx(&onnx, &ImportLimits::default()) else { return Ok(None) };
+        // What is not there any more is as good as no model.
+        let read = |artifact: Artifact| {
+            let missing = || WorkError::new(AbortReason::FetchFailed, "it is not in the cache any more");
+            read(artifact).ok().flatten().ok_or_else(missing)
+        };
+        let weights = read_weights(record.weights, &record.weights_parts, &model, read).ok();
+        Ok(weights.map(|weights| NewestModel {
+            task_id: record.task_id,
+            version: record.base_version,
+            model,
+            weights,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for ModelStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}

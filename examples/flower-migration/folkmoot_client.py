@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""The same client in Folkmoot's rounds.
+
+    python3 folkmoot_client.py NUMBER https://127.0.0.1:8443 ca.pem TOKEN
+"""
+
+import sys
+
+from flower_client import TumourClient
+
+import folkmoot
+from folkmoot.flower import FlowerTrainer
+
+number, coordinator, certificate, token = sys.argv[1:]
+trainer = FlowerTrainer(TumourClient(int(number)), config={"local_steps": 20})
+with folkmoot.Client(
+    coordinator, state=f"flower-{number}", token=token, certificate=certificate, trainer=trainer
+) as client:
+    client.on("round", lambda event: print(f"round {event.round_number}", flush=True))
+    client.run(rounds=10)

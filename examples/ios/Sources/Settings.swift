@@ -1,0 +1,38 @@
+import Folkmoot
+import Foundation
+
+/// Which coordinator, and the right to enrol.
+struct Settings: Equatable {
+    /// When this app lets a device train. Between two windows in the background an assignment waits for an hour.
+    static let policy = DevicePolicy(giveUpAfterSeconds: 3_600)
+
+    var coordinator = "https://127.0.0.1:8443"
+    var token = ""
+    /// The coordinator's `ca.pem`; without it the system's certificates are trusted.
+    var certificate = ""
+
+    static func stored(in defaults: UserDefaults = .standard) -> Settings {
+        var settings = Settings()
+        settings.coordinator = defaults.string(forKey: "coordinator") ?? settings.coordinator
+        settings.token = defaults.string(forKey: "token") ?? ""
+        settings.certificate = defaults.string(forKey: "certificate") ?? ""
+        return settings
+    }
+
+    func store(in defaults: UserDefaults = .standard) {
+        defaults.set(coordinator, forKey: "coordinator")
+        defaults.set(token, forKey: "token")
+        defaults.set(certificate, forKey: "certificate")
+    }
+
+    func options() throws -> ClientOptions {
+        var options = ClientOptions(
+            coordinator: coordinator,
+            stateFolder: try ClientOptions.standardFolder(),
+            enrolmentToken: token.isEmpty ? nil : token,
+            certificate: certificate.isEmpty ? nil : Data(certificate.utf8)
+        )
+        options.policy = Self.policy
+        return options
+    }
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Builds what the Android library needs: the native library for each kind of processor, and the sources that call it.
+#
+#     ./build-native.sh              # all four
+#     ./build-native.sh arm64-v8a    # one
+#
+# It needs Rust with `rustup`, the NDK (ANDROID_NDK_HOME names its folder) and cargo-ndk:
+#
+#     cargo install cargo-ndk --version 4.1.2 --locked
+set -eu
+
+cd "$(dirname "$0")/../.."
+package=mobile-bindings/kotlin/android
+# Android 10, as in build.gradle.kts.
+platform=29
+
+for program in cargo rustup cargo-ndk; do
+    command -v "$program" >/dev/null || { echo "build-native.sh: $program is missing; the first lines say how to get it" >&2; exit 1; }
+done
+[ -d "${ANDROID_NDK_HOME:-}" ] || { echo "build-native.sh: ANDROID_NDK_HOME names no folder" >&2; exit 1; }
+
+[ $# -gt 0 ] || set -- arm64-v8a armeabi-v7a x86_64 x86
+targets=
+for abi in "$@"; do
+    case $abi in
+        arm64-v8a) triple=aarch64-linux-android ;;
+        armeabi-v7a) triple=armv7-linux-androideabi ;;
+        x86_64) triple=x86_64-linux-android ;;
+        x86) triple=i686-linux-android ;;
+        *) echo "build-native.sh: $abi is none of arm64-v8a, armeabi-v7a, x86_64, x86" >&2; exit 1 ;;
+    esac
+    rustup target add "$triple"
+    targets="$targets -t $abi"
+done
+
+# The words are to be split: each is an argument.
+# shellcheck disable=SC2086
+cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
+    build --package folkmoot-mobile --profile mobile
+
+# The generator reads a library for this machine: the sources are the same for all.
+cargo build --package folkmoot-bindgen --package folkmoot-mobile --lib --bins
+target=${CARGO_TARGET_DIR:-target}
+library=$(ls "$target"/debug/libfolkmoot_mobile.so "$target"/debug/libfolkmoot_mobile.dylib 2>/dev/null | head -n 1)
+[ -n "$library" ] || { echo "build-native.sh: $target/debug has no libfolkmoot_mobile" >&2; exit 1; }
+"$target"/debug/uniffi-bindgen generate "$library" --language kotlin --no-format --out-dir "$package/build/bindings"

@@ -1,0 +1,72 @@
+package org.folkmoot
+
+import java.io.File
+import java.util.concurrent.TimeUnit
+import kotlin.concurrent.thread
+import kotlin.system.exitProcess
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+
+/** A client in a process of its own, which tells each event in a line, until it is killed. Without a certificate: `-`. */
+fun main(arguments: Array<String>) {
+    val (url, state, token, certificate, kind) = arguments
+    val trainer = if (kind == "slow") SlowNudge() else null
+    val options = ClientOptions(
+        url,
+        File(state),
+        token,
+        if (certificate == "-") null else File(certificate).readBytes(),
+        device = Device.Cpu,
+        trainer = trainer,
+        waitSeconds = 1,
+    )
+    val client = FolkmootClient.connect(options)
+    say("connected")
+    Digits.read().addTo(client)
+    if (kind == "ends") {
+        thread(isDaemon = true) { runBlocking { client.run() } }
+        while (!client.isRunning) Thread.sleep(1)
+        exitProcess(0)
+    }
+    runBlocking {
+        launch(Dispatchers.Default, CoroutineStart.UNDISPATCHED) {
+            client.events.collect { say(it.javaClass.simpleName) }
+        }
+        client.run()
+    }
+}
+
+private class SlowNudge : Nudge() {
+    override fun train(work: Work): Trained {
+        say("Trainer")
+        Thread.sleep(200)
+        return super.train(work)
+    }
+}
+
+private fun say(word: String) {
+    println(word)
+    System.out.flush()
+}
+
+/** How a program of these tests is started in a process of its own. */
+fun javaCommand(mainClass: String): List<String> {
+    val java = File(System.getProperty("java.home"), "bin/java").path
+    val properties = listOf("jna.library.path", "folkmoot.repository").map { "-D$it=${System.getProperty(it)}" }
+    return listOf(java, "-Xmx512m", "-cp", System.getProperty("java.class.path")) + properties + mainClass
+}
+
+/** Starts such a process. */
+fun child(coordinator: Coordinator, state: File, token: String, kind: String): Process {
+    val arguments = listOf(coordinator.url, state.path, token, coordinator.certificate.path, kind)
+    val errors = File(state.parentFile, "${state.name}.log")
+    return ProcessBuilder(javaCommand("org.folkmoot.ChildKt") + arguments).redirectError(errors).start()
+}
+
+/** Kills a process as a system does that needs its memory, and waits until it is gone. */
+fun kill(process: Process) {
+    process.destroyForcibly()
+    check(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) { "a killed process is still there" }
+}

@@ -1,0 +1,99 @@
+package org.folkmoot
+
+import java.io.File
+import java.util.concurrent.TimeUnit
+
+const val PATIENCE_SECONDS = 60L
+
+/** The repository, for the examples' data and models. */
+val repository = File(System.getProperty("folkmoot.repository"))
+val digits = File(repository, "examples/digits")
+
+/** What the task says of one round. */
+data class Round(val phase: String, val cohort: Int, val accepted: Int)
+
+/** `folkmoot serve` in a process of its own on a port of the system's choice, over TLS, until it is closed. */
+class Coordinator(private val folder: File) : AutoCloseable {
+    private val program = System.getenv("FOLKMOOT_PROGRAM") ?: "folkmoot"
+    private val log = File(folder, "coordinator.log")
+    private val process = ProcessBuilder(
+        program, "serve", "--data", "${File(folder, "data")}", "--listen", "127.0.0.1:0", "--json",
+    ).redirectError(log).start()
+    private val serving = process.inputReader().readLine() ?: error(log.readText())
+    val certificate = File(folder, "data/ca.pem")
+    val url = text(serving, "url")
+    private val environment = mapOf(
+        "FOLKMOOT_URL" to url,
+        "FOLKMOOT_CA" to certificate.path,
+        "FOLKMOOT_API_KEY" to text(serving, "first_api_key"),
+    )
+
+    /** Runs a command of an operator and returns what it answers. */
+    fun call(vararg arguments: String): String {
+        val errors = File(folder, "command.log")
+        val builder = ProcessBuilder(program, *arguments, "--json").redirectError(errors)
+        builder.environment().putAll(environment)
+        val command = builder.start()
+        val answer = command.inputReader().readText()
+        check(command.waitFor() == 0) { errors.readText() + answer }
+        return answer
+    }
+
+    /** Creates and starts a task over the digits, and returns its id. */
+    fun task(name: String, rounds: Int, reportGoal: Int = 1, change: (String) -> String = { it }): String {
+        val text = File(digits, "task.toml").readText()
+            .replace("\"digits\"", "\"$name\"")
+            .replace("rounds = 10", "rounds = $rounds")
+            .replace("report_goal = 1 ", "report_goal = $reportGoal\nminimum_cohort = $reportGoal ")
+        val file = File(folder, "task.toml").apply { writeText(change(text)) }
+        return text(call("task", "create", file.path, "--model", "$digits/model.onnx", "--activate"), "id")
+    }
+
+    fun token(population: String): String = text(call("token", "create", population), "token")
+
+    fun rounds(task: String): List<Round> {
+        val answer = call("task", "rounds", task)
+        val phases = Regex("\"phase\":\\s*\"(\\w+)\"").findAll(answer).map { it.groupValues[1] }.toList()
+        fun numbers(name: String) =
+            Regex("\"$name\":\\s*(\\d+|null)").findAll(answer).map { it.groupValues[1].toIntOrNull() ?: 0 }.toList()
+        val (cohorts, accepted) = numbers("cohort") to numbers("accepted")
+        check(phases.size == cohorts.size && phases.size == accepted.size) { answer }
+        return phases.indices.map { Round(phases[it], cohorts[it], accepted[it]) }.reversed()
+    }
+
+    /** Waits until so many rounds are committed, and returns all rounds. */
+    fun committed(task: String, count: Int): List<Round> {
+        val until = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS)
+        while (true) {
+            val rounds = rounds(task)
+            if (rounds.count { it.phase == "committed" } >= count) return rounds
+            check(System.nanoTime() < until) { "$rounds" }
+            Thread.sleep(50)
+        }
+    }
+
+    fun options(
+        state: File,
+        token: String?,
+        trainer: Trainer? = null,
+        askBefore: Consent? = null,
+        coordinator: String = url,
+    ) = ClientOptions(
+        coordinator = coordinator,
+        state = state,
+        token = token,
+        certificate = certificate.readBytes(),
+        device = Device.Cpu,
+        trainer = trainer,
+        askBefore = askBefore,
+        waitSeconds = 1,
+    )
+
+    override fun close() {
+        process.destroy()
+        process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)
+    }
+}
+
+private fun text(json: String, name: String): String =
+    Regex("\"$name\":\\s*\"([^\"]+)\"").find(json)?.groupValues?.get(1) ?: error("there is no `$name`: $json")

@@ -1,0 +1,68 @@
+"""Federated learning on this machine's own data.
+
+    import folkmoot
+
+    with folkmoot.Client("https://coordinator.example:8443", state="state", token="...", certificate="ca.pem") as client:
+        client.examples.add(x, y)
+        client.on("round", print)
+        client.run(rounds=10)
+        print(client.predict(x[:3]))
+"""
+
+from .care import DeviceConditions, DevicePolicy, Limits, LogEntry, Thermal
+from .client import Client
+from .errors import (
+    AlreadyRunningError,
+    BadExampleError,
+    BadOptionError,
+    Disposition,
+    ErrorCode,
+    FolkmootError,
+    ForgottenError,
+    InternalError,
+    NoExamplesError,
+    NoModelError,
+    NotEnrolledError,
+    RefusedError,
+    StorageError,
+    UnreachableError,
+)
+from .examples import Examples
+from .offer import AssignmentOffer
+from .secrets import KeyringSecrets, SecretStorage
+from .simulation import Simulated, SimulationError, simulate
+from .trainer import Evaluated, Trained, Trainer, Work
+
+__all__ = [
+    "AlreadyRunningError",
+    "AssignmentOffer",
+    "BadExampleError",
+    "BadOptionError",
+    "Client",
+    "DeviceConditions",
+    "DevicePolicy",
+    "Disposition",
+    "ErrorCode",
+    "Evaluated",
+    "Examples",
+    "FolkmootError",
+    "ForgottenError",
+    "InternalError",
+    "KeyringSecrets",
+    "Limits",
+    "LogEntry",
+    "NoExamplesError",
+    "NoModelError",
+    "NotEnrolledError",
+    "RefusedError",
+    "SecretStorage",
+    "Simulated",
+    "SimulationError",
+    "StorageError",
+    "Thermal",
+    "Trained",
+    "Trainer",
+    "UnreachableError",
+    "Work",
+    "simulate",
+]

@@ -1,0 +1,26 @@
+"""The native library's log, as lines of Python's."""
+
+from __future__ import annotations
+
+import logging
+
+from ._native import folkmoot_mobile as native
+
+_LEVELS = {
+    native.LogLevel.ERROR: logging.ERROR,
+    native.LogLevel.WARN: logging.WARNING,
+    native.LogLevel.INFO: logging.INFO,
+    native.LogLevel.DEBUG: logging.DEBUG,
+}
+
+
+class _Sink(native.LogSink):
+    def log(self, level: native.LogLevel, target: str, line: str) -> None:
+        logging.getLogger("folkmoot." + target.split("::")[0].removeprefix("folkmoot_")).log(_LEVELS[level], line)
+
+
+def begin() -> None:
+    """Sends the log to `logging`, from the level that the logger `folkmoot` has when the first client is made."""
+    threshold = logging.getLogger("folkmoot").getEffectiveLevel()
+    levels = [level for level, number in _LEVELS.items() if number >= threshold]
+    native.set_log_sink(_Sink(), levels[-1] if levels else native.LogLevel.ERROR)

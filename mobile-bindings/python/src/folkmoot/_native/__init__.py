@@ -1,0 +1,1 @@
+"""The native library, and the module that calls it: both are built, and neither is in the repository."""

@@ -1,0 +1,312 @@
+"""What the administrative API answers: plain dictionaries, which go as they are into `pandas.DataFrame`.
+
+Moments are milliseconds since 1970. A field that the coordinator leaves out is None, so that all rows have the same columns.
+A newer coordinator may send more fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypedDict, TypeVar, Union, cast, get_args, get_type_hints, is_typeddict
+
+
+class TensorSpec(TypedDict):
+    """A tensor that is trained."""
+
+    name: str
+    shape: list[int]
+
+
+class TensorSchema(TypedDict):
+    """The tensors that are trained, in the model's order."""
+
+    tensors: list[TensorSpec]
+
+
+class ModelView(TypedDict):
+    """A model that was brought; tasks name it by `model`, the digest of its ONNX file."""
+
+    model: str
+    model_bytes: int
+    parameter_count: int
+    schema: TensorSchema
+
+
+class EvaluationDataView(TypedDict):
+    """Examples that were brought, on which the coordinator evaluates."""
+
+    evaluation_data: str
+    example_count: int
+
+
+class TaskSummary(TypedDict):
+    """A task in a list. `state` is `draft`, `active`, `paused`, `completed` or `cancelled`."""
+
+    id: str
+    name: str
+    population: str
+    state: str
+    rounds_committed: int
+    rounds_wanted: int | None
+    created_at: int
+
+
+class RoundView(TypedDict):
+    """A round. `phase` ends with `committed`, `evaluated` or `abandoned`, the last with its `reason`."""
+
+    id: str
+    task_id: str
+    number: int
+    purpose: str
+    phase: str
+    phase_since: int
+    base_version: int
+    version: int | None
+    cohort: int | None
+    accepted: int | None
+    reason: str | None
+    created_at: int
+
+
+class OpenRoundView(TypedDict):
+    """The round that is open now, with its updates so far."""
+
+    round: RoundView
+    accepted: int
+    outstanding: int
+    dropped: int
+
+
+class TaskView(TypedDict):
+    """A task with where it stands. `stop_reason` says which condition ended it."""
+
+    id: str
+    description: dict[str, Any]
+    state: str
+    stop_reason: str | None
+    model: str
+    parameter_count: int
+    latest_version: int
+    rounds_opened: int
+    rounds_committed: int
+    open_round: OpenRoundView | None
+    created_at: int
+
+
+class DroppedView(TypedDict):
+    """Assignments of which nothing came: `expired`, `left_behind`, `aborted` or `refused`, with their reason."""
+
+    kind: str
+    reason: str | None
+    count: int
+
+
+class RoundFunnelView(TypedDict):
+    """A round with what became of its assignments."""
+
+    round: RoundView
+    cohort: int
+    accepted: int
+    outstanding: int
+    dropped: list[DroppedView]
+
+
+class TrafficView(TypedDict):
+    """Bytes of updates and downloads, and what the updates would have been in float32."""
+
+    updates: int
+    upload_bytes: int
+    float32_bytes: int
+    reports: int
+    download_bytes: int
+
+
+class ClassTrafficView(TypedDict):
+    """The traffic of one codec and kind of network."""
+
+    codec: str
+    network: str
+    traffic: TrafficView
+
+
+class RoundStatsView(TypedDict):
+    """What a round's updates cost in bytes. A task with privacy shows neither `all` nor classes."""
+
+    number: int
+    purpose: str
+    phase: str
+    all: TrafficView | None
+    classes: list[ClassTrafficView]
+
+
+class VersionView(TypedDict):
+    """A model version: 0 is what the task began with."""
+
+    number: int
+    round_id: str | None
+    weights: str
+    weights_bytes: int
+    example_count: int
+    mean_loss: float | None
+    accuracy: float | None
+    change_norm: float
+    mean_staleness: float
+    staleness_max: int
+    rolled_back_to: int | None
+    created_at: int
+
+
+class SliceView(TypedDict):
+    """What was measured on the clients with one value of an attribute: `attribute=value`."""
+
+    slice: str
+    client_count: int
+    example_count: int
+    mean_loss: float | None
+    accuracy: float | None
+
+
+class EvaluationView(TypedDict):
+    """What was measured of a version: `central`, on the operator's examples, or `federated`, on the clients'."""
+
+    version: int
+    source: str
+    client_count: int
+    example_count: int
+    mean_loss: float | None
+    accuracy: float | None
+    is_best: bool
+    slices: list[SliceView]
+    created_at: int
+
+
+class PopulationView(TypedDict):
+    """A population, with what all its tasks together may spend of a client or user."""
+
+    name: str
+    client_count: int
+    unit: str
+    epsilon: float | None
+    delta: float | None
+    created_at: int
+
+
+class Sentence(TypedDict):
+    """A sentence of a statement."""
+
+    about: str
+    text: str
+
+
+class Statement(TypedDict):
+    """What a task promises its clients, and what it has spent; `sentences` say it in words."""
+
+    task_id: str
+    name: str
+    population: str
+    clients: int
+    is_private: bool
+    is_seeded: bool
+    releases: int
+    releases_max: int | None
+    unit: str | None
+    mechanism: str | None
+    accountant: str | None
+    relation: str | None
+    noise_multiplier: float | None
+    report_goal: int | None
+    sampling_rate: float | None
+    participations_max: int | None
+    separation: int | None
+    delta: float | None
+    delta_of_population: float | None
+    epsilon_budget: float | None
+    epsilon_budget_of_population: float | None
+    epsilon_spent: float | None
+    epsilon_of_population: float | None
+    epsilon_by_loss_distribution: float | None
+    epsilon_without_amplification: float | None
+    rho_spent: float | None
+    rho_without_amplification: float | None
+    sentences: list[Sentence]
+
+
+class EntryView(TypedDict):
+    """An entry of a population's privacy ledger; each holds the digest of the one before."""
+
+    population: str
+    sequence: int
+    task_id: str
+    round_id: str
+    version: int
+    released_at: int
+    noise_multiplier: float
+    relation: str
+    participation: dict[str, Any]
+    previous: str
+    digest: str
+
+
+class TokenView(TypedDict):
+    """An enrolment token without its secret. `uses_max` is None for any number of clients."""
+
+    id: str
+    population: str
+    user_key: str | None
+    uses: int
+    uses_max: int | None
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+
+class CreatedToken(TypedDict):
+    """A token that was made; `token` is the secret, which is shown here and never again."""
+
+    token: str
+    record: TokenView
+
+
+class ApiKeyView(TypedDict):
+    """An API key without its secret. `role` is `viewer`, `operator` or `admin`."""
+
+    id: str
+    name: str
+    role: str
+    created_at: int
+    revoked_at: int | None
+
+
+class CreatedApiKey(TypedDict):
+    """A key that was made; `api_key` is the secret, which is shown here and never again."""
+
+    api_key: str
+    record: ApiKeyView
+
+
+TaskLike = Union[str, TaskView, TaskSummary]
+"""A task: its id, or what a method returned for it."""
+_V = TypeVar("_V")
+
+
+def filled(kind: type[_V], answer: Mapping[str, Any]) -> _V:
+    """The answer with None for each field of `kind` that was left out, also in what lies within it."""
+    hints = _hints(cast(Any, kind))
+    fields = {**dict.fromkeys(hints), **answer}
+    return cast(_V, {name: _deeper(hints.get(name), value) for name, value in fields.items()})
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _deeper(hint: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        # A field of a kind of its own, or of that or None.
+        kinds = [one for one in (hint, *get_args(hint)) if is_typeddict(one)]
+        return filled(kinds[0], value) if kinds else value
+    if isinstance(value, list) and get_args(hint):
+        return [_deeper(get_args(hint)[0], one) for one in value]
+    return value

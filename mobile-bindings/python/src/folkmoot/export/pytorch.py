@@ -1,0 +1,181 @@
+"""Modules of PyTorch as ONNX that can be trained."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import io
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import BadOptionError
+from . import graph
+from .graph import Exported, ExportError
+
+_ARITHMETIC = ("Add", "Sub", "Mul", "Mod")
+_COMPUTED_ELEMENTS_MAX = 64
+_SHOWN_CHARACTERS_MAX = 400
+
+BATCH = 2
+"""The rows with which a module is traced: with one, a dimension of one could be taken for the batch."""
+
+
+def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, opset: int = 17) -> Exported:
+    """Writes a module as ONNX: parameters are initializers by their names, the batch is free, the first output is trained.
+
+    `example_input` is one tensor `[rows, ...]`; only its shape and type count. Parameters that require a gradient are trained,
+    and the running statistics of batch normalisation follow. Other parameters and buffers become constants. Dropout and batch
+    normalisation stay in the graph, and work when it is trained. The output is logits: a softmax at the end is refused,
+    because it belongs to the loss. The module is not changed.
+
+    Raises ExportError for what cannot be exported, BadOptionError if a package is missing.
+    """
+    graph.checked_opset(opset)
+    torch = graph.needed("torch", "pip install torch")
+    onnx = graph.onnx()
+    if not isinstance(module, torch.nn.Module):
+        raise BadOptionError(f"module is a {type(module).__name__}: a torch.nn.Module is expected")
+    # Tracing moves running statistics, so it gets a copy.
+    traced = copy.deepcopy(module).to("cpu", torch.float32)
+    model = onnx.load_from_string(_traced(torch, traced, _rows(torch, example_input), opset))
+    _require_one_input(model)
+    _take_modes_out(model)
+    _compute_constants(onnx, model)
+    _remove_unread(model)
+    _refuse_softmax(model)
+    _place_weights(onnx, module, model)
+    target, parameters = graph.written(model, path)
+    return Exported(target, parameters)
+
+
+def _rows(torch: Any, example: Any) -> Any:
+    """An input of two rows."""
+    if isinstance(example, (tuple, list)) and len(example) == 1:
+        example = example[0]
+    if not isinstance(example, torch.Tensor) or example.dim() == 0 or len(example) == 0:
+        raise BadOptionError("example_input is to be one tensor with a row for each example: a model has one input")
+    row = example[:1].detach().to("cpu")
+    if row.is_floating_point():
+        row = row.to(torch.float32)
+    return torch.cat([row] * BATCH)
+
+
+def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
+    """The file as PyTorch writes it for training: nothing is fused, and weights keep their names."""
+    options: dict[str, Any] = {
+        "opset_version": opset,
+        "input_names": ["input"],
+        "output_names": ["output"],
+        "dynamic_axes": {"input": {0: "N"}, "output": {0: "N"}},
+        "do_constant_folding": False,
+        "training": torch.onnx.TrainingMode.TRAINING,
+    }
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        # The other exporter writes a module as it predicts: without dropout, and with what is normalised fused.
+        options["dynamo"] = False
+    file = io.BytesIO()
+    with _quiet():
+        try:
+            torch.onnx.export(module, (rows,), file, **options)
+        except Exception as error:  # Whatever the module raises, or the exporter.
+            # What follows the first line is the whole graph.
+            words = (str(error).splitlines() or [""])[0][:_SHOWN_CHARACTERS_MAX]
+            raise ExportError(f"PyTorch cannot export the module: {type(error).__name__}: {words}") from error
+    return file.getvalue()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings that do not concern what is written here; those about the module's own code are heard."""
+    with warnings.catch_warnings():
+        # The exporter is an older one; PyTorch's own modules look at shapes; a counter of batches is left out; and the
+        # states with which a recurrence begins follow the batch.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", module=r"torch\.")
+        for words in (".*num_batches_tracked", ".*with a batch_size other than 1"):
+            warnings.filterwarnings("ignore", message=words)
+        yield
+
+
+def _require_one_input(model: Any) -> None:
+    if [value.name for value in model.graph.input] != ["input"]:
+        raise ExportError("the module does not use its input: what it gives is the same for every example")
+
+
+def _take_modes_out(model: Any) -> None:
+    """Lets the engine decide about modes: a file that says `training` would also drop at random where others predict."""
+    for node in model.graph.node:
+        if node.op_type == "BatchNormalization":
+            kept = [attribute for attribute in node.attribute if attribute.name != "training_mode"]
+            del node.attribute[:], node.output[1:]
+            node.attribute.extend(kept)
+        elif node.op_type == "Dropout":
+            del node.input[2:], node.output[1:]
+
+
+def _compute_constants(onnx: Any, model: Any) -> None:
+    """Computes small whole numbers that follow from constants: PyTorch counts axes with operators that nobody trains."""
+    evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
+    known: dict[str, Any] = {}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            [attribute] = node.attribute
+            if attribute.HasField("t") and attribute.t.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+                known[node.output[0]] = onnx.numpy_helper.to_array(attribute.t)
+        elif node.op_type in _ARITHMETIC and all(name in known for name in node.input):
+            given = {name: known[name] for name in node.input}
+            if sum(value.size for value in given.values()) <= _COMPUTED_ELEMENTS_MAX:
+                known[node.output[0]] = evaluator(node).run(None, given)[0]
+                node.CopyFrom(graph.constant(node.output[0], known[node.output[0]]))
+
+
+def _remove_unread(model: Any) -> None:
+    read = {name for node in model.graph.node for name in node.input} | {value.name for value in model.graph.output}
+    unread = [node for node in model.graph.node if node.op_type == "Constant" and not read.intersection(node.output)]
+    for node in unread:
+        model.graph.node.remove(node)
+
+
+def _refuse_softmax(model: Any) -> None:
+    for node in model.graph.node:
+        if node.op_type in ("Softmax", "LogSoftmax") and model.graph.output[0].name in node.output:
+            raise ExportError("the module ends with a softmax, which belongs to the loss: return the logits instead")
+
+
+def _place_weights(onnx: Any, module: Any, model: Any) -> None:
+    """Leaves as initializers what is trained, with the module's own values, and makes constants of the rest."""
+    values = {name: tensor.detach().cpu() for name, tensor in module.state_dict(keep_vars=True).items()}
+    trained = {name for name, tensor in module.named_parameters(remove_duplicate=False) if tensor.requires_grad}
+    statistics = {
+        name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]
+    }
+    floats = onnx.TensorProto.FLOAT
+    kept, constants = [], []
+    for tensor in model.graph.initializer:
+        if tensor.name in values and tensor.data_type == floats:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values[tensor.name].float().numpy(), tensor.name))
+        if tensor.name in trained | statistics:
+            kept.append(tensor)
+        else:
+            constants.append(graph.constant(tensor.name, tensor))
+    _require_all_used(module, trained, {tensor.name for tensor in kept})
+    nodes = [*constants, *map(copy.deepcopy, model.graph.node)]
+    copies = [copy.deepcopy(tensor) for tensor in kept]
+    del model.graph.initializer[:], model.graph.node[:]
+    model.graph.initializer.extend(copies)
+    model.graph.node.extend(nodes)
+
+
+def _require_all_used(module: Any, trained: set[str], kept: set[str]) -> None:
+    tensors = dict(module.named_parameters(remove_duplicate=False))
+    # Of tied weights one name is left.
+    used = {id(tensors[name]) for name in trained & kept}
+    unused = sorted(name for name in trained - kept if id(tensors[name]) not in used)
+    if unused:
+        raise ExportError(
+            f"the output does not depend on {', '.join(unused)}: take them out of the module, or set requires_grad to False"
+        )

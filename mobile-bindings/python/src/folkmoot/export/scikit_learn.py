@@ -1,0 +1,165 @@
+"""Linear models and perceptrons of scikit-learn, as graphs of operators that can be trained."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import graph
+from .graph import Exported, ExportError
+
+CLASSIFIERS = ("LogisticRegression", "SGDClassifier", "LinearSVC")
+REGRESSORS = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "SGDRegressor")
+PERCEPTRONS = ("MLPClassifier", "MLPRegressor")
+"""What can be exported: these classes and those derived from them."""
+
+_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid", "identity": None}
+
+
+def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any = None, opset: int = 17) -> Exported:
+    """Writes a fitted linear model or perceptron as ONNX, with logits or values as output: `[N, features]` to `[N, outputs]`.
+
+    Two classes give one output, whose loss is `binary_cross_entropy` or `hinge`; more give one each. There is no softmax
+    in the graph: it belongs to the loss. `scaler` is a fitted StandardScaler, as is one in front of the estimator in a
+    Pipeline; its means and deviations become constants, which training leaves alone. They are data of whoever fitted it,
+    and go to all clients. Numbers are rounded to float32.
+
+    Raises ExportError for what cannot be exported, BadOptionError if a package is missing.
+    """
+    graph.checked_opset(opset)
+    graph.needed("sklearn", "pip install scikit-learn")
+    numpy = graph.needed("numpy", "pip install numpy")
+    scalers, estimator = _steps(estimator)
+    if scaler is not None:
+        scalers.insert(0, scaler)
+    kind = _kind(estimator)
+    weights, biases = _layers(estimator, kind, numpy)
+    features, outputs = weights[0].shape[1], weights[-1].shape[0]
+    writer = _Writer(numpy)
+    for one in scalers:
+        writer.scale(one, features)
+    names = [f"layer_{number}" for number in range(1, len(weights) + 1)] if kind == "perceptron" else ["linear"]
+    operator = _ACTIVATIONS[estimator.activation] if kind == "perceptron" else None
+    for name, weight, bias in zip(names, weights, biases):
+        is_last = name == names[-1]
+        writer.dense(name, weight, bias, "output" if is_last else name)
+        if operator is not None and not is_last:
+            writer.activate(operator, f"{name}.activated")
+    model = graph.model(writer.nodes, writer.initializers, features, "output", outputs, opset=opset)
+    target, parameters = graph.written(model, path)
+    classes = getattr(estimator, "classes_", None)
+    return Exported(target, parameters, _loss(estimator, outputs), None if classes is None else list(classes))
+
+
+class _Writer:
+    """Nodes one after the other: each reads what the one before gave."""
+
+    def __init__(self, numpy: Any) -> None:
+        self._numpy = numpy
+        self._value = "input"
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+
+    def scale(self, scaler: Any, features: int) -> None:
+        """Standardises with constants."""
+        if not _is_a(scaler, ("StandardScaler",)):
+            raise ExportError(f"{_name(scaler)} cannot be exported: a StandardScaler can, others belong before the examples")
+        _require_fitted(scaler, "n_features_in_")
+        if scaler.n_features_in_ != features:
+            raise ExportError(f"the scaler has {scaler.n_features_in_} features and the estimator {features}")
+        place = len(self.nodes)
+        for operator, name, values in (("Sub", "mean", scaler.mean_), ("Div", "deviation", scaler.scale_)):
+            # One of them is None where the scaler leaves it out.
+            if values is not None and (operator == "Div" or scaler.with_mean):
+                constant = f"scaler_{place}.{name}"
+                self.nodes.append(graph.constant(constant, self._numpy.asarray(values, self._numpy.float32)))
+                self._node(operator, [self._value, constant], f"scaler_{place}.{operator}")
+
+    def dense(self, name: str, weight: Any, bias: Any | None, output: str) -> None:
+        """A product with `[outputs, inputs]`, and perhaps a bias."""
+        inputs = [self._value, self._weight(f"{name}.weight", weight)]
+        if bias is not None:
+            inputs.append(self._weight(f"{name}.bias", bias))
+        self._node("Gemm", inputs, output, transB=1)
+
+    def activate(self, operator: str, output: str) -> None:
+        """An activation."""
+        self._node(operator, [self._value], output)
+
+    def _weight(self, name: str, values: Any) -> str:
+        rounded = self._numpy.ascontiguousarray(values, self._numpy.float32)
+        if not self._numpy.isfinite(rounded).all():
+            raise ExportError(f"{name} has a value that is NaN or infinite: the estimator has diverged, fit it again")
+        self.initializers.append(graph.onnx().numpy_helper.from_array(rounded, name))
+        return name
+
+    def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
+        self.nodes.append(graph.onnx().helper.make_node(operator, inputs, [output], output, **attributes))
+        self._value = output
+
+
+def _steps(estimator: Any) -> tuple[list[Any], Any]:
+    """The scalers in front, and the estimator itself."""
+    if not _is_a(estimator, ("Pipeline",)):
+        return [], estimator
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    if not steps:
+        raise ExportError("the pipeline has no estimator")
+    return steps[:-1], steps[-1]
+
+
+def _kind(estimator: Any) -> str:
+    if _is_a(estimator, PERCEPTRONS):
+        return "perceptron"
+    if _is_a(estimator, CLASSIFIERS + REGRESSORS):
+        return "linear"
+    choices = ", ".join(CLASSIFIERS + REGRESSORS + PERCEPTRONS)
+    raise ExportError(
+        f"{_name(estimator)} cannot be exported: {choices} can, also in a Pipeline behind a StandardScaler. "
+        "Trees and neighbours have no gradients"
+    )
+
+
+def _layers(estimator: Any, kind: str, numpy: Any) -> tuple[list[Any], list[Any]]:
+    """The weights `[outputs, inputs]` and the biases, where there are some, from the input to the output."""
+    if kind == "perceptron":
+        _require_fitted(estimator, "coefs_")
+        if estimator.out_activation_ not in ("identity", "logistic", "softmax"):
+            raise ExportError(f"its output goes through {estimator.out_activation_}, and no loss undoes that")
+        return [weight.T for weight in estimator.coefs_], list(estimator.intercepts_)
+    _require_fitted(estimator, "coef_")
+    weight = numpy.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
+    if not estimator.fit_intercept:
+        return [weight], [None]
+    return [weight], [numpy.broadcast_to(numpy.ravel(estimator.intercept_), weight.shape[:1])]
+
+
+def _loss(estimator: Any, outputs: int) -> str:
+    """The loss of a task that goes on with what the estimator did."""
+    if not hasattr(estimator, "classes_"):
+        is_absolute = getattr(estimator, "loss", None) == "epsilon_insensitive"
+        return "mean_absolute_error" if is_absolute else "mean_squared_error"
+    has_margin = getattr(estimator, "loss", None) in ("hinge", "squared_hinge")
+    if outputs == 1:
+        return "hinge" if has_margin else "binary_cross_entropy"
+    # A perceptron for several labels at once has an output for each of them.
+    is_multilabel = getattr(estimator, "out_activation_", None) == "logistic"
+    return "binary_cross_entropy" if is_multilabel else "softmax_cross_entropy"
+
+
+def _require_fitted(estimator: Any, attribute: str) -> None:
+    if not hasattr(estimator, attribute):
+        raise ExportError(
+            f"{_name(estimator)} is not fitted, so its shapes are not known: "
+            "fit it on a few rows of the right shape, made up if need be"
+        )
+
+
+def _is_a(thing: Any, names: tuple[str, ...]) -> bool:
+    """Whether it is of one of scikit-learn's classes; by name, so that only what is used is imported."""
+    kinds = type(thing).__mro__
+    return any(kind.__name__ in names and kind.__module__.startswith("sklearn.") for kind in kinds)
+
+
+def _name(thing: Any) -> str:
+    return type(thing).__name__

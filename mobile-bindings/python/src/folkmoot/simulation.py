@@ -1,0 +1,229 @@
+"""A task over virtual clients on this machine: `folkmoot simulate`, for notebooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypedDict, Union
+
+from . import _buffers, _toml
+from ._buffers import ArrayLike
+from .errors import BadOptionError, FolkmootError
+
+POLL_SECONDS = 0.05
+"""How often is looked for rounds that have ended."""
+_STOP_SECONDS = 5.0
+_PROGRAM = "folkmoot"
+
+Source = Union[str, "os.PathLike[str]"]
+
+
+class SimulationError(FolkmootError):
+    """The simulation has failed: the text is the program's, with the file and what is wrong in it."""
+
+
+class SimulatedRound(TypedDict):
+    """A round of a simulation. Seconds are virtual, from the beginning; `outcome` is `committed` or `abandoned`."""
+
+    round_number: int
+    version: int | None
+    outcome: str
+    reason: str | None
+    virtual_seconds: float
+    duration_seconds: float
+    drawn: int
+    reported: int
+    dropped: int
+    staleness_mean: float | None
+    staleness_max: int | None
+    bytes_down: int
+    bytes_up: int
+    client_rounds: int
+    update_norm_median: float | None
+    clipping_norm: float | None
+    train_loss: float | None
+    train_accuracy: float | None
+    held_out_loss: float | None
+    held_out_metric: float | None
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a simulation came to. `pandas.DataFrame(simulated.rounds)` is a table of it."""
+
+    rounds: list[SimulatedRound]
+    """A row for each round, the first first."""
+    summary: dict[str, Any]
+    """The whole in numbers, as `folkmoot simulate --json` prints it: `held_out_metric`, `virtual_seconds`, `bytes_up`, …"""
+    output: Path | None
+    """The folder with `model.onnx`, `report.html` and `world.toml`, if one was named."""
+
+
+def simulate(
+    task: Source | Mapping[str, Any],
+    model: Source,
+    data: Source | tuple[ArrayLike, ArrayLike] | None = None,
+    *,
+    held_out: Source | tuple[ArrayLike, ArrayLike] | None = None,
+    clients: int | None = None,
+    partition: str | None = None,
+    seed: int | None = None,
+    hours: float | None = None,
+    world: Source | Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    evaluate_every: int = 1,
+    label_column: str | None = None,
+    group_column: str | None = None,
+    flat: bool = False,
+    output: Source | None = None,
+    resume: bool = False,
+    progress: Callable[[SimulatedRound], object] | None = None,
+    program: Source | None = None,
+) -> Simulated:
+    """Runs a task over virtual clients until it has ended, and returns its rounds. Nothing leaves this machine.
+
+    `task` and `world` are paths of TOML files, or dictionaries with the same keys; `model` is an ONNX file. `data` is dealt out
+    to the clients: a file or folder that `folkmoot client` reads, or arrays `(x, y)`; it may be left out if the world has
+    `synthetic`. Versions are measured on `held_out`, or on a fifth of the data. `partition` is `iid`, `natural`, `shards:2`,
+    `dirichlet:0.5`, `quantity_skew:1.5` or `feature_skew:0.1`. The same `seed` gives the same rounds. `output` is a folder for
+    the model and a report; with `resume` the same call goes on where it was interrupted. `progress` is called with each round
+    when it has ended. `program` is the command line's program; without it `FOLKMOOT_PROGRAM` and the PATH are asked.
+
+    Raises SimulationError, or BadOptionError if the program is not there.
+    """
+    found = _program(program)
+    with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
+        scratch = Path(name)
+        folder = Path(output) if output is not None else scratch / "output"
+        options: dict[str, object] = {
+            "model": os.fspath(model),
+            "data": _data(data, scratch / "data.npz"),
+            "held-out": _data(held_out, scratch / "held-out.npz"),
+            "world": None if world is None else _file(world, scratch / "world.toml"),
+            "clients": clients,
+            "partition": partition,
+            "seed": seed,
+            "hours": hours,
+            "threads": threads,
+            "evaluate-every": evaluate_every,
+            "label-column": label_column,
+            "group-column": group_column,
+            "output": folder,
+            "results": "jsonl",
+        }
+        arguments = [found, "simulate", _file(task, scratch / "task.toml"), "--json"]
+        arguments += [f"--{option}={value}" for option, value in options.items() if value is not None]
+        arguments += [f"--{flag}" for flag, is_set in {"flat": flat, "resume": resume}.items() if is_set]
+        rows = _Rows(folder / "rounds.jsonl", progress)
+        summary = _run(arguments, scratch, rows)
+    return Simulated(rows.all, summary, None if output is None else folder)
+
+
+class _Rows:
+    """The rounds' file, while it is being written."""
+
+    def __init__(self, path: Path, progress: Callable[[SimulatedRound], object] | None) -> None:
+        self._path = path
+        self._progress = progress
+        self._file: IO[bytes] | None = None
+        self._rest = b""
+        self.all: list[SimulatedRound] = []
+        # One of an earlier run is not this one's.
+        path.unlink(missing_ok=True)
+
+    def read(self) -> None:
+        """Reads what is new, and tells it."""
+        if self._file is None:
+            if not self._path.is_file():
+                return
+            self._file = self._path.open("rb")
+        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        for line in lines:
+            row: SimulatedRound = json.loads(line)
+            self.all.append(row)
+            if self._progress is not None:
+                self._progress(row)
+
+    def close(self) -> None:
+        """Lets the file go."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
+    """Runs the program to its end, and returns what it prints. Whatever interrupts it ends the program too."""
+    # Files, because nobody reads a pipe while rounds are looked for.
+    with (scratch / "said").open("w+b") as said, (scratch / "complained").open("w+b") as complained:
+        try:
+            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=said, stderr=complained)
+        except OSError as error:
+            raise BadOptionError(f"{arguments[0]} cannot be run: {error.strerror}; {_ADVICE}") from None
+        try:
+            while process.poll() is None:
+                rows.read()
+                time.sleep(POLL_SECONDS)
+            rows.read()
+        finally:
+            _end(process)
+            rows.close()
+        said.seek(0)
+        complained.seek(0)
+        if process.returncode != 0:
+            words = complained.read().decode("utf-8", "replace").strip()
+            raise SimulationError(words.removeprefix("error: ") or f"the program ended with {process.returncode}")
+        summary: dict[str, Any] = json.loads(said.read())
+        # The report of a folder that is gone is nowhere.
+        summary.pop("output", None)
+        return summary
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+_ADVICE = (
+    "build it from a clone with `cargo build --release`, and set FOLKMOOT_PROGRAM to target/release/folkmoot, "
+    "put that folder on the PATH, or give program="
+)
+
+
+def _program(given: Source | None) -> str:
+    named = os.fspath(given) if given is not None else os.environ.get("FOLKMOOT_PROGRAM") or _PROGRAM
+    found = shutil.which(named)
+    if found is None:
+        raise BadOptionError(f"there is no program `{named}`, which simulates: {_ADVICE}")
+    return found
+
+
+def _file(given: Source | Mapping[str, Any], path: Path) -> str:
+    """The path of a file with these settings."""
+    if not isinstance(given, Mapping):
+        return os.fspath(given)
+    path.write_text(_toml.text(given), encoding="utf-8")
+    return str(path)
+
+
+def _data(given: Source | tuple[ArrayLike, ArrayLike] | None, path: Path) -> str | None:
+    """The path of a file or folder with these examples."""
+    if given is None or isinstance(given, (str, os.PathLike)):
+        return None if given is None else os.fspath(given)
+    if _buffers.numpy is None:
+        raise BadOptionError("arrays need NumPy: pip install numpy, or give the path of a file")
+    x, y = (_buffers.numpy.asarray(one) for one in given)
+    is_whole = y.dtype.kind in "iub"
+    _buffers.numpy.savez(path, features=x.astype("float32"), labels=y.astype("int64" if is_whole else "float32"))
+    return str(path)

@@ -1,0 +1,47 @@
+"""A device that may train only now and then."""
+
+import threading
+
+import pytest
+from test_rounds import connect, line, start
+
+import folkmoot
+
+
+def test_a_client_pauses_while_its_device_may_not_train(coordinator, tmp_path, generator):
+    task, token = start(coordinator, "careful", tmp_path, rounds=2)
+    told, paused, resumed = [], threading.Event(), threading.Event()
+    with connect(coordinator, tmp_path, token, policy=folkmoot.DevicePolicy(requires_charging=True)) as client:
+        client.examples.add(*line(generator))
+        client.on("paused", lambda event: (told.append(event.reason), paused.set()))
+        client.on("resumed", lambda event: resumed.set())
+        client.start(rounds=2)
+        assert paused.wait(30) and told == ["charging"]
+        assert coordinator.rounds(task) == [] or all(one["phase"] != "committed" for one in coordinator.rounds(task))
+        client.set_conditions(folkmoot.DeviceConditions(is_charging=True, battery_percent=80))
+        assert resumed.wait(30)
+        coordinator.committed(task, 2)
+        client.pause("a video plays")
+        client.resume()
+
+
+def test_the_log_says_what_left_the_machine(coordinator, tmp_path, generator):
+    task, token = start(coordinator, "logged", tmp_path, rounds=1)
+    with connect(coordinator, tmp_path, token) as client:
+        client.note_consent("the words of version 1")
+        client.examples.add(*line(generator))
+        client.run(rounds=1)
+        client.note_consent(None)
+        entries = client.transparency_log()
+    actions = [entry.action for entry in entries]
+    assert actions[:2] == ["consent", "enrolled"] and actions[-1] == "consent"
+    assert [entry.detail for entry in entries if entry.action == "consent"] == ["given: the words of version 1", "withdrawn"]
+    [sent] = [entry for entry in entries if entry.action == "sent"]
+    assert sent.bytes_sent > 0 and sent.task_id == task and sent.round_number == 1
+
+
+def test_limits_are_checked(coordinator, tmp_path):
+    with pytest.raises(folkmoot.BadOptionError, match="bytes_per_second"):
+        connect(coordinator, tmp_path, "token", limits=folkmoot.Limits(bytes_per_second=1))
+    with pytest.raises(folkmoot.BadOptionError, match="battery_percent_min"):
+        connect(coordinator, tmp_path, "token", policy=folkmoot.DevicePolicy(battery_percent_min=101))

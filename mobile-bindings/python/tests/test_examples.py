@@ -1,0 +1,166 @@
+"""The examples do what their READMEs say."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from coordinator import linear_model, task_text
+
+import folkmoot
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TABLE = EXAMPLES / "tabular-silo" / "breast_cancer.csv"
+
+
+def start(command, folder, **environment):
+    everything = {**os.environ, **environment}
+    # Apart: a graphics driver has its own remarks on a machine without a display.
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, *command], cwd=folder, env=everything, **pipes)
+
+
+def hospitals(coordinator):
+    task = (EXAMPLES / "tabular-silo" / "task.toml").read_text()
+    return coordinator.task(task, EXAMPLES / "models" / "logistic_regression.onnx"), coordinator.token("hospitals")
+
+
+def ended(processes):
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), outputs
+    return [said for said, _ in outputs]
+
+
+def accuracy_of(weights):
+    table = np.loadtxt(TABLE, delimiter=",", skiprows=1)
+    x = (table[:, :-1] - table[:, :-1].mean(0)) / table[:, :-1].std(0)
+    logits = x @ weights["logit.weight"][0] + weights["logit.bias"][0]
+    return ((logits > 0) == (table[:, -1] > 0.5)).mean()
+
+
+def test_three_hospitals(coordinator, tmp_path):
+    task, token = hospitals(coordinator)
+    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate), "--token", token]
+    script = str(EXAMPLES / "tabular-silo" / "hospital.py")
+    outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
+    for output in outputs:
+        assert output.splitlines()[:10] == [f"round {number}" for number in range(1, 11)]
+        assert float(output.split()[-1]) > 0.9
+    coordinator.committed(task, 10)
+    assert accuracy_of(coordinator.weights(task)) > 0.95
+
+
+def test_a_client_from_flower(coordinator, tmp_path):
+    pytest.importorskip("flwr")
+    task, token = hospitals(coordinator)
+    script = str(EXAMPLES / "flower-migration" / "folkmoot_client.py")
+    more = [coordinator.url, str(coordinator.certificate), token]
+    outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
+    assert all("round 10" in output for output in outputs)
+    coordinator.committed(task, 10)
+    assert accuracy_of(coordinator.weights(task)) > 0.95
+
+
+def test_three_silos_with_pytorch(coordinator, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed, and it is too large for every run of the tests")
+    folder = EXAMPLES / "pytorch-silo"
+    # Three processes on few cores: a thread each.
+    slim = {"OMP_NUM_THREADS": "1"}
+    [written] = ended([start([str(folder / "model.py"), "picture.onnx"], tmp_path, **slim)])
+    assert "convolution.weight [16, 1, 3, 3]" in written
+    task = coordinator.task((folder / "task.toml").read_text(), tmp_path / "picture.onnx")
+    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate), "--token", coordinator.token("silos")]
+    script = str(folder / "silo.py")
+    outputs = ended([start([script, str(number), *more], tmp_path, **slim) for number in range(3)])
+    for output in outputs:
+        assert output.splitlines()[:10] == [f"round {number}" for number in range(1, 11)]
+        assert float(output.split()[-1]) > 0.9
+    print(*outputs)
+    assert all(one["accepted"] == 3 for one in coordinator.committed(task, 10))
+
+
+def board(coordinator, tmp_path, token):
+    return start(
+        [str(EXAMPLES / "raspberry-pi" / "board.py")],
+        tmp_path,
+        FOLKMOOT_URL=coordinator.url,
+        FOLKMOOT_CA=str(coordinator.certificate),
+        FOLKMOOT_TOKEN=token,
+        FOLKMOOT_DATA=str(EXAMPLES / "digits" / "digits.csv"),
+        STATE_DIRECTORY=str(tmp_path),
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the board runs systemd")
+def test_a_board_goes_on_after_its_power_was_cut_and_stops_when_told(coordinator, tmp_path):
+    digits = EXAMPLES / "digits"
+    endless = (digits / "task.toml").read_text().replace("rounds = 10", "rounds = 100000")
+    task = coordinator.task(endless, digits / "model.onnx")
+    token = coordinator.token("digits")
+    cut = board(coordinator, tmp_path, token)
+    coordinator.committed(task, 2)
+    cut.kill()
+    cut.communicate(timeout=30)
+    before = sum(one["phase"] == "committed" for one in coordinator.rounds(task))
+    again = board(coordinator, tmp_path, token)
+    # One may have been under way; the rest is of the second process.
+    coordinator.committed(task, before + 3)
+    again.send_signal(signal.SIGINT)
+    output = "".join(again.communicate(timeout=30))
+    assert again.returncode == 0, output
+    assert "has this update" in output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the board runs systemd")
+def test_a_board_that_is_refused_ends_for_good(coordinator, tmp_path):
+    process = board(coordinator, tmp_path, "no-such-token")
+    begun = time.monotonic()
+    output = "".join(process.communicate(timeout=60))
+    assert process.returncode == 3 and time.monotonic() - begun < 60
+    assert "enrolment_token_invalid" in output
+
+
+def test_the_guides_first_program(coordinator, tmp_path):
+    guide = (EXAMPLES.parent / "docs" / "guides" / "python.md").read_text()
+    program = guide.split("```python\n")[1].split("```")[0]
+    digits = EXAMPLES / "digits"
+    task = coordinator.task((digits / "task.toml").read_text(), digits / "model.onnx")
+    replaced = {
+        "https://127.0.0.1:8443": coordinator.url,
+        'token="…"': f"token={coordinator.token('digits')!r}",
+        "folkmoot-data/ca.pem": str(coordinator.certificate),
+        "examples/digits/digits.csv": str(digits / "digits.csv"),
+    }
+    for words, here in replaced.items():
+        assert words in program
+        program = program.replace(words, here)
+    [output] = ended([start(["-c", program], tmp_path)])
+    lines = output.splitlines()
+    assert lines[:10] == [f"round {number}" for number in range(1, 11)]
+    assert lines[10].startswith("right: ") and float(lines[10].split()[1]) > 0.9
+    print(lines[10])
+    coordinator.committed(task, 10)
+
+
+def test_the_guides_own_loop(coordinator, tmp_path):
+    guide = (EXAMPLES.parent / "docs" / "guides" / "python.md").read_text()
+    program = guide.split("```python\n")[3].split("```")[0]
+    scope = {"folkmoot": folkmoot, "url": coordinator.url, "token": coordinator.token("loop")}
+    scope |= {"ca": coordinator.certificate, "x": np.ones((4, 2), np.float32), "y": np.ones((4, 1), np.float32)}
+    zeros = {"weight": np.zeros((2, 1), np.float32), "bias": np.zeros(1, np.float32)}
+    model = linear_model(tmp_path / "model.onnx", zeros["weight"], zeros["bias"])
+    task = coordinator.task(task_text("loop", report_goal=1, rounds=1), model)
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        exec(program, scope)
+    finally:
+        os.chdir(here)
+    with scope["client"] as client:
+        client.run(rounds=1)
+    coordinator.committed(task, 1)
+    np.testing.assert_allclose(coordinator.weights(task)["weight"], [[0.1], [0.1]], atol=1e-6)

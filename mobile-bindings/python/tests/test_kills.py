@@ -1,0 +1,163 @@
+"""A process that is killed in any state of its session goes on: nothing is lost, and nothing counts twice."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from coordinator import linear_model, task_text
+
+PATIENCE_SECONDS = 60
+FEATURES = 20_000
+"""Wide enough that making an update takes a while."""
+
+STATES = ["checked_in", "assigned", "training", "preparing", "uploading", "done", "aborting", "backing_off", "idle"]
+"""All in which a process can die with something at stake; `stopped` waits for a person."""
+
+CHILD = """
+import sys, time
+import numpy as np, folkmoot
+url, state, token, ca, features, pause, failing = sys.argv[1:]
+
+class Slow(folkmoot.Trainer):
+    failed = False
+
+    def example_count(self):
+        return 8
+
+    def train(self, work):
+        print("training", work.assignment_id, flush=True)
+        time.sleep(float(pause))
+        if failing == "yes" and not Slow.failed:
+            Slow.failed = True
+            raise ValueError("on purpose")
+        weights = {name: value + 0.25 for name, value in work.weights.items()}
+        return folkmoot.Trained(weights=weights, example_count=8, loss=1.0)
+
+with folkmoot.Client(url, state=state, token=token, certificate=ca, trainer=Slow(), wait_seconds=1) as client:
+    client.on("round", lambda event: print("accepted", event.assignment_id, flush=True))
+    client.run(rounds=1)
+"""
+
+
+class Line:
+    """A line to the coordinator, which can be slow or cut."""
+
+    def __init__(self, port):
+        self.port, self.pause, self.is_cut = port, 0.0, False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.is_cut:
+                near.close()
+                continue
+            try:
+                far = socket.create_connection(("127.0.0.1", self.port))
+            except OSError:
+                near.close()
+                continue
+            for source, target in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
+
+    def _carry(self, source, target):
+        try:
+            while data := source.recv(1 << 16):
+                time.sleep(self.pause)
+                if self.is_cut:
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.close()
+
+
+@contextmanager
+def line_to(coordinator):
+    line = Line(int(coordinator.url.rsplit(":", 1)[1]))
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+def state_of(folder):
+    """The state that a process would begin with."""
+    try:
+        return json.loads((folder / "session.json").read_bytes())["session"]["state"]["state"]
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def start(coordinator, tmp_path, population):
+    model = linear_model(tmp_path / "model.onnx", np.zeros((FEATURES, 1), np.float32), np.zeros(1, np.float32))
+    task = coordinator.task(task_text(population, report_goal=1, rounds=1), model)
+    return task, coordinator.token(population)
+
+
+@pytest.mark.parametrize("wanted", STATES)
+def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
+    folder = tmp_path / "state"
+    # Who has nothing to do waits: in these two there is no task yet.
+    is_early = wanted in ("checked_in", "idle")
+    task, token = (None, coordinator.token("killed")) if is_early else start(coordinator, tmp_path, "killed")
+    with line_to(coordinator) as line:
+        arguments = [line.url, folder, token, coordinator.certificate, FEATURES]
+
+        def child(pause=0.0, failing="no"):
+            command = [sys.executable, "-c", CHILD, *map(str, arguments), str(pause), failing]
+            return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+        process = child(pause=60 if wanted == "training" else 0.2, failing="yes" if wanted == "aborting" else "no")
+        line.pause = 0.05 if wanted in ("assigned", "uploading", "done", "aborting") else 0.0
+        until = time.monotonic() + PATIENCE_SECONDS
+        while (found := state_of(folder)) != wanted:
+            if wanted == "backing_off" and found in ("training", "uploading"):
+                line.is_cut = True
+            assert time.monotonic() < until, f"{wanted} was not seen, but {found}"
+            assert process.poll() is None, process.stdout.read()
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        said = process.stdout.read().splitlines()
+        process.stdout.close()
+        line.pause, line.is_cut = 0.0, False
+        if task is None:
+            task, _ = start(coordinator, tmp_path, "killed")
+        before = state_of(folder)
+        again = child()
+        if wanted == "done":
+            # Its update was accepted before: there is no second round to wait for.
+            coordinator.committed(task, 1)
+            again.terminate()
+        output, _ = again.communicate(timeout=120)
+    assert before == wanted or wanted == "idle", "the file is what the process left"
+    said += output.splitlines()
+    rounds = [one for one in coordinator.rounds(task) if one["phase"] == "committed"]
+    assert [(one["cohort"], one["accepted"], one["version"]) for one in rounds] == [(1, 1, 1)], coordinator.rounds(task)
+    # Once a quarter more: an update that counted twice, or was trained on top of itself, would be another.
+    np.testing.assert_allclose(coordinator.weights(task)["weight"], 0.25, atol=1e-6)
+    accepted = {line.split()[1] for line in said if line.startswith("accepted")}
+    trained = [line.split()[1] for line in said if line.startswith("training")]
+    assert accepted <= set(trained)
+    if wanted != "aborting":
+        assert len(set(trained)) == 1, "it goes on with the same assignment"

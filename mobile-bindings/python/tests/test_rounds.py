@@ -1,0 +1,138 @@
+"""Whole rounds against a real coordinator."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from coordinator import linear_model, task_text
+
+import folkmoot
+from folkmoot import _buffers
+
+
+def start(coordinator, name, tmp_path, *, rounds=2, **more):
+    weight, bias = np.zeros((2, 1), np.float32), np.zeros(1, np.float32)
+    model = linear_model(tmp_path / "model.onnx", weight, bias)
+    task = coordinator.task(task_text(name, report_goal=1, rounds=rounds, **more), model)
+    return task, coordinator.token(name)
+
+
+def connect(coordinator, tmp_path, token, **more):
+    return folkmoot.Client(
+        coordinator.url, state=tmp_path / "state", token=token, certificate=coordinator.certificate, **more
+    )
+
+
+def line(generator, count=64):
+    x = generator.normal(size=(count, 2)).astype(np.float32)
+    return x, x @ np.array([1.0, -2.0], np.float32) + 0.5
+
+
+def test_a_client_enrols_trains_and_predicts(coordinator, tmp_path, generator):
+    task, token = start(coordinator, "lines", tmp_path, rounds=6)
+    x, y = line(generator)
+    told = []
+    with connect(coordinator, tmp_path, token, device="cpu") as client:
+        client.examples.add(x, y)
+        client.on("enrolled", told.append)
+        client.on("round", told.append)
+        with pytest.raises(folkmoot.NoModelError):
+            client.predict(x[:1])
+        assert client.run(rounds=6) == 6
+        outputs = client.predict(x[:5])
+    assert told[0].population == "lines"
+    assert [event.round_number for event in told[1:]] == [1, 2, 3, 4, 5, 6]
+    rounds = coordinator.committed(task, 6)
+    assert [one["phase"] for one in rounds] == ["committed"] * 6
+    # The model on the device is that with which the last round began, four fifths of the way or more.
+    assert outputs.shape == (5, 1) and outputs.dtype == np.float32
+    assert np.abs(outputs[:, 0] - y[:5]).max() < 0.2
+    weights = coordinator.weights(task)
+    np.testing.assert_allclose(weights["weight"][:, 0], [1.0, -2.0], atol=0.05)
+
+
+def test_lists_do_where_there_is_no_numpy(coordinator, tmp_path, generator, monkeypatch):
+    task, token = start(coordinator, "lists", tmp_path, rounds=1)
+    x, y = line(generator, 16)
+    monkeypatch.setattr(_buffers, "numpy", None)
+    with connect(coordinator, tmp_path, token, device="cpu") as client:
+        client.examples.add(x.tolist(), y.tolist())
+        client.run(rounds=1)
+        outputs = client.predict([[1.0, 0.0], [0.0, 1.0]])
+    # It began from zeros.
+    assert outputs == [[0.0], [0.0]]
+    coordinator.committed(task, 1)
+    assert np.abs(coordinator.weights(task)["weight"]).min() > 0.1
+
+
+def test_consent_is_asked_and_a_no_declines(coordinator, tmp_path, generator):
+    _, token = start(coordinator, "asked", tmp_path)
+    offers, aborted = [], []
+
+    def ask(offer):
+        offers.append(offer)
+        return len(offers) > 1
+
+    with connect(coordinator, tmp_path, token, ask_before=ask) as client:
+        client.examples.add(*line(generator))
+        client.on("aborted", aborted.append)
+        client.run(rounds=1)
+    assert [event.reason for event in aborted] == ["declined"]
+    assert offers[0].plan["training"]["loss"] == "mean_squared_error"
+    assert offers[0].download_bytes > 0
+
+
+def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, generator):
+    token = coordinator.token("nobody")
+    with connect(coordinator, tmp_path, token) as client:
+        client.examples.add(*line(generator))
+        client.start()
+        with pytest.raises(folkmoot.AlreadyRunningError):
+            client.start()
+        client.stop()
+        assert not client.is_running
+
+        async def cancelled():
+            run = asyncio.create_task(client.run_async())
+            await asyncio.sleep(0.3)
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+            # Also where an event loop runs, what blocks may be called.
+            client.stop()
+
+        asyncio.run(cancelled())
+        assert not client.is_running
+
+
+def test_a_forgotten_client_is_another_one(coordinator, tmp_path, generator):
+    token = coordinator.token("forgotten")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "notes.txt").write_text("not the client's")
+    client = connect(coordinator, tmp_path, token)
+    client.examples.add(*line(generator))
+    enrolled = threading.Event()
+    client.on("enrolled", lambda _: enrolled.set())
+    client.start()
+    assert enrolled.wait(60)
+    client.forget()
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["notes.txt"]
+    with pytest.raises(folkmoot.ForgottenError):
+        client.run()
+    client.close()
+
+
+def test_refusals_say_what_to_do(coordinator, tmp_path, generator):
+    with connect(coordinator, tmp_path, "no-such-token") as client:
+        with pytest.raises(folkmoot.NoExamplesError):
+            client.run()
+        client.examples.add(*line(generator))
+        with pytest.raises(folkmoot.RefusedError) as caught:
+            client.run()
+    assert caught.value.code is folkmoot.ErrorCode.ENROLMENT_TOKEN_INVALID
+    assert caught.value.code.disposition is folkmoot.Disposition.GIVE_UP
+    with connect(coordinator, tmp_path, None) as client:
+        client.examples.add(*line(generator))
+        with pytest.raises(folkmoot.NotEnrolledError, match="token"):
+            client.run()

@@ -1,0 +1,89 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::FolkmootError;
+
+/// Float32 values that both sides read and write in place, so that millions of them cross with one copy at most.
+///
+/// The values lie at [`FloatBuffer::address`], in the machine's own byte order, as long as the buffer is there. A
+/// function that takes a buffer takes its values with it: the buffer is empty then, and the address means nothing.
+#[derive(Debug, uniffi::Object)]
+pub struct FloatBuffer(Mutex<Vec<f32>>);
+
+#[uniffi::export]
+impl FloatBuffer {
+    /// So many zeros, to be written to.
+    #[uniffi::constructor]
+    pub fn zeros(count: u64) -> Result<Arc<Self>, FolkmootError> {
+        let mut values = Vec::new();
+        let length = usize::try_from(count).ok().filter(|length| values.try_reserve_exact(*length).is_ok());
+        let length = length
+            .ok_or_else(|| FolkmootError::bad_option(format!("there is no memory for {count} values")))?;
+        values.resize(length, 0.0);
+        Ok(Arc::new(values.into()))
+    }
+
+    /// Values from little-endian bytes, for languages in which an address is of no use.
+    #[uniffi::constructor]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Self>, FolkmootError> {
+        let (values, rest) = bytes.as_chunks();
+        if !rest.is_empty() {
+            let detail = format!("{} bytes are not whole float32 values of 4 bytes", bytes.len());
+            return Err(FolkmootError::bad_option(detail));
+        }
+        let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
+        Ok(Arc::new(values.into()))
+    }
+
+    /// The values as little-endian bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.lock().iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    /// How many values there are; 0 when they were taken.
+    pub fn count(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
+    /// Where the first value lies in this process. Nothing else may use the buffer while its memory is written to.
+    pub fn address(&self) -> u64 {
+        self.lock().as_mut_ptr().expose_provenance() as u64
+    }
+}
+
+impl FloatBuffer {
+    /// Takes the values out.
+    pub(crate) fn take(&self) -> Vec<f32> {
+        std::mem::take(&mut self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<f32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Vec<f32>> for FloatBuffer {
+    fn from(values: Vec<f32>) -> Self {
+        Self(Mutex::new(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_values_are_taken_once() {
+        let bytes = [1.5f32, -2.0].map(f32::to_le_bytes).concat();
+        let buffer = FloatBuffer::from_bytes(&bytes).unwrap();
+        assert_eq!((buffer.to_bytes(), buffer.count()), (bytes.clone(), 2));
+        assert_eq!(buffer.take(), [1.5, -2.0]);
+        assert_eq!(buffer.count(), 0);
+        assert!(FloatBuffer::from_bytes(&bytes[..7]).is_err());
+    }
+
+    #[test]
+    fn what_no_machine_holds_is_refused() {
+        assert!(FloatBuffer::zeros(u64::MAX).is_err());
+        assert_eq!(FloatBuffer::zeros(3).unwrap().take(), [0.0; 3]);
+    }
+}

@@ -1,0 +1,29 @@
+import FolkmootNative
+
+/// The outputs of the newest model that this device has.
+public struct Prediction: Equatable, Sendable {
+    /// The outputs, row-major.
+    public let outputs: [Float]
+    /// The dimensions of one row of it.
+    public let shape: [Int]
+    /// The task that trains the model.
+    public let taskId: String
+    /// The number of the model version.
+    public let version: Int
+
+    init(_ native: FolkmootNative.Prediction) {
+        outputs = native.outputs.floats()
+        shape = native.shape.map { Int($0) }
+        taskId = native.taskId
+        version = Int(native.version)
+    }
+
+    /// The outputs of one row; none if there is no such row.
+    public subscript(row: Int) -> ArraySlice<Float> {
+        let width = shape.reduce(1, *)
+        guard row >= 0, width > 0, row < outputs.count / width else {
+            return []
+        }
+        return outputs[row * width..<(row + 1) * width]
+    }
+}

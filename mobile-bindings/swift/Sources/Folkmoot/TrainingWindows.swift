@@ -1,0 +1,167 @@
+import Foundation
+
+/// What a window of time in the background needs of a client.
+protocol TrainingClient: AnyObject, Sendable {
+    func run(rounds: Int?) async throws -> Int
+    func pause(for reason: String)
+    func resume(from reason: String)
+}
+
+extension FolkmootClient: TrainingClient {}
+
+/// The time that the system gives, as `BGProcessingTask` is it.
+protocol BackgroundTime: AnyObject {
+    func onExpiration(_ handler: @escaping @Sendable () -> Void)
+    func complete(success: Bool)
+}
+
+/// Trains while the system gives time, and rests when it takes it back.
+///
+/// A run that its window did not suffice for is not stopped, for that would give its assignment up at once: it rests,
+/// is suspended with the app, and the next window goes on with it, unless the policy's `giveUpAfterSeconds` have
+/// passed. If the system ends the app meanwhile, the next window goes on from the last checkpoint on disk.
+final class TrainingWindows: @unchecked Sendable {
+    /// Why a client rests between two windows.
+    static let pauseReason = "background"
+
+    private let rounds: Int?
+    private let open: @Sendable () async throws -> TrainingClient
+    private let setIdle: @Sendable (Bool?) -> Void
+    private let lock = NSLock()
+    private var client: TrainingClient?
+    private var run: Task<Int, Error>?
+
+    init(
+        rounds: Int?,
+        setIdle: @escaping @Sendable (Bool?) -> Void = { _ in },
+        open: @escaping @Sendable () async throws -> TrainingClient
+    ) {
+        self.rounds = rounds
+        self.setIdle = setIdle
+        self.open = open
+    }
+
+    /// Uses a window. The task that is returned ends with the window's run.
+    @discardableResult
+    func begin(_ time: BackgroundTime) -> Task<Void, Never> {
+        let window = Window(time)
+        time.onExpiration { [weak self] in
+            // First the mark: whoever opens the client meanwhile sees that it is too late.
+            window.expire()
+            self?.rest()
+            window.end(success: false)
+        }
+        return Task { await self.use(window) }
+    }
+
+    /// Takes the reason to rest back, for an app that is in front again.
+    func enterForeground() {
+        opened()?.resume(from: Self.pauseReason)
+    }
+
+    private func use(_ window: Window) async {
+        do {
+            let client = try await openedOnce()
+            guard !window.isExpired else {
+                return rest()
+            }
+            client.resume(from: Self.pauseReason)
+            setIdle(true)
+            if window.isExpired {
+                rest()
+            }
+            _ = try await runOnce(client).value
+            window.end(success: true)
+        } catch FolkmootError.alreadyRunning {
+            // The app's own run uses the window until the system takes it back.
+            return
+        } catch {
+            if case FolkmootError.forgotten = error {
+                keep(nil)
+            }
+            window.end(success: false)
+        }
+        setIdle(nil)
+    }
+
+    private func rest() {
+        opened()?.pause(for: Self.pauseReason)
+        setIdle(nil)
+    }
+
+    private func openedOnce() async throws -> TrainingClient {
+        if let client = opened() {
+            return client
+        }
+        let client = try await open()
+        keep(client)
+        return client
+    }
+
+    /// The run under way, or a new one.
+    private func runOnce(_ client: TrainingClient) -> Task<Int, Error> {
+        lock.lock()
+        defer { lock.unlock() }
+        if let run = run {
+            return run
+        }
+        let begun = Task<Int, Error> { [weak self, rounds] in
+            defer { self?.runEnded() }
+            return try await client.run(rounds: rounds)
+        }
+        run = begun
+        return begun
+    }
+
+    private func runEnded() {
+        lock.lock()
+        defer { lock.unlock() }
+        run = nil
+    }
+
+    private func opened() -> TrainingClient? {
+        lock.lock()
+        defer { lock.unlock() }
+        return client
+    }
+
+    private func keep(_ client: TrainingClient?) {
+        lock.lock()
+        defer { lock.unlock() }
+        self.client = client
+    }
+}
+
+/// One window: it is told to be complete once, whoever comes first.
+private final class Window: @unchecked Sendable {
+    private let time: BackgroundTime
+    private let lock = NSLock()
+    private var hasExpired = false
+    private var hasEnded = false
+
+    init(_ time: BackgroundTime) {
+        self.time = time
+    }
+
+    var isExpired: Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        return hasExpired
+    }
+
+    func expire() {
+        lock.lock()
+        defer { lock.unlock() }
+        hasExpired = true
+    }
+
+    func end(success: Bool) {
+        lock.lock()
+        let isFirst = !hasEnded
+        hasEnded = true
+        lock.unlock()
+        if isFirst {
+            time.complete(success: success)
+        }
+    }
+}

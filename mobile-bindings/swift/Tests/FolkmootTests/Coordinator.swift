@@ -1,0 +1,186 @@
+#if os(macOS)
+import XCTest
+
+@testable import Folkmoot
+
+/// A real coordinator in a process of its own, over TLS: the program that `FOLKMOOT_PROGRAM` names, until it is closed.
+final class Coordinator {
+    let url: String
+    private let program: URL
+    private let folder: URL
+    private let process: Process
+    private let environment: [String: String]
+
+    /// Throws `XCTSkip`, which the test's report shows, where there is no program.
+    init() throws {
+        guard let path = ProcessInfo.processInfo.environment["FOLKMOOT_PROGRAM"] else {
+            throw XCTSkip("FOLKMOOT_PROGRAM does not name the coordinator's program")
+        }
+        let program = URL(fileURLWithPath: path)
+        let folder = Temporary.folder()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let data = folder.appendingPathComponent("data")
+        let output = Pipe()
+        let process = Process()
+        process.executableURL = program
+        process.arguments = ["serve", "--data", data.path, "--listen", "127.0.0.1:0", "--json"]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let serving = try Self.object(Self.line(output.fileHandleForReading))
+        let url = try Self.text(serving, "url")
+        let variables = [
+            "FOLKMOOT_URL": url,
+            "FOLKMOOT_CA": data.appendingPathComponent("ca.pem").path,
+            "FOLKMOOT_API_KEY": try Self.text(serving, "first_api_key"),
+        ]
+        self.url = url
+        self.program = program
+        self.folder = folder
+        self.process = process
+        environment = ProcessInfo.processInfo.environment.merging(variables) { _, new in new }
+    }
+
+    deinit {
+        close()
+    }
+
+    func close() {
+        if process.isRunning {
+            process.terminate()
+            process.waitUntilExit()
+        }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// What an app says to reach it.
+    func options(token: String?, state: String = "state") throws -> ClientOptions {
+        let certificate = try Data(contentsOf: folder.appendingPathComponent("data/ca.pem"))
+        var options = ClientOptions(
+            coordinator: url,
+            stateFolder: folder.appendingPathComponent(state),
+            enrolmentToken: token,
+            certificate: certificate
+        )
+        options.device = .cpu
+        options.waitSeconds = 1
+        return options
+    }
+
+    /// Creates and starts a task over the digits with rounds of one client, and returns its id.
+    func task(_ name: String, rounds: Int) throws -> String {
+        let text = """
+            name = "\(name)"
+            population = "\(name)"
+
+            [plan]
+            loss = "softmax_cross_entropy"
+            epochs = 1
+            batch_size = 16
+            optimizer = { sgd = { learning_rate = 0.1 } }
+
+            [scheduling]
+            kind = "synchronous"
+            report_goal = 1
+            minimum_cohort = 1
+            over_selection_factor = 1.0
+            reporting_deadline_seconds = 120
+
+            [stop]
+            rounds = \(rounds)
+            """
+        let file = folder.appendingPathComponent("task.toml")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        let model = Digits.folder.appendingPathComponent("model.onnx").path
+        let created = try call(["task", "create", file.path, "--model", model, "--activate"])
+        return try Self.text(Self.object(created), "id")
+    }
+
+    /// An enrolment token.
+    func token(_ population: String) throws -> String {
+        try Self.text(Self.object(call(["token", "create", population])), "token")
+    }
+
+    /// How many updates each committed round of the task accepted.
+    func accepted(_ task: String) throws -> [Int] {
+        let rounds = try JSONSerialization.jsonObject(with: call(["task", "rounds", task])) as? [[String: Any]]
+        let committed = (rounds ?? []).filter { $0["phase"] as? String == "committed" }
+        return committed.compactMap { $0["accepted"] as? Int }
+    }
+
+    /// Runs a command of an operator and returns what it answers.
+    private func call(_ arguments: [String]) throws -> Data {
+        let output = Pipe()
+        let command = Process()
+        command.executableURL = program
+        command.arguments = arguments + ["--json"]
+        command.environment = environment
+        command.standardOutput = output
+        try command.run()
+        let answer = output.fileHandleForReading.readDataToEndOfFile()
+        command.waitUntilExit()
+        guard command.terminationStatus == 0 else {
+            throw TestFailure("\(arguments): \(String(decoding: answer, as: UTF8.self))")
+        }
+        return answer
+    }
+
+    private static func line(_ handle: FileHandle) throws -> Data {
+        var line = Data()
+        while true {
+            let next = handle.availableData
+            guard !next.isEmpty else {
+                throw TestFailure("the coordinator ended before it listened")
+            }
+            line.append(next)
+            if let end = line.firstIndex(of: UInt8(ascii: "\n")) {
+                return Data(line[..<end])
+            }
+        }
+    }
+
+    private static func object(_ data: Data) throws -> [String: Any] {
+        guard let object = try JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+            throw TestFailure("no JSON object: \(String(decoding: data, as: UTF8.self))")
+        }
+        return object
+    }
+
+    private static func text(_ object: [String: Any], _ name: String) throws -> String {
+        guard let text = object[name] as? String else {
+            throw TestFailure("there is no `\(name)` in \(object)")
+        }
+        return text
+    }
+}
+
+/// Why a test cannot go on.
+struct TestFailure: Error {
+    let detail: String
+
+    init(_ detail: String) {
+        self.detail = detail
+    }
+}
+
+/// The digits of `examples/digits`.
+enum Digits {
+    static let folder = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent()
+        .appendingPathComponent("../../../../examples/digits")
+        .standardizedFileURL
+
+    /// So many digits: 64 pixels each, and what they are.
+    static func read(_ count: Int) throws -> (pixels: [Float], labels: [Int]) {
+        let text = try String(contentsOf: folder.appendingPathComponent("digits.csv"), encoding: .utf8)
+        var pixels: [Float] = []
+        var labels: [Int] = []
+        for line in text.split(separator: "\n").prefix(count) {
+            let values = line.split(separator: ",").compactMap { Float($0) }
+            pixels.append(contentsOf: values.prefix(64))
+            labels.append(Int(values[64]))
+        }
+        return (pixels, labels)
+    }
+}
+#endif

@@ -1,0 +1,67 @@
+import XCTest
+
+@testable import Folkmoot
+
+final class DeviceReadingTests: XCTestCase {
+    func testWhatIsNotKnownIsToldAsNotKnown() {
+        let conditions = DeviceReading().conditions
+        XCTAssertNil(conditions.isCharging)
+        XCTAssertNil(conditions.isUnmetered)
+        XCTAssertNil(conditions.isIdle)
+        XCTAssertNil(conditions.batteryPercent)
+        XCTAssertEqual(conditions.thermal, .nominal)
+    }
+
+    func testABatteryIsReadInPercent() {
+        var reading = DeviceReading()
+        let levels: [(Float, UInt8)] = [(0, 0), (0.195, 20), (1, 100)]
+        for (level, percent) in levels {
+            reading.batteryLevel = level
+            XCTAssertEqual(reading.conditions.batteryPercent, percent)
+        }
+        for level in [Float(-1), 1.5, .nan] {
+            reading.batteryLevel = level
+            XCTAssertNil(reading.conditions.batteryPercent)
+        }
+        reading.battery = .unplugged
+        XCTAssertEqual(reading.conditions.isCharging, false)
+        reading.battery = .charging
+        XCTAssertEqual(reading.conditions.isCharging, true)
+    }
+
+    func testALinkIsUnmeteredIfItIsNeitherExpensiveNorConstrained() {
+        var reading = DeviceReading()
+        for (isExpensive, isConstrained) in [(false, false), (true, false), (false, true), (true, true)] {
+            reading.link = DeviceReading.Link(
+                isThere: true, isExpensive: isExpensive, isConstrained: isConstrained)
+            XCTAssertEqual(reading.conditions.isUnmetered, !isExpensive && !isConstrained)
+        }
+        reading.link = DeviceReading.Link(isThere: false, isExpensive: false, isConstrained: false)
+        XCTAssertNil(reading.conditions.isUnmetered)
+    }
+
+    func testHeatHasTheSameSteps() {
+        let steps: [(ProcessInfo.ThermalState, Thermal)] = [
+            (.nominal, .nominal), (.fair, .fair), (.serious, .serious), (.critical, .critical),
+        ]
+        for (state, expected) in steps {
+            XCTAssertEqual(Thermal(state), expected)
+        }
+    }
+}
+
+final class PauseReasonsTests: XCTestCase {
+    func testAClientRestsUntilNoReasonIsLeft() {
+        var reasons = PauseReasons()
+        XCTAssertNil(reasons.first)
+        reasons.insert("user")
+        reasons.insert("background")
+        reasons.insert("user")
+        XCTAssertEqual(reasons.first, "user")
+        reasons.remove("user")
+        XCTAssertEqual(reasons.first, "background")
+        reasons.remove("user")
+        reasons.remove("background")
+        XCTAssertNil(reasons.first)
+    }
+}

@@ -1,0 +1,99 @@
+import XCTest
+
+@testable import Folkmoot
+
+/// Every error code and every error of the library has its place here.
+final class SurfaceTests: XCTestCase {
+    func testEveryCodeIsHandled() {
+        XCTAssertEqual(ErrorCode.all.map { text(of: $0) }, ErrorCode.all.map { $0.text })
+        XCTAssertEqual(Set(ErrorCode.all).count, ErrorCode.all.count)
+        for code in ErrorCode.all {
+            XCTAssert((400..<600).contains(code.httpStatus), code.text)
+            let error = FolkmootError(NativeError.Refused(code: code, detail: "why"))
+            XCTAssertEqual(error, .refused(code, "why"))
+            XCTAssertEqual(error.errorDescription, "why")
+        }
+    }
+
+    func testACodeSaysWhatToDo() {
+        XCTAssertEqual(ErrorCode.overloaded.disposition, .retry)
+        XCTAssertEqual(ErrorCode.roundClosed.disposition, .checkIn)
+        XCTAssertEqual(ErrorCode.enrolmentTokenInvalid.disposition, .giveUp)
+    }
+
+    func testEveryErrorIsTranslatedAndHasWords() {
+        let pairs: [(NativeError, FolkmootError)] = [
+            (.BadOption(detail: "a"), .badOption("a")),
+            (.BadExample(detail: "a"), .badExample("a")),
+            (.NoExamples, .noExamples),
+            (.NotEnrolled(detail: "a"), .notEnrolled("a")),
+            (.Refused(code: nil, detail: "a"), .refused(nil, "a")),
+            (.Unreachable(detail: "a"), .unreachable("a")),
+            (.StorageFailed(detail: "a"), .storageFailed("a")),
+            (.NoModel, .noModel),
+            (.AlreadyRunning, .alreadyRunning),
+            (.Forgotten, .forgotten),
+            (.Internal(detail: "a"), .internalError("a")),
+        ]
+        for (native, expected) in pairs {
+            XCTAssertEqual(FolkmootError(native), expected)
+            XCTAssertNotNil(expected.errorDescription)
+        }
+    }
+
+    /// Without a default: a code that the library gets does not compile here until somebody has looked at it.
+    private func text(of code: ErrorCode) -> String {
+        switch code {
+        case .malformedRequest: return "malformed_request"
+        case .unsupportedProtocolVersion: return "unsupported_protocol_version"
+        case .unsupportedMediaType: return "unsupported_media_type"
+        case .payloadTooLarge: return "payload_too_large"
+        case .endpointUnknown: return "endpoint_unknown"
+        case .methodNotAllowed: return "method_not_allowed"
+        case .requestTimeout: return "request_timeout"
+        case .rateLimited: return "rate_limited"
+        case .overloaded: return "overloaded"
+        case .`internal`: return "internal"
+        case .signatureMissing: return "signature_missing"
+        case .signatureInvalid: return "signature_invalid"
+        case .clockSkew: return "clock_skew"
+        case .requestReplayed: return "request_replayed"
+        case .clientUnknown: return "client_unknown"
+        case .clientRevoked: return "client_revoked"
+        case .enrolmentTokenInvalid: return "enrolment_token_invalid"
+        case .enrolmentTokenExpired: return "enrolment_token_expired"
+        case .enrolmentTokenExhausted: return "enrolment_token_exhausted"
+        case .apiKeyMissing: return "api_key_missing"
+        case .apiKeyInvalid: return "api_key_invalid"
+        case .roleInsufficient: return "role_insufficient"
+        case .assignmentUnknown: return "assignment_unknown"
+        case .assignmentExpired: return "assignment_expired"
+        case .roundClosed: return "round_closed"
+        case .blobUnknown: return "blob_unknown"
+        case .rangeNotSatisfiable: return "range_not_satisfiable"
+        case .uploadOffsetMismatch: return "upload_offset_mismatch"
+        case .uploadBusy: return "upload_busy"
+        case .uploadLengthInvalid: return "upload_length_invalid"
+        case .updateDigestMismatch: return "update_digest_mismatch"
+        case .updateConflict: return "update_conflict"
+        case .updateMalformed: return "update_malformed"
+        case .updateCodecUnsupported: return "update_codec_unsupported"
+        case .updateSchemaMismatch: return "update_schema_mismatch"
+        case .updateVersionMismatch: return "update_version_mismatch"
+        case .updateWeightOutOfRange: return "update_weight_out_of_range"
+        case .updateMetricInvalid: return "update_metric_invalid"
+        case .updateValueNotFinite: return "update_value_not_finite"
+        case .updateValueOutOfRange: return "update_value_out_of_range"
+        case .updateNormTooLarge: return "update_norm_too_large"
+        case .taskUnknown: return "task_unknown"
+        case .taskInvalid: return "task_invalid"
+        case .taskStateConflict: return "task_state_conflict"
+        case .modelInvalid: return "model_invalid"
+        case .roundUnknown: return "round_unknown"
+        case .modelVersionUnknown: return "model_version_unknown"
+        case .resourceUnknown: return "resource_unknown"
+        case .populationStateConflict: return "population_state_conflict"
+        case .nameTaken: return "name_taken"
+        }
+    }
+}

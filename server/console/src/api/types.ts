@@ -1,0 +1,55 @@
+/** The API's types by their short names, all generated from `server/api/openapi.json`, and what can be said of them. */
+
+import type { components } from './schema';
+
+type S = components['schemas'];
+
+export type ApiKey = S['ApiKeyView'];
+export type CheckTask = S['CheckTaskView'];
+export type Clients = S['ClientsView'];
+export type CreatedApiKey = S['CreatedApiKey'];
+export type CreatedToken = S['CreatedToken'];
+export type Evaluation = S['EvaluationView'];
+export type Fault = S['FaultView'];
+export type Lane = S['LaneView'];
+export type LedgerEntry = S['EntryView'];
+export type Model = S['ModelView'];
+export type ModelGraph = S['ModelGraphView'];
+export type ModelSummary = S['ModelSummary'];
+export type Overview = S['OverviewView'];
+export type Population = S['PopulationView'];
+export type Problem = S['Problem'];
+export type Round = S['RoundView'];
+export type RoundAssignments = S['RoundAssignmentsView'];
+export type RoundFunnel = S['RoundFunnelView'];
+export type RoundStats = S['RoundStatsView'];
+export type Series = S['SeriesView'];
+export type SeriesPoint = S['SeriesPoint'];
+export type Session = S['SessionView'];
+export type Share = S['ShareView'];
+export type Statement = S['Statement'];
+export type System = S['SystemView'];
+/** `description` has the shape of a task's file: `server/api/task.schema.json`. */
+export type Task = Omit<S['TaskView'], 'description'> & { description: Record<string, unknown> };
+export type TaskSummary = S['TaskSummary'];
+export type Token = S['TokenView'];
+export type Version = S['VersionView'];
+
+/** What `POST /v1/admin/privacy/plan` answers: the JSON of `folkmoot privacy plan --json`. */
+export interface Planned {
+  intention: { delta: number; epsilon: number; clients: number; rounds: number };
+  forecast: {
+    noise_multiplier: { value: number };
+    noise_to_signal: number;
+    noise_to_signal_over_rounds: number;
+    mean_noise_deviation: number;
+    epsilon_curve: [number, number][];
+    verdict: 'harmless' | 'costly' | 'hopeless';
+    advice: unknown[];
+  };
+}
+
+/** Says whether a round in this phase is over. */
+export function isOver(round: { phase: string }): boolean {
+  return ['committed', 'evaluated', 'abandoned'].includes(round.phase);
+}

@@ -1,0 +1,164 @@
+/** The frame around every view: who is signed in, where one can go, and what is shown. */
+
+import type { ComponentType } from 'preact';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+
+import { get, isRefusal, send } from './api/client';
+import type { Session } from './api/types';
+import { Action, ErrorNote, Link } from './components';
+import { connect, disconnect, useConnection } from './live';
+import { follow, usePath } from './router';
+import { may, signedIn, signedOut, useSession } from './session';
+import { type Theme, chooseTheme, theme } from './theme';
+import { OverviewView } from './views/overview';
+import { SignIn } from './views/sign-in';
+
+type View = ComponentType<{ parameters: string[] }>;
+type Route = { pattern: RegExp; view: () => Promise<{ default: View }> };
+
+const ROUTES: Route[] = [
+  { pattern: /^\/tasks$/, view: () => import('./views/tasks') },
+  { pattern: /^\/tasks\/new$/, view: () => import('./views/create') },
+  { pattern: /^\/tasks\/compare\/([^/]+)$/, view: () => import('./views/compare') },
+  { pattern: /^\/tasks\/([^/]+)$/, view: () => import('./views/task') },
+  { pattern: /^\/rounds\/([^/]+)$/, view: () => import('./views/round') },
+  { pattern: /^\/clients(?:\/([^/]+))?$/, view: () => import('./views/clients') },
+  { pattern: /^\/models(?:\/([^/]+))?$/, view: () => import('./views/models') },
+  { pattern: /^\/privacy$/, view: () => import('./views/privacy') },
+  { pattern: /^\/privacy\/tasks\/([^/]+)$/, view: () => import('./views/statement') },
+  { pattern: /^\/access$/, view: () => import('./views/access') },
+  { pattern: /^\/system$/, view: () => import('./views/system') },
+];
+
+const PLACES: [string, string, 'viewer' | 'operator'][] = [
+  ['/', 'Overview', 'viewer'],
+  ['/tasks', 'Tasks', 'viewer'],
+  ['/clients', 'Clients', 'viewer'],
+  ['/models', 'Models', 'viewer'],
+  ['/privacy', 'Privacy', 'viewer'],
+  ['/access', 'Access', 'viewer'],
+  ['/system', 'System', 'operator'],
+];
+
+export function App() {
+  const state = useSession();
+  const session = state.known ? state.session : null;
+  const [error, setError] = useState<Error>();
+  const begin = () => {
+    setError(undefined);
+    get<Session>('/session').then(signedIn, (caught: Error) => (isRefusal(caught) ? signedOut() : setError(caught)));
+  };
+  useEffect(begin, []);
+  useEffect(() => {
+    if (!session) return;
+    connect();
+    return disconnect;
+  }, [session]);
+  if (error) return <ErrorNote error={error} again={begin} />;
+  if (!state.known) return <p class="note centre" role="status">Loading…</p>;
+  if (!session) return <SignIn why={state.why} />;
+  return (
+    <div onClick={follow}>
+      <a class="skip" href="#main">Skip to the content</a>
+      <Bar session={session} />
+      <main id="main" tabIndex={-1}>
+        <Shown />
+      </main>
+    </div>
+  );
+}
+
+function Bar({ session }: { session: Session }) {
+  const at = usePath().split('?')[0] ?? '/';
+  const connection = useConnection();
+  const [chosen, setChosen] = useState<Theme>(theme());
+  const choose = (event: Event) => {
+    const next = (event.currentTarget as HTMLSelectElement).value as Theme;
+    chooseTheme(next);
+    setChosen(next);
+  };
+  const end = async () => {
+    try {
+      await send('DELETE', '/session');
+    } catch (caught) {
+      if (!isRefusal(caught as Error)) throw caught;
+      // Another tab may have signed in anew, and has another token: the session that is there now is ended.
+      const now = await get<Session>('/session').catch((error: Error) => (isRefusal(error) ? null : Promise.reject(error)));
+      if (now) {
+        signedIn(now);
+        await send('DELETE', '/session');
+      }
+    }
+    signedOut();
+  };
+  const isHere = (to: string) => (to === '/' ? at === '/' : at.startsWith(to));
+  const said = { live: 'Live', polling: 'Asking every 3 s', off: 'Not connected' }[connection];
+  return (
+    <header class="bar">
+      <strong class="brand">Folkmoot</strong>
+      <nav aria-label="Main">
+        {PLACES.filter(([, , role]) => may(role)).map(([to, name]) => (
+          <a key={to} href={`/console${to}`} {...(isHere(to) ? { 'aria-current': 'page' as const } : {})}>{name}</a>
+        ))}
+      </nav>
+      <div class="who">
+        <span class={`connection ${connection}`} role="status">{said}</span>
+        <span title={`API key ${session.api_key_id}`}>{session.api_key_name} ({session.role})</span>
+        <label class="theme">
+          <span class="hidden">Colours</span>
+          <select value={chosen} onChange={choose}>
+            <option value="system">System colours</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
+          </select>
+        </label>
+        <Action act={end}>Sign out</Action>
+      </div>
+    </header>
+  );
+}
+
+function Shown() {
+  const at = usePath().split('?')[0] ?? '/';
+  const [loaded, setLoaded] = useState<{ at: string; view: View; parameters: string[] }>();
+  const [error, setError] = useState<Error>();
+  const [broken, mend] = useErrorBoundary();
+  useEffect(mend, [at]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    setError(undefined);
+    if (at === '/') return setLoaded({ at, view: OverviewView, parameters: [] });
+    for (const { pattern, view } of ROUTES) {
+      const found = pattern.exec(at);
+      if (!found) continue;
+      const parameters = found.slice(1).filter((part) => part !== undefined).map(decodeURIComponent);
+      let isOver = false;
+      view().then(
+        (module) => isOver || setLoaded({ at, view: module.default, parameters }),
+        () => isOver || setError(new Error('This view could not be loaded. The coordinator may have been replaced by a newer one: load the page again.')),
+      );
+      return () => {
+        isOver = true;
+      };
+    }
+    return setLoaded({ at, view: Nowhere, parameters: [] });
+  }, [at]);
+  useEffect(() => {
+    if (!isFirst.current) document.querySelector<HTMLElement>('main h1')?.focus();
+    isFirst.current = !loaded;
+  }, [loaded]);
+  if (broken) return <ErrorNote error={new Error(`This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`)} />;
+  if (error) return <ErrorNote error={error} />;
+  if (!loaded) return <p class="note" role="status">Loading…</p>;
+  const { view: Current, parameters } = loaded;
+  return <Current key={loaded.at} parameters={parameters} />;
+}
+
+function Nowhere() {
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p><Link to="/">Go to the overview</Link></p>
+    </>
+  );
+}

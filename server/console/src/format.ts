@@ -1,0 +1,62 @@
+/** Numbers and moments as people read them. Exact values are in the tables beside the charts. */
+
+const whole = new Intl.NumberFormat('en');
+const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function count(value: number): string {
+  return whole.format(value);
+}
+
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e7) ? value.toExponential(2) : short.format(value);
+}
+
+export function percent(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : `${(100 * value).toFixed(1)} %`;
+}
+
+const BYTES = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  const power = Math.min(Math.floor(Math.log10(Math.max(value, 1)) / 3), BYTES.length - 1);
+  return power === 0 ? `${value} B` : `${short.format(value / 1000 ** power)} ${BYTES[power]}`;
+}
+
+export function flops(value: number): string {
+  const power = Math.min(Math.floor(Math.log10(Math.max(value, 1)) / 3), 4);
+  return `${short.format(value / 1000 ** power)} ${['', 'k', 'M', 'G', 'T'][power]}FLOP`;
+}
+
+/** A moment in the viewer's zone. */
+export function at(milliseconds: number): string {
+  return moment.format(milliseconds);
+}
+
+export function duration(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  if (seconds < 1) return `${Math.round(milliseconds)} ms`;
+  if (seconds < 120) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+/** The start of an id or digest; the whole is in the tooltip. */
+export function brief(id: string): string {
+  return id.length > 12 ? `${id.slice(0, 8)}…` : id;
+}
+
+export function words(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** The number that somebody has typed. A comma is refused and not guessed at: 1,000 is a thousand to some. */
+export function typed(name: string, text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!Number.isFinite(value)) throw new Error(`${name} is “${text}”, which is no number: write it like 0.5, 100 or 1e-5.`);
+  return value;
+}

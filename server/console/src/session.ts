@@ -1,0 +1,46 @@
+/** Who is signed in. The API key is not kept: a cookie that no script can read stands for it. */
+
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Session } from './api/types';
+
+export type Role = 'viewer' | 'operator' | 'admin';
+const RANK: Record<string, number> = { viewer: 0, operator: 1, admin: 2 };
+
+type State = { known: false } | { known: true; session: Session | null; why?: string | undefined };
+let state: State = { known: false };
+const listeners = new Set<() => void>();
+
+function become(next: State): void {
+  state = next;
+  for (const listener of listeners) listener();
+}
+
+/** The token that goes with requests which change something. */
+export function token(): string {
+  return state.known ? (state.session?.csrf_token ?? '') : '';
+}
+
+export function signedIn(session: Session): void {
+  become({ known: true, session });
+}
+
+/** Nobody is signed in; `why` says what whoever was should know. */
+export function signedOut(why?: string): void {
+  if (!state.known || state.session) become({ known: true, session: null, why });
+}
+
+export function may(role: Role): boolean {
+  const own = state.known && state.session ? RANK[state.session.role] : undefined;
+  return own !== undefined && own >= (RANK[role] ?? 9);
+}
+
+export function useSession(): State {
+  const [, set] = useState(0);
+  useEffect(() => {
+    const listener = () => set((count) => count + 1);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return state;
+}

@@ -1,0 +1,187 @@
+import { useState } from 'preact/hooks';
+
+import { get, send } from '../api/client';
+import type { ApiKey, CreatedApiKey, CreatedToken, Token } from '../api/types';
+import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table, Time } from '../components';
+import { count } from '../format';
+import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
+import { may } from '../session';
+
+const ROLES: [string, string][] = [
+  ['viewer', 'sees everything, changes nothing'],
+  ['operator', 'runs tasks, brings models, hands out enrolment tokens'],
+  ['admin', 'also hands out API keys, sets privacy budgets, revokes clients'],
+];
+
+/** Who may enrol, and who may use this. */
+export default function AccessView() {
+  return (
+    <Page title="Access">
+      <Tokens />
+      {may('admin') ? <Keys /> : <Card title="API keys"><p class="note">Seeing and making API keys takes an admin's key.</p></Card>}
+      {may('admin') && <RevokeClient />}
+      <Card title="Roles">
+        <Table caption="Roles" rows={ROLES} keyOf={([role]) => role} columns={[{ name: 'Role', show: ([role]) => role }, { name: 'May', show: ([, may]) => may }]} />
+      </Card>
+    </Page>
+  );
+}
+
+function RevokeClient() {
+  const [id, setId] = useState('');
+  const [done, setDone] = useState<string>();
+  const confirm = {
+    title: 'Revoke this client?',
+    text: `The coordinator takes no request of ${id} any more, and it cannot be brought back. What it has contributed stays.`,
+    word: 'Revoke the client',
+  };
+  return (
+    <Card title="Revoke a client" note="By its id, as its own log shows it. Clients are not listed: nobody's data are shown here.">
+      <div class="inline">
+        <Field label="Client">{(field) => <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value.trim())} />}</Field>
+        {id && <Action kind="danger" act={() => send('POST', `/clients/${encodeURIComponent(id)}/revoke`)} done={() => setDone(id)} confirm={confirm}>Revoke</Action>}
+      </div>
+      {done && <p class="good" role="status">{done} is revoked.</p>}
+    </Card>
+  );
+}
+
+function Tokens() {
+  const data = useData('tokens', (signal) => get<Token[]>('/tokens', signal));
+  useEvery(CLIENTS_MILLISECONDS, data);
+  const [made, setMade] = useState<CreatedToken>();
+  return (
+    <Card title="Enrolment tokens" note="A token lets clients enrol in a population. It is in the app, or handed out by your own server.">
+      {may('operator') && <NewToken made={(token) => { setMade(token); data.again(); }} />}
+      {made && <Secret name={`Token for ${made.record.population}`} value={made.token} />}
+      <Loaded data={data}>
+        {(tokens) =>
+          tokens.length === 0 ? (
+            <Empty><p>There is no token yet, so no client can enrol.</p></Empty>
+          ) : (
+            <Table
+              caption="Enrolment tokens"
+              rows={tokens}
+              keyOf={(token) => token.id}
+              columns={[
+                { name: 'Token', show: (token) => <code>{token.id}</code> },
+                { name: 'Population', show: (token) => token.population },
+                { name: 'Enrolled', isNumber: true, show: (token) => (token.uses_max ? `${count(token.uses)} of ${count(token.uses_max)}` : count(token.uses)) },
+                { name: 'Ends', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
+                { name: 'Made', show: (token) => <Time at={token.created_at} /> },
+                { name: 'State', show: (token) => (token.revoked_at ? <>revoked <Time at={token.revoked_at} /></> : 'in use') },
+                ...(may('operator') ? [{ name: 'Revoke', show: (token: Token) => <RevokeToken token={token} done={data.again} /> }] : []),
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function RevokeToken({ token, done }: { token: Token; done: () => void }) {
+  if (token.revoked_at) return null;
+  const confirm = {
+    title: 'Revoke this token?',
+    text: `Nobody can enrol in ${token.population} with it any more, and it cannot be brought back. The ${count(token.uses)} clients that it has enrolled stay.`,
+    word: 'Revoke the token',
+  };
+  return <Action kind="danger" act={() => send('DELETE', `/tokens/${token.id}`)} done={done} confirm={confirm}>Revoke</Action>;
+}
+
+function NewToken({ made }: { made: (token: CreatedToken) => void }) {
+  const [population, setPopulation] = useState('');
+  const [uses, setUses] = useState('');
+  const [days, setDays] = useState('');
+  const [user, setUser] = useState('');
+  const [error, setError] = useState<Error>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const body = { population, ...(uses ? { uses_max: Number(uses) } : {}), ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}), ...(user ? { user } : {}) };
+    try {
+      made(await send<CreatedToken>('POST', '/tokens', body));
+      setError(undefined);
+    } catch (caught) {
+      setError(caught as Error);
+    }
+  };
+  return (
+    <form class="inline" onSubmit={(event) => void submit(event)}>
+      <Field label="Population">{(field) => <input {...field} required value={population} pattern="[a-z][a-z0-9\-]*" onInput={(event) => setPopulation(event.currentTarget.value)} />}</Field>
+      <Field label="Clients at most (none: any number)">{(field) => <input {...field} type="number" min="1" value={uses} onInput={(event) => setUses(event.currentTarget.value)} />}</Field>
+      <Field label="Days until it ends (none: never)">{(field) => <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />}</Field>
+      <Field label="User whose devices they are (where a user is protected)">{(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}</Field>
+      <Button type="submit" kind="primary">Make a token</Button>
+      {error && <ErrorNote error={error} />}
+    </form>
+  );
+}
+
+function Keys() {
+  const data = useData('api-keys', (signal) => get<ApiKey[]>('/api-keys', signal));
+  const [made, setMade] = useState<CreatedApiKey>();
+  return (
+    <Card title="API keys" note="An API key lets a person or a program use this console, the command line and the API.">
+      <NewKey made={(key) => { setMade(key); data.again(); }} />
+      {made && <Secret name={`API key for ${made.record.name}`} value={made.api_key} />}
+      <Loaded data={data}>
+        {(keys) => (
+          <Table
+            caption="API keys"
+            rows={keys}
+            keyOf={(key) => key.id}
+            columns={[
+              { name: 'Key', show: (key) => <code>{key.id}</code> },
+              { name: 'Name', show: (key) => key.name },
+              { name: 'Role', show: (key) => key.role },
+              { name: 'Made', show: (key) => <Time at={key.created_at} /> },
+              { name: 'State', show: (key) => (key.revoked_at ? <>revoked <Time at={key.revoked_at} /></> : 'in use') },
+              { name: 'Revoke', show: (key) => <RevokeKey apiKey={key} done={data.again} /> },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
+  if (apiKey.revoked_at) return null;
+  const confirm = {
+    title: `Revoke the key “${apiKey.name}”?`,
+    text: 'Whoever uses it is shut out at once, their sessions end, and it cannot be brought back.',
+    word: 'Revoke the key',
+  };
+  return <Action kind="danger" act={() => send('DELETE', `/api-keys/${apiKey.id}`)} done={done} confirm={confirm}>Revoke</Action>;
+}
+
+function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
+  const [name, setName] = useState('');
+  const [role, setRole] = useState('viewer');
+  const [error, setError] = useState<Error>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    try {
+      made(await send<CreatedApiKey>('POST', '/api-keys', { name, role }));
+      setError(undefined);
+      setName('');
+    } catch (caught) {
+      setError(caught as Error);
+    }
+  };
+  return (
+    <form class="inline" onSubmit={(event) => void submit(event)}>
+      <Field label="Name">{(field) => <input {...field} required value={name} onInput={(event) => setName(event.currentTarget.value)} />}</Field>
+      <Field label="Role">
+        {(field) => (
+          <select {...field} value={role} onChange={(event) => setRole(event.currentTarget.value)}>
+            {ROLES.map(([one]) => <option key={one} value={one}>{one}</option>)}
+          </select>
+        )}
+      </Field>
+      <Button type="submit" kind="primary">Make a key</Button>
+      {error && <ErrorNote error={error} />}
+    </form>
+  );
+}

@@ -1,0 +1,74 @@
+import { get } from '../api/client';
+import type { Clients, Overview, Share } from '../api/types';
+import { Card, Empty, Facts, Link, Loaded, Meter, Page } from '../components';
+import { count, words } from '../format';
+import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
+
+/** Who the clients of a population are, taken together: never one of them. */
+export default function ClientsView({ parameters: [name] }: { parameters: string[] }) {
+  const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
+  useEvery(CLIENTS_MILLISECONDS, overview);
+  return (
+    <Page title={name ? `Clients of ${name}` : 'Clients'}>
+      <Loaded data={overview}>
+        {({ populations }) => {
+          const shown = name ?? populations[0]?.name;
+          if (!shown) return <Empty><p>There is no population yet. It begins with its first <Link to="/access">enrolment token</Link> or task.</p></Empty>;
+          return (
+            <>
+              {populations.length > 1 && (
+                <nav class="tabs" aria-label="Populations">
+                  {populations.map((one) => <a key={one.name} href={`/console/clients/${one.name}`} {...(one.name === shown ? { 'aria-current': 'page' as const } : {})}>{one.name}</a>)}
+                </nav>
+              )}
+              <Distributions name={shown} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Distributions({ name }: { name: string }) {
+  const data = useData(`clients ${name}`, (signal) => get<Clients>(`/populations/${name}/clients`, signal));
+  useEvery(CLIENTS_MILLISECONDS, data);
+  return (
+    <Loaded data={data}>
+      {(clients) => (
+        <>
+          <Card title={name}>
+            <Facts
+              facts={[
+                ['Enrolled', count(clients.enrolled)],
+                ['Waiting for a round', count(clients.waiting)],
+                ['Training', count(clients.training)],
+                ['Revoked', count(clients.revoked)],
+              ]}
+            />
+            <p class="note">Below: those that wait just now. Fewer than {clients.group_min} that have something in common are added up as “other”.</p>
+          </Card>
+          <div class="columns">
+            <Shares title="SDK version" shares={clients.sdk_versions} />
+            {Object.entries(clients.attributes).map(([attribute, shares]) => <Shares key={attribute} title={words(attribute)} shares={shares} />)}
+            <Shares title="Examples on the device" shares={clients.example_counts} />
+            <Shares title="Speed of training" note="Examples per second, of the updates of the last day." shares={clients.training_speed} />
+          </div>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Shares({ title, note, shares }: { title: string; note?: string; shares: Share[] }) {
+  const all = shares.reduce((sum, share) => sum + share.clients, 0);
+  return (
+    <Card title={title} {...(note ? { note } : {})}>
+      {shares.length === 0 ? (
+        <p class="note">Nobody to count just now.</p>
+      ) : (
+        shares.map((share) => <Meter key={share.value} label={share.value} value={share.clients} max={all} text={`${count(share.clients)} (${Math.round((100 * share.clients) / all)} %)`} />)
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,147 @@
+import { useState } from 'preact/hooks';
+
+import { get, upload } from '../api/client';
+import type { Model, ModelGraph, ModelSummary } from '../api/types';
+import { Button, Card, Empty, ErrorNote, Facts, Id, Link, Loaded, Page, Table, Time } from '../components';
+import { bytes, count, flops } from '../format';
+import { NEVER, useData } from '../live';
+import { go } from '../router';
+import { may } from '../session';
+
+export default function ModelsView({ parameters: [digest] }: { parameters: string[] }) {
+  return digest ? <OneModel digest={digest} /> : <AllModels />;
+}
+
+function AllModels() {
+  const data = useData('models', (signal) => get<ModelSummary[]>('/models', signal));
+  return (
+    <Page title="Models">
+      {may('operator') && <Card title="Bring a model"><Bring done={(model) => go(`/models/${model.model}`)} /></Card>}
+      <Loaded data={data}>
+        {(models) =>
+          models.length === 0 ? (
+            <Empty><p>No model was brought yet. Any ONNX file whose operators can be trained will do; see the guide about tasks.</p></Empty>
+          ) : (
+            <Table
+              caption="Models, newest first"
+              rows={models}
+              keyOf={(model) => model.model}
+              columns={[
+                { name: 'Model', show: (model) => <Link to={`/models/${model.model}`}><Id id={model.model} /></Link> },
+                { name: 'Parameters', isNumber: true, show: (model) => count(model.parameter_count) },
+                { name: 'File', isNumber: true, show: (model) => bytes(model.model_bytes) },
+                { name: 'Brought', show: (model) => <Time at={model.created_at} /> },
+                ...(may('operator') ? [{ name: 'Task', show: (model: ModelSummary) => <Link to={`/tasks/new?model=${model.model}`}>Create a task</Link> }] : []),
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+/** Uploads an ONNX file. */
+export function Bring({ done }: { done: (model: Model) => void }) {
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const bring = async (input: HTMLInputElement) => {
+    const file = input.files?.[0];
+    if (!file) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      done(await upload<Model>('/models', file));
+    } catch (caught) {
+      setError(caught as Error);
+      input.value = '';
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <label class="file">
+        ONNX file
+        <input type="file" accept=".onnx" disabled={isBusy} onChange={(event) => void bring(event.currentTarget)} />
+      </label>
+      {isBusy && <p class="note" role="status">It is read and checked…</p>}
+      {error && <ErrorNote error={error} />}
+    </>
+  );
+}
+
+function OneModel({ digest }: { digest: string }) {
+  return (
+    <Page title="Model" actions={may('operator') && <Button kind="primary" onClick={() => go(`/tasks/new?model=${digest}`)}>Create a task</Button>}>
+      <ModelFacts digest={digest} isWhole />
+    </Page>
+  );
+}
+
+/** What is in a model, and what it costs. */
+export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhole?: boolean }) {
+  const data = useData(`graph ${digest}`, (signal) => get<ModelGraph>(`/models/${digest}/graph`, signal), NEVER);
+  return (
+    <Loaded data={data}>
+      {(graph) => (
+        <>
+          <Card title="Model">
+            <Facts
+              facts={[
+                ['Digest', <code class="break">{digest}</code>],
+                ['Input', `[batch${graph.input_shape.map((size) => `, ${size}`).join('')}]`],
+                ['Output', `[batch${graph.output_shape.map((size) => `, ${size}`).join('')}]`],
+                ['Parameters', count(graph.parameter_count)],
+                ['File', bytes(graph.model_bytes)],
+                ['Prediction, one example', flops(graph.forward_flops)],
+                ['Training step, one example', flops(graph.training_flops)],
+                ['Operators', Object.entries(graph.operators).map(([name, number]) => `${name} ${number}`).join(', ')],
+              ]}
+            />
+          </Card>
+          {isWhole ? (
+            <Graph graph={graph} />
+          ) : (
+            <details class="card">
+              <summary>Its graph and tensors</summary>
+              <Graph graph={graph} />
+            </details>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Graph({ graph }: { graph: ModelGraph }) {
+  const shapes = new Map(graph.parameters.map((parameter) => [parameter.name, parameter.shape]));
+  const weights = (inputs: string[]) => inputs.filter((name) => shapes.has(name)).map((name) => `${name} [${shapes.get(name)?.join(', ')}]`).join(', ');
+  return (
+    <>
+      <Card title="Graph" note="The nodes in the file's order, each with the weights that it reads.">
+        <ol class="graph">
+          {graph.nodes.map((node, index) => (
+            <li key={index}>
+              <strong>{node.operator}</strong>
+              <span>{weights(node.inputs)}</span>
+              <small>{node.inputs.filter((name) => name && !shapes.has(name)).join(', ')} → {node.outputs.join(', ')}</small>
+            </li>
+          ))}
+        </ol>
+      </Card>
+      <Card title="Tensors">
+        <Table
+          caption="Tensors of the weights"
+          rows={graph.parameters}
+          keyOf={(parameter) => parameter.name}
+          columns={[
+            { name: 'Name', show: (parameter) => <code>{parameter.name}</code> },
+            { name: 'Shape', show: (parameter) => `[${parameter.shape.join(', ')}]` },
+            { name: 'Values', isNumber: true, show: (parameter) => count(parameter.shape.reduce((product, size) => product * size, 1)) },
+            { name: 'Role', show: (parameter) => parameter.role },
+          ]}
+        />
+      </Card>
+    </>
+  );
+}

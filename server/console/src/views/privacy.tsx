@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks';
+
+import { get } from '../api/client';
+import type { LedgerEntry, Population } from '../api/types';
+import { Button, Card, Empty, Id, Link, Loaded, Page, Table, Time } from '../components';
+import { count, number } from '../format';
+import { useData } from '../live';
+import { may } from '../session';
+import { Planner } from './planner';
+import { SetPrivacy } from './set-privacy';
+
+const PAGE = 20;
+
+/** What may be spent, what was, and what a plan would cost. */
+export default function PrivacyView() {
+  const data = useData('populations', (signal) => get<Population[]>('/populations', signal));
+  return (
+    <Page title="Privacy">
+      <Loaded data={data}>
+        {(populations) => (
+          <>
+            <Card title="Budgets" note="What all tasks of a population together may spend of a client or user.">
+              {populations.length === 0 ? (
+                <Empty><p>There is no population yet.</p></Empty>
+              ) : (
+                <Table
+                  caption="Privacy budgets of populations"
+                  rows={populations}
+                  keyOf={(one) => one.name}
+                  columns={[
+                    { name: 'Population', show: (one) => one.name },
+                    { name: 'Protects', show: (one) => `every ${one.unit}` },
+                    { name: 'Epsilon', isNumber: true, show: (one) => (one.epsilon ? number(one.epsilon) : "the tasks' own") },
+                    { name: 'Delta', isNumber: true, show: (one) => number(one.delta) },
+                    { name: 'Clients', isNumber: true, show: (one) => count(one.client_count) },
+                  ]}
+                />
+              )}
+              {may('admin') && populations.length > 0 && <SetPrivacy populations={populations} done={data.again} />}
+            </Card>
+            {populations.length > 0 && <Ledger populations={populations.map((one) => one.name)} />}
+            <Card title="Planner" note="How much noise a budget asks for, and whether anything is learned through it."><Planner /></Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function participation(entry: LedgerEntry): string {
+  const { participation } = entry;
+  switch (participation.kind) {
+    case 'at_most':
+      return `in at most ${participation.count}`;
+    case 'poisson':
+      return `drawn at rate ${number(participation.rate)}`;
+    case 'whole':
+      return `all together as ${participation.count}`;
+  }
+}
+
+function Ledger({ populations }: { populations: string[] }) {
+  const [name, setName] = useState(populations[0] ?? '');
+  const [before, setBefore] = useState<number[]>([]);
+  const path = `/populations/${name}/ledger?limit=${PAGE}&before=${before.at(-1) ?? 0}`;
+  const data = useData(path, (signal) => get<LedgerEntry[]>(path, signal));
+  const choose = (next: string) => {
+    setName(next);
+    setBefore([]);
+  };
+  return (
+    <Card
+      title="Ledger"
+      note="Every release of a version with noise, each entry with the digest of the one before: folkmoot privacy verify checks the chain."
+      actions={
+        <label>
+          Population
+          <select value={name} onChange={(event) => choose(event.currentTarget.value)}>
+            {populations.map((one) => <option key={one} value={one}>{one}</option>)}
+          </select>
+        </label>
+      }
+    >
+      <Loaded data={data}>
+        {(entries) =>
+          entries.length === 0 ? (
+            <Empty><p>No version was released with noise.</p></Empty>
+          ) : (
+            <>
+              <Table
+                caption={`Ledger of ${name}, newest first`}
+                rows={entries}
+                keyOf={(entry) => entry.sequence}
+                columns={[
+                  { name: 'Entry', isNumber: true, show: (entry) => count(entry.sequence) },
+                  { name: 'Task', show: (entry) => <Link to={`/tasks/${entry.task_id}`}><Id id={entry.task_id} /></Link> },
+                  { name: 'Version', isNumber: true, show: (entry) => count(entry.version) },
+                  { name: 'Noise multiplier', isNumber: true, show: (entry) => number(entry.noise_multiplier) },
+                  { name: 'A client is', show: participation },
+                  { name: 'Released', show: (entry) => <Time at={entry.released_at} /> },
+                  { name: 'Digest', show: (entry) => <Id id={entry.digest} /> },
+                ]}
+              />
+              <div class="actions">
+                <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>Newer</Button>
+                <Button disabled={(entries.at(-1)?.sequence ?? 1) <= 1} onClick={() => setBefore((old) => [...old, entries.at(-1)?.sequence ?? 1])}>Older</Button>
+              </div>
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,90 @@
+import { useEffect, useRef } from 'preact/hooks';
+
+import { get } from '../api/client';
+import { type Lane, type RoundAssignments, type RoundFunnel, isOver } from '../api/types';
+import { Card, Empty, Facts, Link, Loaded, Page, State, Time } from '../components';
+import { bytes, count, duration, words } from '../format';
+import { NEVER, useData } from '../live';
+import { FunnelBars, Timeline } from './task';
+
+/** One round on the clock. Whose lanes these are is not told. */
+export default function RoundView({ parameters: [id = ''] }: { parameters: string[] }) {
+  const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal));
+  const round = funnel.data?.round;
+  const changes = round && isOver(round) ? NEVER : round?.task_id;
+  const lanes = useData(`lanes ${id}`, (signal) => get<RoundAssignments>(`/rounds/${id}/assignments`, signal), changes);
+  return (
+    <Page title={funnel.data ? `Round ${funnel.data.round.number}` : 'Round'}>
+      <Loaded data={funnel}>
+        {(value) => (
+          <div class="columns">
+            <Card title="What came of it">
+              <Timeline phase={value.round.phase} since={value.round.phase_since} />
+              <Facts
+                facts={[
+                  ['Task', <Link to={`/tasks/${value.round.task_id}`}>{value.round.task_id.slice(0, 8)}…</Link>],
+                  ['Purpose', value.round.purpose],
+                  ['Phase', <State state={value.round.phase} />],
+                  ['Starts from version', count(value.round.base_version)],
+                  ['Made version', value.round.version ? count(value.round.version) : '–'],
+                  ...(value.round.reason ? [['Abandoned because', words(String(value.round.reason))] as [string, string]] : []),
+                  ['Opened', <Time at={value.round.created_at} />],
+                ]}
+              />
+            </Card>
+            <Card title="Cohort"><FunnelBars funnel={value} /></Card>
+          </div>
+        )}
+      </Loaded>
+      <Card title="On the clock" note="One bar for each assignment, from when it was given to when its update was accepted or it was dropped. The part in full colour is training, as the client says.">
+        <Loaded data={lanes}>{(value) => (value.lanes.length === 0 ? <Empty><p>No client was drawn yet.</p></Empty> : <Waterfall assignments={value} />)}</Loaded>
+      </Card>
+    </Page>
+  );
+}
+
+function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAssignments }) {
+  const start = Math.min(...lanes.map((lane) => lane.assigned_at));
+  const now = Date.now();
+  const end = Math.max(...lanes.map((lane) => lane.closed_at ?? Math.min(now, lane.deadline)), start + 1);
+  return (
+    <>
+      <div class="waterfall" role="list" aria-label="Assignments in the order in which they were given">
+        <div class="scale" aria-hidden="true"><span>0</span><span>{duration((end - start) / 2)}</span><span>{duration(end - start)}</span></div>
+        {lanes.map((lane, index) => <Bar key={index} lane={lane} number={index + 1} start={start} end={end} now={now} />)}
+      </div>
+      <p class="note">Updates were awaited for {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} at most.</p>
+      {left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
+    </>
+  );
+}
+
+function Bar({ lane, number, start, end, now }: { lane: Lane; number: number; start: number; end: number; now: number }) {
+  const bar = useRef<HTMLDivElement>(null);
+  const training = useRef<HTMLDivElement>(null);
+  const closed = lane.closed_at ?? Math.min(now, lane.deadline);
+  const span = end - start;
+  useEffect(() => {
+    if (bar.current) {
+      bar.current.style.left = `${(100 * (lane.assigned_at - start)) / span}%`;
+      bar.current.style.width = `${Math.max((100 * (closed - lane.assigned_at)) / span, 0.5)}%`;
+    }
+    const length = closed - lane.assigned_at;
+    if (training.current) training.current.style.width = lane.training_ms && length > 0 ? `${Math.min((100 * lane.training_ms) / length, 100)}%` : '0';
+  });
+  const parts = [
+    `Assignment ${number}: ${words(lane.status)}`,
+    lane.kind ? words(lane.kind) : '',
+    lane.reason ? words(lane.reason) : '',
+    `${duration(closed - lane.assigned_at)} in all`,
+    lane.training_ms ? `${duration(lane.training_ms)} training` : '',
+    lane.download_bytes === null || lane.download_bytes === undefined ? '' : `${bytes(lane.download_bytes)} fetched`,
+    lane.upload_bytes ? `${bytes(lane.upload_bytes)} sent` : '',
+  ];
+  const said = parts.filter(Boolean).join(', ');
+  return (
+    <div class="lane" role="listitem" aria-label={said} title={said}>
+      <div class={`lane-bar ${lane.status}`} ref={bar}><div class="lane-training" ref={training} /></div>
+    </div>
+  );
+}

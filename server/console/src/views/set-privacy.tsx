@@ -1,0 +1,57 @@
+import { useState } from 'preact/hooks';
+
+import { send } from '../api/client';
+import type { Population } from '../api/types';
+import { Action, Field } from '../components';
+import { typed } from '../format';
+
+/** Whom a population's promises protect, and what all its tasks may spend; what is left empty stays as it is. */
+export function SetPrivacy({ populations, done }: { populations: Population[]; done: () => void }) {
+  const [name, setName] = useState(populations[0]?.name ?? '');
+  const [unit, setUnit] = useState('');
+  const [epsilon, setEpsilon] = useState('');
+  const [delta, setDelta] = useState('');
+  const chosen = populations.find((one) => one.name === name);
+  const set = (change: object) => send('POST', `/populations/${name}/privacy`, change);
+  const change = async () => {
+    await set({ ...(unit ? { unit } : {}), ...(epsilon ? { epsilon: typed('Epsilon', epsilon) } : {}), ...(delta ? { delta: typed('Delta', delta) } : {}) });
+    setEpsilon('');
+    setDelta('');
+  };
+  const limit = {
+    title: `Set the budget of ${name}?`,
+    text: 'Its tasks that promise no privacy end for good, and so does each that would spend more than is left.',
+    word: 'Set it',
+  };
+  const confirm = {
+    title: `Take the budget of ${name} away?`,
+    text: 'Its tasks then stop only at budgets of their own, and what they spend together has no limit any more.',
+    word: 'Take it away',
+  };
+  return (
+    <>
+      <form class="inline" onSubmit={(event) => event.preventDefault()}>
+        <Field label="Population">
+          {(field) => (
+            <select {...field} value={name} onChange={(event) => setName(event.currentTarget.value)}>
+              {populations.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+            </select>
+          )}
+        </Field>
+        <Field label="Protects">
+          {(field) => (
+            <select {...field} value={unit} onChange={(event) => setUnit(event.currentTarget.value)}>
+              <option value="">as it is</option>
+              <option value="client">every client</option>
+              <option value="user">every user, with all devices</option>
+            </select>
+          )}
+        </Field>
+        <Field label="Epsilon of all its tasks">{(field) => <input {...field} inputMode="decimal" value={epsilon} onInput={(event) => setEpsilon(event.currentTarget.value)} />}</Field>
+        <Field label="Delta of that">{(field) => <input {...field} inputMode="decimal" value={delta} onInput={(event) => setDelta(event.currentTarget.value)} />}</Field>
+        <Action disabled={!unit && !epsilon && !delta} act={change} done={done} confirm={epsilon || delta ? limit : undefined}>Set</Action>
+      </form>
+      {chosen?.epsilon && <Action kind="danger" act={() => set({ no_budget: true })} done={done} confirm={confirm}>{`Take the budget of ${name} away`}</Action>}
+    </>
+  );
+}

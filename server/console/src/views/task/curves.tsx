@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+
+import { get } from '../../api/client';
+import type { Series, SeriesPoint, Task } from '../../api/types';
+import { type Axis, Chart, type Line } from '../../charts/chart';
+import { Card, Empty, Facts, Loaded } from '../../components';
+import { count, number, percent } from '../../format';
+import { useData } from '../../live';
+
+const NO_METRICS = 'Nobody has told: with privacy, clients report no metrics. [evaluation] with central = true measures on your own examples.';
+
+type Over = 'versions' | 'time' | 'bytes';
+
+/** How the task went: over its versions, over time, or over what clients sent. */
+export function Curves({ task }: { task: Task }) {
+  const [over, setOver] = useState<Over>('versions');
+  const data = useData(`series ${task.id}`, (signal) => get<Series>(`/tasks/${task.id}/series?points=600`, signal), task.id);
+  const privacy = task.description['privacy'] as { kind?: string } | undefined;
+  const isPrivate = privacy?.kind !== undefined && privacy.kind !== 'none';
+  const best = data.data?.evaluations.filter((one) => one.is_best) ?? [];
+  return (
+    <>
+      <Card
+        title="Learning"
+        note="Loss and accuracy of training are what the clients of a round measured on the version before theirs."
+        actions={
+          <div class="switch" role="group" aria-label="Over what">
+            {(['versions', 'time', 'bytes'] as const).map((one) => (
+              <button key={one} type="button" aria-pressed={over === one} disabled={one === 'bytes' && isPrivate} onClick={() => setOver(one)}>
+                {one}
+              </button>
+            ))}
+          </div>
+        }
+      >
+        <Loaded data={data}>
+          {(series) => (series.points.length < 2 ? <Empty><p>Curves begin with the first committed round.</p></Empty> : <Charts series={series} over={over} />)}
+        </Loaded>
+      </Card>
+      {best.length > 0 && (
+        <Card title="Best versions" note="By the task's metric, among those that were evaluated.">
+          <Facts facts={best.map((one): [string, string] => [`${one.source}: version ${one.version}`, `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${count(one.example_count)} examples`])} />
+        </Card>
+      )}
+    </>
+  );
+}
+
+function axis(points: SeriesPoint[], over: Over): Axis {
+  switch (over) {
+    case 'versions':
+      return { label: 'Version', unit: '', values: points.map((point) => point.version), isWhole: true };
+    case 'time':
+      return { label: 'Released', unit: 'time', values: points.map((point) => point.created_at) };
+    case 'bytes':
+      return { label: 'Updates received', unit: 'bytes', values: points.map((point) => point.upload_bytes ?? null) };
+  }
+}
+
+/** What was measured of each version by one source, and gaps between. */
+function measured(series: Series, source: string, of: 'accuracy' | 'mean_loss'): (number | null)[] {
+  const values = new Map(series.evaluations.filter((one) => one.source === source).map((one) => [one.version, one[of] ?? null]));
+  return series.points.map((point) => values.get(point.version) ?? null);
+}
+
+function Charts({ series, over }: { series: Series; over: Over }) {
+  const { points } = series;
+  const x = axis(points, over);
+  const sources = [...new Set(series.evaluations.map((one) => one.source))];
+  const lines = (of: 'accuracy' | 'loss', unit: string): Line[] => [
+    { label: 'Training', unit, values: points.map((point) => point[of] ?? null) },
+    ...sources.map((source) => ({ label: `Evaluation, ${source}`, unit, values: measured(series, source, of === 'loss' ? 'mean_loss' : 'accuracy') })),
+  ];
+  const hasStaleness = points.some((point) => point.staleness_max > 0);
+  return (
+    <>
+      {series.stride > 1 && <p class="note">One of {series.stride} versions is shown, and the newest.</p>}
+      <div class="columns">
+        <Chart title="Accuracy" x={x} yUnit="Accuracy (share right)" lines={lines('accuracy', 'share right')} empty={NO_METRICS} />
+        <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
+        <Chart title="Updates combined" x={x} yUnit="Updates" lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]} />
+        <Chart title="Change of the model" x={x} yUnit="Distance (L2)" lines={[{ label: 'From the version before', unit: 'L2', values: points.map((point) => (point.version === 0 ? null : point.change_norm)) }]} />
+        {hasStaleness && (
+          <Chart
+            title="Staleness"
+            x={x}
+            yUnit="Versions old"
+            lines={[
+              { label: 'Mean', unit: 'versions', values: points.map((point) => point.mean_staleness) },
+              { label: 'Oldest', unit: 'versions', values: points.map((point) => point.staleness_max) },
+            ]}
+          />
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,157 @@
+import { get, send } from '../../api/client';
+import { type Overview, type RoundFunnel, type Task, isOver } from '../../api/types';
+import { Action, Card, Facts, Id, Link, Loaded, Meter, Page, State, Time } from '../../components';
+import { count, duration, words } from '../../format';
+import { CLIENTS_MILLISECONDS, useData, useEvery } from '../../live';
+import { may } from '../../session';
+import { Curves } from './curves';
+import { Privacy } from './privacy';
+import { Rounds } from './rounds';
+import { Traffic } from './traffic';
+import { Versions } from './versions';
+
+/** One task: where it stands, how it went, and what can be done about it. */
+export default function TaskView({ parameters: [id = ''] }: { parameters: string[] }) {
+  const data = useData(`task ${id}`, (signal) => get<Task>(`/tasks/${id}`, signal), id);
+  const task = data.data;
+  return (
+    <Page title={task ? String(task.description['name']) : 'Task'} actions={task && <Actions task={task} done={data.again} />}>
+      <Loaded data={data}>
+        {(task) => (
+          <>
+            <Standing task={task} />
+            <div class="columns">
+              <Open task={task} />
+              <Privacy task={task} />
+            </div>
+            <Curves task={task} />
+            <Versions task={task} changed={data.again} />
+            <Traffic task={task} />
+            <Rounds task={task} />
+            <Card title="Settings">
+              <details>
+                <summary>Show the whole description</summary>
+                <pre tabIndex={0}>{JSON.stringify(task.description, null, 2)}</pre>
+              </details>
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Actions({ task, done }: { task: Task; done: () => void }) {
+  if (!may('operator')) return null;
+  const change = (verb: string) => () => send('POST', `/tasks/${task.id}/${verb}`);
+  const cancel = {
+    title: 'Cancel this task for good?',
+    text: `It cannot be started again. Its open round is abandoned and what its clients are training is lost; its ${task.latest_version + 1} model versions stay.`,
+    word: 'Cancel the task',
+  };
+  const pause = {
+    title: 'Pause this task?',
+    text: 'Its open round is abandoned: what its clients are training for it is lost. No version is lost, and it can be resumed.',
+    word: 'Pause the task',
+  };
+  return (
+    <>
+      {task.state === 'draft' && <Action kind="primary" act={change('activate')} done={done}>Start</Action>}
+      {task.state === 'active' && <Action act={change('pause')} done={done} confirm={pause}>Pause</Action>}
+      {task.state === 'paused' && <Action kind="primary" act={change('resume')} done={done}>Resume</Action>}
+      {['draft', 'active', 'paused'].includes(task.state) && <Action kind="danger" act={change('cancel')} done={done} confirm={cancel}>Cancel</Action>}
+    </>
+  );
+}
+
+function Standing({ task }: { task: Task }) {
+  const stop = task.description['stop'] as { rounds?: number } | undefined;
+  return (
+    <Card title="Where it stands">
+      <Facts
+        facts={[
+          ['State', <><State state={task.state} />{task.stop_reason && ` ${words(String(task.stop_reason))}`}</>],
+          ['Population', <Link to={`/clients/${String(task.description['population'])}`}>{String(task.description['population'])}</Link>],
+          ['Rounds committed', stop?.rounds ? `${count(task.rounds_committed)} of ${count(stop.rounds)}` : count(task.rounds_committed)],
+          ['Rounds opened', count(task.rounds_opened)],
+          ['Newest version', count(task.latest_version)],
+          ['Model', <Link to={`/models/${task.model}`}><Id id={task.model} /></Link>],
+          ['Parameters', count(task.parameter_count)],
+          ['Created', <Time at={task.created_at} />],
+          ['Id', <code>{task.id}</code>],
+        ]}
+      />
+      {task.state === 'active' && !task.open_round && task.rounds_opened === 0 && (
+        <p class="note">It waits for clients: <Link to="/access">make an enrolment token</Link> and give it to them.</p>
+      )}
+    </Card>
+  );
+}
+
+const PHASES = ['selecting', 'reporting', 'aggregating', 'committed'];
+const FLOW = ['collecting', 'aggregating', 'committed'];
+
+function Open({ task }: { task: Task }) {
+  const open = task.open_round;
+  return (
+    <Card title="Open round">
+      {open ? (
+        <>
+          <Timeline phase={open.round.phase} since={open.round.phase_since} />
+          <Funnel task={task} id={open.round.id} />
+          <p><Link to={`/rounds/${open.round.id}`}>Round {open.round.number} on the clock</Link></p>
+        </>
+      ) : (
+        <p class="note">No round is open{task.state === 'active' ? ' just now.' : `: the task is ${task.state}.`}</p>
+      )}
+    </Card>
+  );
+}
+
+export function Timeline({ phase, since }: { phase: string; since: number }) {
+  const phases = phase === 'collecting' ? FLOW : phase === 'abandoned' ? ['abandoned'] : phase === 'evaluated' ? ['selecting', 'reporting', 'aggregating', 'evaluated'] : PHASES;
+  const place = phases.indexOf(phase);
+  return (
+    <>
+      <ol class="timeline" aria-label="Phases of the round">
+        {phases.map((one, index) => (
+          <li key={one} class={index < place ? 'past' : index === place ? 'now' : ''} {...(index === place ? { 'aria-current': 'step' as const } : {})}>
+            {one}
+          </li>
+        ))}
+      </ol>
+      <p class="note">{isOver({ phase }) ? <>{words(phase)} <Time at={since} /></> : `${words(phase)} for ${duration(Math.max(0, Date.now() - since))}`}</p>
+    </>
+  );
+}
+
+function Funnel({ task, id }: { task: Task; id: string }) {
+  const population = String(task.description['population']);
+  const overview = useData('overview', (signal) => get<Overview>('/overview', signal), task.id);
+  const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal), task.id);
+  useEvery(CLIENTS_MILLISECONDS, overview);
+  const waiting = overview.data?.populations.find((one) => one.name === population)?.waiting ?? 0;
+  return <Loaded data={funnel}>{(value) => <FunnelBars funnel={value} waiting={waiting} />}</Loaded>;
+}
+
+/** From who could take part to whose update counts. */
+export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?: number }) {
+  const most = Math.max(waiting ?? 0, funnel.cohort, 1);
+  const dropped = funnel.dropped.reduce((all, one) => all + one.count, 0);
+  return (
+    <div class="funnel">
+      {waiting !== undefined && <Meter label="Waiting" value={waiting} max={most} text={count(waiting)} />}
+      <Meter label="Drawn" value={funnel.cohort} max={most} text={count(funnel.cohort)} />
+      <Meter label="Under way" value={funnel.outstanding} max={most} text={count(funnel.outstanding)} />
+      <Meter label="Accepted" value={funnel.accepted} max={most} text={count(funnel.accepted)} />
+      <Meter label="Dropped" value={dropped} max={most} text={count(dropped)} isBad />
+      {funnel.dropped.length > 0 && (
+        <ul class="note">
+          {funnel.dropped.map((one) => (
+            <li key={`${one.kind} ${one.reason}`}>{count(one.count)} {words(one.kind)}{one.reason ? `: ${words(one.reason)}` : ''}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+use folkmoot_protocol::PopulationName;
+
+use crate::{
+    cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
+    http::admin::populations::{ClientsView, ShareView},
+};
+
+/// Which population.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Its name.
+    population: PopulationName,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Shows who a population's clients are, taken together: never one of them.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let clients = args.connection.connect()?.population_clients(&args.population).await?;
+    args.output.print(&clients, text)
+}
+
+fn text(clients: &ClientsView) -> String {
+    let ClientsView { enrolled, revoked, waiting, training, .. } = clients;
+    let mut lines =
+        vec![format!("{enrolled} enrolled, {waiting} waiting, {training} training, {revoked} revoked")];
+    lines.push(share("SDK version", &clients.sdk_versions));
+    lines.extend(clients.attributes.iter().map(|(attribute, shares)| share(attribute, shares)));
+    lines.push(share("examples", &clients.example_counts));
+    lines.push(share("examples per second", &clients.training_speed));
+    lines.join("\n")
+}
+
+fn share(name: &str, shares: &[ShareView]) -> String {
+    let shares: Vec<String> =
+        shares.iter().map(|share| format!("{} {}", share.value, share.clients)).collect();
+    format!("{name}: {}", if shares.is_empty() { "-".to_owned() } else { shares.join(", ") })
+}

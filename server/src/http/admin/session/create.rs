@@ -1,0 +1,63 @@
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode, header},
+    response::{AppendHeaders, IntoResponse},
+};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_storage::{SessionRecord, SessionRepository};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{SessionView, cookie};
+use crate::{
+    credential::Credential,
+    http::{
+        App,
+        admin::{access, read},
+    },
+    refusal::Refusal,
+};
+
+/// How long a session lasts: a working day.
+const SESSION_SECONDS: u64 = 12 * 3600;
+
+/// Who wants to sign in.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSessionRequest {
+    /// `ID.SECRET`, as `folkmoot serve` or `folkmoot key create` printed it.
+    pub api_key: String,
+}
+
+/// Begins a session with an API key: the answer sets a cookie that no script can read.
+#[utoipa::path(
+    post, path = "/v1/admin/session", tag = "session", request_body = CreateSessionRequest,
+    responses(
+        (status = 201, body = SessionView, headers(("set-cookie" = String, description = "The session"))),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn create_session(
+    State(app): State<App>,
+    request: Request<Body>,
+) -> Result<impl IntoResponse, Refusal> {
+    let request: CreateSessionRequest = read::json(&app, request).await?;
+    let malformed = |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}"));
+    let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let key = access::key(&coordinator.storage, &credential).await?;
+    let session = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let record = SessionRecord {
+        id: session.id.clone(),
+        api_key_id: key.id.clone(),
+        secret_hash: session.secret_hash(),
+        created_at: now,
+        expires_at: now.plus_seconds(SESSION_SECONDS),
+    };
+    coordinator.storage.create_session(&record).await?;
+    tracing::info!(api_key = key.id, "signed in");
+    let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
+    Ok((StatusCode::CREATED, set, Json(SessionView::of(&session, &record, key))))
+}

@@ -1,0 +1,25 @@
+use axum::{Json, extract::State, http::HeaderMap};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_storage::SessionRepository;
+
+use super::{SessionView, cookie};
+use crate::{
+    http::{App, admin::access},
+    refusal::Refusal,
+};
+
+/// Says who is signed in.
+#[utoipa::path(
+    get, path = "/v1/admin/session", tag = "session",
+    responses(
+        (status = 200, body = SessionView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_session(State(app): State<App>, headers: HeaderMap) -> Result<Json<SessionView>, Refusal> {
+    let nobody = || Refusal::new(ErrorCode::ApiKeyMissing, "nobody is signed in: POST /v1/admin/session");
+    let session = cookie::read(&headers).ok_or_else(nobody)?;
+    let key = access::key_of_session(&app, &session).await?;
+    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(nobody)?;
+    Ok(Json(SessionView::of(&session, &record, key)))
+}

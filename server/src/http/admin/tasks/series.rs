@@ -1,0 +1,149 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::{
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, VersionTraffic};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::find;
+use crate::{
+    http::{
+        App,
+        admin::{
+            access::Caller,
+            evaluations::{EvaluationView, list::evaluations},
+            read,
+        },
+    },
+    refusal::Refusal,
+};
+
+/// Versions that are shown unless the request says, and at most.
+const POINTS: u64 = 600;
+const POINTS_MAX: u64 = 5_000;
+
+/// How many versions are wanted.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SeriesQuery {
+    /// About how many, 1 to 5,000; 600 if it is not said.
+    points: Option<u64>,
+}
+
+/// How a task went, version after version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SeriesView {
+    /// Every so many versions one is shown, and always the newest.
+    pub stride: u64,
+    /// The versions, oldest first.
+    pub points: Vec<SeriesPoint>,
+    /// What was measured of these versions and of the best, the oldest first and without slices.
+    pub evaluations: Vec<EvaluationView>,
+}
+
+/// How one version came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SeriesPoint {
+    /// Its number.
+    pub version: u64,
+    /// The number of its round; none if no round made it.
+    pub round_number: Option<u64>,
+    /// When it was released.
+    pub created_at: Timestamp,
+    /// How many updates it combines; none if no round made it.
+    pub clients: Option<u64>,
+    /// How many examples its round's clients used, all together.
+    pub examples: u64,
+    /// The mean loss that these clients measured on the version before.
+    pub loss: Option<f64>,
+    /// The share of their examples that the version before predicted right.
+    pub accuracy: Option<f64>,
+    /// How many versions old its updates were, in the mean.
+    pub mean_staleness: f64,
+    /// How many versions old its oldest update was.
+    pub staleness_max: u64,
+    /// How far it lies from the version before, in L2.
+    pub change_norm: f64,
+    /// The version whose weights these are, where it is a return to that one.
+    pub rolled_back_to: Option<u64>,
+    /// The bytes of all updates up to and with this version; none of a task with `privacy`.
+    pub upload_bytes: Option<u64>,
+}
+
+/// Shows how a task went, for charts: so many of its versions that a chart of a hundred thousand rounds stays light.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/series", tag = "model versions", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The task"), SeriesQuery),
+    responses(
+        (status = 200, body = SeriesView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_series(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    query: Result<Query<SeriesQuery>, QueryRejection>,
+) -> Result<Json<SeriesView>, Refusal> {
+    let wanted = read::query(query)?.points.unwrap_or(POINTS);
+    if !(1..=POINTS_MAX).contains(&wanted) {
+        let detail = format!("points is {wanted}; it must be 1 to {POINTS_MAX}");
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    let task = find(&app, &caller, &id).await?;
+    let storage = &app.coordinator.storage;
+    let newest = storage.latest_model_version(task.id).await?.map_or(0, |version| version.number);
+    let stride = (newest + 1).div_ceil(wanted).max(1);
+    let versions = storage.every_version(task.id, stride).await?;
+    let traffic = storage.database()?.version_traffic(task.id).await?;
+    let tells_bytes = task.description.privacy.is_none();
+    Ok(Json(SeriesView {
+        stride,
+        points: points(&versions, &traffic, tells_bytes),
+        evaluations: of_shown(evaluations(&app, &task).await?, &versions),
+    }))
+}
+
+fn of_shown(mut evaluations: Vec<EvaluationView>, versions: &[ModelVersionRecord]) -> Vec<EvaluationView> {
+    let shown: BTreeSet<u64> = versions.iter().map(|version| version.number).collect();
+    evaluations.retain(|one| one.is_best || shown.contains(&one.version));
+    evaluations
+}
+
+fn points(
+    versions: &[ModelVersionRecord],
+    traffic: &[VersionTraffic],
+    tells_bytes: bool,
+) -> Vec<SeriesPoint> {
+    let mut sum = 0u64;
+    let mut up_to = |one: &VersionTraffic| {
+        sum = sum.saturating_add(one.upload_bytes);
+        (one.version, (*one, sum))
+    };
+    let traffic: BTreeMap<u64, (VersionTraffic, u64)> = traffic.iter().map(&mut up_to).collect();
+    let point = |record: &ModelVersionRecord| {
+        let of_version = traffic.get(&record.number);
+        let (metrics, making) = (&record.metrics, &record.making);
+        let mean = |sum: f64| (metrics.example_count > 0).then(|| sum / metrics.example_count as f64);
+        SeriesPoint {
+            version: record.number,
+            round_number: of_version.and_then(|(one, _)| one.round_number),
+            created_at: record.created_at,
+            clients: of_version.filter(|(one, _)| one.round_number.is_some()).map(|(one, _)| one.updates),
+            examples: metrics.example_count,
+            loss: mean(metrics.loss_sum),
+            accuracy: mean(metrics.correct_count as f64),
+            mean_staleness: making.mean_staleness,
+            staleness_max: making.staleness_max,
+            change_norm: making.change_norm,
+            rolled_back_to: making.rolled_back_to,
+            upload_bytes: of_version.map(|(_, bytes)| *bytes).filter(|_| tells_bytes),
+        }
+    };
+    versions.iter().map(point).collect()
+}

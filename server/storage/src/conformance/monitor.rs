@@ -1,0 +1,85 @@
+//! What happened, counted: by a database only.
+
+use folkmoot_coordinator::round::{AbandonReason, Phase};
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{Timestamp, messages::ReportRequest};
+
+use super::fixture::{
+    Fixture, NOW, aggregating, commit_of, committed, later, stored, update_of, version_of, with_phase,
+};
+use crate::{
+    AssignmentRepository, AssignmentStatus, ModelVersionRecord, Rest, RoundRepository, Storage, StorageError,
+    TaskRepository, VersionTraffic,
+};
+
+pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let organisation = fixture.organisation_id;
+    let Ok(database) = storage.database() else {
+        let refused = storage.database();
+        assert!(matches!(refused, Err(StorageError::NoDatabase)), "{refused:?}");
+        return Ok(());
+    };
+    // A round of three, of which two bring an update and one has run out of time; and one that is abandoned.
+    let (record, assignments) = fixture.reporting(3).await?;
+    let task_id = record.round.task_id;
+    storage.set_task_state(task_id, TaskState::Active, 0).await?;
+    fixture.waiting_clients(2).await?;
+    let population = &fixture.population;
+    assert_eq!(database.training_counts(organisation).await?.get(population), Some(&3));
+    assert_eq!(database.waiting_counts(organisation, NOW).await?.get(population), Some(&2));
+    assert_eq!(database.waiting_counts(organisation, later(61)).await?.get(population), None);
+    assert_eq!(database.active_task_counts(organisation).await?.get(population), Some(&1));
+    let mut pulses = vec![database.pulses(organisation, later(1)).await?];
+    for assignment in [&assignments[0], &assignments[2]] {
+        storage.accept_update(&update_of(assignment)).await?;
+        let report = ReportRequest { training_milliseconds: 250, download_bytes: 7, upload_bytes: 9 };
+        storage.record_report(assignment.id, &report, later(2)).await?;
+        pulses.push(database.pulses(organisation, later(1)).await?);
+    }
+    let record = aggregating(record, 2);
+    storage.close_reporting(&record, Rest::Expires, later(5)).await?;
+    pulses.push(database.pulses(organisation, later(1)).await?);
+    let record = committed(stored(record), 1);
+    let version = ModelVersionRecord { round_id: Some(record.round.id), ..version_of(task_id, 1) };
+    storage.commit_round(&commit_of(&record, &version, None)).await?;
+    pulses.push(database.pulses(organisation, later(1)).await?);
+    for (index, pulse) in pulses.iter().enumerate() {
+        assert_eq!(pulse.len(), 1);
+        assert!(!pulses[..index].contains(pulse), "nothing is seen of change {index}: {pulses:?}");
+    }
+    let open = fixture.open_round(task_id, 2).await?;
+    let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewClients };
+    storage.abandon_round(&with_phase(open, phase), NOW).await?;
+
+    let lanes = database.lanes(record.round.id, 9).await?;
+    let closed: Vec<Option<Timestamp>> = lanes.iter().map(|lane| lane.closed_at).collect();
+    assert_eq!(closed, [Some(later(1)), Some(later(5)), Some(later(1))]);
+    let reported: Vec<bool> = lanes.iter().map(|lane| lane.report.is_some()).collect();
+    assert_eq!(reported, [true, false, true]);
+    assert!(matches!(lanes[1].status, AssignmentStatus::Dropped { .. }));
+    assert_eq!(database.lanes(record.round.id, 2).await?, lanes[..2]);
+    let traffic = |version, round_number, updates| VersionTraffic {
+        version,
+        round_number,
+        updates,
+        upload_bytes: updates * 4_000_000,
+    };
+    assert_eq!(database.version_traffic(task_id).await?, [traffic(0, None, 0), traffic(1, Some(1), 2)]);
+    let work = database.work(organisation, population, NOW, 9).await?;
+    assert_eq!(work.len(), 2);
+    assert_eq!((work[0].example_count, work[0].training_milliseconds), (12, 250));
+    assert_eq!(database.work(organisation, population, later(3), 9).await?, []);
+
+    let hours = database.hours(organisation, later(1), 24).await?;
+    assert_eq!(hours.len(), 24);
+    let newest = hours.last().copied().unwrap_or_default();
+    let counted = (newest.committed, newest.abandoned, newest.updates, newest.upload_bytes);
+    assert_eq!(counted, (1, 1, 2, 8_000_000));
+    assert_eq!(newest.since.0, NOW.0 / 3_600_000 * 3_600_000);
+    assert!(hours[..23].iter().all(|hour| hour.committed + hour.abandoned + hour.updates == 0));
+    let tasks = database.task_counts(organisation).await?;
+    assert_eq!(tasks.get("active"), Some(&1));
+    assert_eq!(database.revoked_counts(organisation).await?.get(population), None);
+    Ok(())
+}

@@ -1,0 +1,28 @@
+use super::{MemoryStorage, counts::check_moment};
+use crate::{SessionRecord, SessionRepository, StorageError};
+
+impl SessionRepository for MemoryStorage {
+    async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
+        check_moment(session.created_at)?;
+        check_moment(session.expires_at)?;
+        let mut state = self.lock();
+        if !state.api_keys.contains_key(&session.api_key_id) {
+            return Err(StorageError::NotFound("API key"));
+        }
+        if state.sessions.get(&session.id).is_some_and(|one| one.expires_at >= session.created_at) {
+            return Err(StorageError::NameTaken("session"));
+        }
+        state.sessions.retain(|_, one| one.expires_at >= session.created_at);
+        state.sessions.insert(session.id.clone(), session.clone());
+        Ok(())
+    }
+
+    async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError> {
+        Ok(self.lock().sessions.get(id).cloned())
+    }
+
+    async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
+        self.lock().sessions.remove(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+/** What of the console outlives a session's end, another tab, and an answer that no view can show. */
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+
+import { openBrowser } from './support/browser.mjs';
+import { signIn } from './support/console.mjs';
+import { startCoordinator } from './support/coordinator.mjs';
+import { root } from './support/paths.mjs';
+
+let coordinator, browser;
+
+before(async () => {
+  coordinator = await startCoordinator('https://nobody.example');
+  browser = await openBrowser();
+});
+beforeEach(() => browser.context.clearCookies());
+after(async () => {
+  await browser?.close();
+  await coordinator?.close();
+});
+
+async function signInAgain(page) {
+  await page.getByLabel('API key').fill(coordinator.apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+async function signOut(page) {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('API key').waitFor();
+}
+
+test('what was typed is there again after the session has ended', { timeout: 60_000 }, async () => {
+  const page = await signIn(browser, coordinator);
+  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByRole('button', { name: 'Create a task' }).click();
+  await page.getByLabel('ONNX file').setInputFiles(`${root}examples/digits/model.onnx`);
+  await page.locator('[name="name"]').fill('half written');
+  await page.locator('[name="stop.rounds"]').fill('77');
+  await page.getByText('Nothing is wrong with it.').waitFor();
+
+  await browser.context.clearCookies();
+  await page.locator('[name="population"]').fill('patient');
+  await page.getByText('The session is over').waitFor();
+  await signInAgain(page);
+  await page.getByRole('heading', { level: 1, name: 'Create a task' }).waitFor();
+  const typed = await Promise.all(['name', 'population', 'stop.rounds'].map((name) => page.locator(`[name="${name}"]`).inputValue()));
+  assert.deepEqual(typed, ['half written', 'patient', '77']);
+  await page.getByRole('button', { name: 'Create the task' }).click();
+  await page.getByRole('heading', { level: 1, name: 'half written' }).waitFor();
+});
+
+test('two tabs: what one ends is over in both, and a token that is old still signs out', { timeout: 60_000 }, async () => {
+  const first = await signIn(browser, coordinator);
+  const second = await browser.page(`${coordinator.url}/console/`);
+  await signOut(second);
+  await first.getByRole('link', { name: 'Tasks' }).click();
+  await first.getByText('The session is over').waitFor();
+  await signInAgain(first);
+  await first.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
+
+  await second.reload();
+  await signOut(second);
+  await signInAgain(second);
+  await second.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await signOut(first);
+  await second.reload();
+  await second.getByLabel('API key').waitFor();
+});
+
+test('an answer that a view cannot show leaves the others as they are', { timeout: 60_000 }, async () => {
+  const page = await signIn(browser, coordinator);
+  await page.route('**/v1/admin/system', (route) => route.fulfill({ json: { version: 'of another time' } }));
+  await page.getByRole('link', { name: 'System' }).click();
+  await page.getByRole('alert').getByText('This view cannot show what the coordinator answered').waitFor();
+  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
+  await page.unroute('**/v1/admin/system');
+  await page.getByRole('link', { name: 'System' }).click();
+  await page.getByRole('heading', { name: 'Health' }).waitFor();
+});

@@ -1,0 +1,59 @@
+/** The console of a coordinator: signing in, and what every test of it needs. */
+
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+
+import { lines } from './digits.mjs';
+import { root } from './paths.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const screenshots = process.env.FOLKMOOT_SCREENSHOTS ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/browser-screenshots/console`;
+
+/** Opens the console and signs in. */
+export async function signIn(browser, coordinator, apiKey = coordinator.apiKey) {
+  const page = await browser.page(`${coordinator.url}/console/`);
+  await page.getByLabel('API key').fill(apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  return page;
+}
+
+/** Asks the API as the page does, with its session. */
+export async function api(page, path) {
+  return page.evaluate(async (path) => (await fetch(`/v1/admin${path}`)).json(), path);
+}
+
+/** Starts native clients, each on its own digits; `end` stops them. */
+export function natives(coordinator, token, count, name = 'native') {
+  const started = Array.from({ length: count }, (_, index) => coordinator.nativeClient(token, `${name}-${index}`, lines.slice(120 * index, 120 * (index + 1))));
+  return { end: () => Promise.all(started.map((client) => client.end())) };
+}
+
+/** What axe-core finds of serious or critical faults. */
+export async function violations(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  return found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} (${node.failureSummary})`).join(' | ')}`);
+}
+
+/** Keeps what the page looks like: all of it, or its first `height` pixels. */
+export async function screenshot(page, name, height) {
+  await mkdir(screenshots, { recursive: true });
+  const part = height ? { clip: { x: 0, y: 0, width: page.viewportSize().width, height } } : {};
+  await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, ...part });
+}
+
+/** The rows of the table beside a chart, as numbers; empty cells are gaps. */
+export async function chartRows(page, title) {
+  const figure = page.locator('figure.chart', { has: page.locator('figcaption', { hasText: new RegExp(`^${title}$`) }) });
+  await figure.waitFor();
+  if ((await figure.locator('details[open]').count()) === 0) {
+    await figure.locator('summary').click();
+  }
+  await figure.locator('details tbody tr').first().waitFor();
+  const rows = await figure.locator('details tbody tr').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.dataset.value ?? cell.textContent)));
+  return rows.map((row) => row.map((text) => (text === '' ? null : Number(text))));
+}

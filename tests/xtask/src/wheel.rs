@@ -1,0 +1,168 @@
+//! The package for Python: the native library, the module that calls it, the wheel of both, and its tests.
+
+use crate::install::announce;
+use crate::workspace::{Failure, cargo, root, run as run_command, spelled, succeeds, target};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+const FOLDER: &str = "mobile-bindings/python";
+/// What builds the wheel, and what its tests compare with.
+const PACKAGES: [&str; 7] = [
+    "hatchling==1.33.0",
+    "pytest==9.2.0",
+    "mypy==2.4.1",
+    "numpy==2.4.6",
+    "onnx==1.23.2",
+    "scikit-learn==1.9.1",
+    "flwr==1.41.0",
+];
+
+/// The profile of a library that others carry.
+const OPTIMISED: &str = "mobile";
+
+/// How to build the wheel.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Build with optimisation, as for other machines; without this, as for tests
+    #[arg(long)]
+    release: bool,
+    /// Train on graphics adapters too
+    #[arg(long)]
+    gpu: bool,
+}
+
+/// Builds the wheel and says where it lies.
+///
+/// # Errors
+/// Returns what is missing or cannot be built.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut bindgen = cargo(&["build", "--package", "folkmoot-bindgen"]);
+    println!("xtask: python: {}", spelled(&bindgen));
+    run_command(&mut bindgen)?;
+    let mut build = cargo(&["build", "--package", "folkmoot-mobile"]);
+    if arguments.gpu {
+        build.args(["--features", "gpu"]);
+    }
+    if arguments.release {
+        build.args(["--profile", OPTIMISED]);
+    }
+    let wheel = make(&mut build, if arguments.release { OPTIMISED } else { "debug" })?;
+    println!("xtask: python: {}", wheel.display());
+    Ok(())
+}
+
+/// Builds the wheel with the workspace's set of features, checks its types and runs its tests; where there is no Python it
+/// says so, and on a build server that is an error.
+///
+/// # Errors
+/// Returns what is missing, what cannot be built, or that a test failed.
+pub fn test() -> Result<(), Failure> {
+    if !crate::python::is_present() {
+        let is_build_server = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        if is_build_server {
+            return Err(Failure("the tests of the package for Python need Python 3 with venv".into()));
+        }
+        println!(
+            "xtask: python: LEFT OUT, for there is no Python 3 with venv: `cargo xtask test --only install`"
+        );
+        return Ok(());
+    }
+    // The coordinator too: with a test beside it, all has the features that it has among all targets.
+    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
+    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    let wheel = make(&mut build, "debug")?;
+    let mut install = pip("install");
+    install.args(["--no-deps", "--force-reinstall"]).arg(&wheel);
+    run_command(&mut install)?;
+    let mut types = Command::new(interpreter());
+    types.args(["-m", "mypy", "--cache-dir"]).arg(target().join("mypy")).current_dir(root().join(FOLDER));
+    println!("xtask: python: {}", spelled(&types));
+    run_command(&mut types)?;
+    let mut tests = Command::new(interpreter());
+    tests.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root().join(FOLDER));
+    tests.env("FOLKMOOT_PROGRAM", target().join("debug").join(program("folkmoot")));
+    tests.env("FOLKMOOT_WHEEL", &wheel).env("PYTHONDONTWRITEBYTECODE", "1");
+    println!("xtask: python: {}", spelled(&tests));
+    run_command(&mut tests)
+}
+
+/// Builds library and wheel, and returns the wheel.
+fn make(build: &mut Command, profile: &str) -> Result<PathBuf, Failure> {
+    install_packages()?;
+    println!("xtask: python: {}", spelled(build));
+    run_command(build)?;
+    let built = target().join(profile);
+    let native = root().join(FOLDER).join("src/folkmoot/_native");
+    let library = built.join(library());
+    let mut generate = Command::new(target().join("debug").join(program("uniffi-bindgen")));
+    generate.arg("generate").arg(&library).args(["--language", "python", "--no-format", "--out-dir"]);
+    run_command(generate.arg(&native).current_dir(root()))?;
+    let copied = native.join(self::library());
+    fs::copy(&library, &copied).map_err(|error| Failure(format!("{}: {error}", copied.display())))?;
+    if profile == OPTIMISED {
+        // Only now: the generator reads the symbols. A library with them is larger, and no worse.
+        succeeds(
+            Command::new("strip")
+                .arg(if cfg!(target_os = "macos") { "-x" } else { "--strip-unneeded" })
+                .arg(&copied),
+        );
+    }
+    wheel()
+}
+
+fn wheel() -> Result<PathBuf, Failure> {
+    let folder = target().join("wheels");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| Failure(format!("{}: {error}", folder.display())))?;
+    }
+    let mut make = pip("wheel");
+    make.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]).arg(&folder).arg(root().join(FOLDER));
+    run_command(&mut make)?;
+    let wheels = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut wheels = wheels.filter(|path| path.extension().is_some_and(|extension| extension == "whl"));
+    wheels.next().ok_or_else(|| Failure(format!("{} holds no wheel", folder.display())))
+}
+
+/// Makes the environment with the packages, unless it is there.
+fn install_packages() -> Result<(), Failure> {
+    // Written when all of them are there.
+    let stamp = environment().join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == PACKAGES.join("\n")) {
+        return Ok(());
+    }
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear"]).arg(environment());
+    let mut install = pip("install");
+    install.args(PACKAGES);
+    for command in [&mut make, &mut install] {
+        announce(command);
+        run_command(command)?;
+    }
+    fs::write(&stamp, PACKAGES.join("\n")).map_err(|error| Failure(format!("{}: {error}", stamp.display())))
+}
+
+fn pip(verb: &str) -> Command {
+    let mut command = Command::new(interpreter());
+    command.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
+    command
+}
+
+/// The interpreter that has the wheel, when its tests have run.
+pub fn interpreter() -> PathBuf {
+    environment().join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+}
+
+/// Beside what cargo builds: it goes with `cargo clean`, and a build server may keep it.
+fn environment() -> PathBuf {
+    target().join("python-package")
+}
+
+fn library() -> String {
+    format!("{}folkmoot_mobile{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX)
+}
+
+fn program(name: &str) -> String {
+    format!("{name}{}", env::consts::EXE_SUFFIX)
+}
