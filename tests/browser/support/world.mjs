@@ -96,3 +96,18 @@ export async function until(probe, seconds = 30) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
+
+/** Checks until it holds, as what a page shows comes later than what the coordinator knows; else fails as it last did. */
+export async function holds(check, seconds = 30) {
+  const end = Date.now() + 1000 * seconds;
+  for (;;) {
+    try {
+      return await check();
+    } catch (failure) {
+      if (Date.now() > end) {
+        throw failure;
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
