@@ -266,7 +266,7 @@ test('a viewer is offered nothing, and the API refuses all the same', { timeout:
   assert.deepEqual(statuses, [403, 403]);
 });
 
-test('every view is readable by everybody: axe-core, light and dark, wide and narrow', { timeout: 300_000 }, async () => {
+test('every view is readable by everybody: axe-core, light and dark, wide and narrow', { timeout: 900_000 }, async () => {
   const page = await signIn(browser, coordinator);
   const [task] = await api(page, '/tasks?limit=1');
   const { items: tasks = await api(page, '/tasks?limit=2') } = {};

@@ -47,7 +47,7 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.click('#starters');
   await page.waitForFunction(() => document.querySelector('#held').textContent === '201 examples here');
   await page.click('#agree');
-  await page.waitForFunction(() => Number(document.querySelector('#rounds').textContent) >= 2);
+  await page.waitForFunction(() => Number(document.querySelector('#rounds').textContent) >= 4);
   await page.screenshot({ path: `${FOLDER}/2-during.png`, fullPage: true });
   // The starters are drawn at random: how far they lead differs.
   await page.waitForFunction(() => parseFloat(document.querySelector('#accuracy').textContent) > 60);

@@ -19,7 +19,7 @@ async function training(options = {}) {
   const page = await world.page(options);
   await page.evaluate(() => client.start());
   const task = await world.coordinator.task(LONG, 'cnn.onnx');
-  await page.evaluate(() => heard('training'));
+  await page.evaluate(() => heard('training', 60_000));
   return { page, task };
 }
 

@@ -59,7 +59,7 @@ class Coordinator:
 
     def rounds(self, task: str) -> list[dict]:
         """The task's rounds, oldest first."""
-        return list(reversed(self.call("task", "rounds", task)))
+        return list(reversed(self.call("task", "rounds", task, "--limit", "100")))
 
     def committed(self, task: str, rounds: int) -> list[dict]:
         """Waits until so many rounds are committed, and returns all rounds."""

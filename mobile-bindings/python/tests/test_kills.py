@@ -1,6 +1,7 @@
 """A process that is killed in any state of its session goes on: nothing is lost, and nothing counts twice."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -109,8 +110,19 @@ def state_of(folder):
         return None
 
 
-def start(coordinator, tmp_path, population):
-    model = linear_model(tmp_path / "model.onnx", np.zeros((FEATURES, 1), np.float32), np.zeros(1, np.float32))
+def is_held(process, folder, wanted):
+    """Stops the process, and says whether it stands in the state all the same; else it goes on."""
+    process.send_signal(signal.SIGSTOP)
+    # All its threads stand still then.
+    os.waitpid(process.pid, os.WUNTRACED)
+    if state_of(folder) == wanted:
+        return True
+    process.send_signal(signal.SIGCONT)
+    return False
+
+
+def start(coordinator, tmp_path, population, features=FEATURES):
+    model = linear_model(tmp_path / "model.onnx", np.zeros((features, 1), np.float32), np.zeros(1, np.float32))
     task = coordinator.task(task_text(population, report_goal=1, rounds=1), model)
     return task, coordinator.token(population)
 
@@ -120,7 +132,9 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
     folder = tmp_path / "state"
     # Who has nothing to do waits: in these two there is no task yet.
     is_early = wanted in ("checked_in", "idle")
-    task, token = (None, coordinator.token("killed")) if is_early else start(coordinator, tmp_path, "killed")
+    # What is prepared must be large, so that it takes long enough to be seen.
+    features = 2_000_000 if wanted == "preparing" else FEATURES
+    task, token = (None, coordinator.token("killed")) if is_early else start(coordinator, tmp_path, "killed", features)
     with line_to(coordinator) as line:
         arguments = [line.url, folder, token, coordinator.certificate, FEATURES]
 
@@ -131,7 +145,7 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
         process = child(pause=60 if wanted == "training" else 0.2, failing="yes" if wanted == "aborting" else "no")
         line.pause = 0.05 if wanted in ("assigned", "uploading", "done", "aborting") else 0.0
         until = time.monotonic() + PATIENCE_SECONDS
-        while (found := state_of(folder)) != wanted:
+        while (found := state_of(folder)) != wanted or not is_held(process, folder, wanted):
             if wanted == "backing_off" and found in ("training", "uploading"):
                 line.is_cut = True
             assert time.monotonic() < until, f"{wanted} was not seen, but {found}"
@@ -152,7 +166,7 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
         output, _ = again.communicate(timeout=120)
     assert before == wanted or wanted == "idle", "the file is what the process left"
     said += output.splitlines()
-    rounds = [one for one in coordinator.rounds(task) if one["phase"] == "committed"]
+    rounds = [one for one in coordinator.committed(task, 1) if one["phase"] == "committed"]
     assert [(one["cohort"], one["accepted"], one["version"]) for one in rounds] == [(1, 1, 1)], coordinator.rounds(task)
     # Once a quarter more: an update that counted twice, or was trained on top of itself, would be another.
     np.testing.assert_allclose(coordinator.weights(task)["weight"], 0.25, atol=1e-6)

@@ -88,6 +88,7 @@ def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, 
     with connect(coordinator, tmp_path, token) as client:
         client.examples.add(*line(generator))
         client.start()
+        assert client.is_running, "from the start on, though its thread may not have begun"
         with pytest.raises(folkmoot.AlreadyRunningError):
             client.start()
         client.stop()

@@ -196,13 +196,18 @@ def test_a_killed_training_of_the_engine_goes_on(coordinator, tmp_path, generato
     task, token = start(coordinator, tmp_path, "engine", rounds=1)
     x, y = data(generator, 64)
     script = """
+import sys, time
+from functools import partial
 import numpy as np, folkmoot
 x = np.array({x!r}, np.float32); y = np.array({y!r}, np.float32)
 with folkmoot.Client({url!r}, state={state!r}, token={token!r}, certificate={ca!r}, device="cpu") as client:
     client.examples.add(x, y)
-    client.on("training", lambda event: print("training", event.assignment_id, flush=True))
-    client.on("uploading", lambda event: print("uploading", event.assignment_id, flush=True))
-    client.on("round", lambda event: print("accepted", event.assignment_id, flush=True))
+    def tell(word, event):
+        print(word, event.assignment_id, flush=True)
+        if sys.argv[1:] == [word]:  # It stands here until it is killed.
+            time.sleep(60)
+    for name in ("training", "uploading", "round"):
+        client.on(name, partial(tell, name))
     client.run(rounds=1)
 """.format(
         x=x.tolist(), y=y.tolist(), url=coordinator.url, state=str(tmp_path / "s"), token=token,
@@ -210,7 +215,7 @@ with folkmoot.Client({url!r}, state={state!r}, token={token!r}, certificate={ca!
     )  # fmt: skip
     assignments = set()
     for word in ("training", "uploading"):
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", script, word], stdout=subprocess.PIPE, text=True)
         for line in process.stdout:
             assignments.add(line.split()[1])
             if line.split()[0] == word:

@@ -1,6 +1,6 @@
 /** The frame around every view: who is signed in, where one can go, and what is shown. */
 
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
 import { get, isRefusal, send } from './api/client';
@@ -122,8 +122,6 @@ function Shown() {
   const at = usePath().split('?')[0] ?? '/';
   const [loaded, setLoaded] = useState<{ at: string; view: View; parameters: string[] }>();
   const [error, setError] = useState<Error>();
-  const [broken, mend] = useErrorBoundary();
-  useEffect(mend, [at]);
   const isFirst = useRef(true);
   useEffect(() => {
     setError(undefined);
@@ -147,11 +145,18 @@ function Shown() {
     if (!isFirst.current) document.querySelector<HTMLElement>('main h1')?.focus();
     isFirst.current = !loaded;
   }, [loaded]);
-  if (broken) return <ErrorNote error={new Error(`This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`)} />;
   if (error) return <ErrorNote error={error} />;
   if (!loaded) return <p class="note" role="status">Loading…</p>;
   const { view: Current, parameters } = loaded;
-  return <Current key={loaded.at} parameters={parameters} />;
+  // A view that broke stays so until another one is there: it would ask again, and break again.
+  return <Guarded key={loaded.at}><Current parameters={parameters} /></Guarded>;
+}
+
+/** Shows a view, or that it could not show what it was given. */
+function Guarded({ children }: { children: ComponentChildren }) {
+  const [broken] = useErrorBoundary();
+  if (!broken) return <>{children}</>;
+  return <ErrorNote error={new Error(`This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`)} />;
 }
 
 function Nowhere() {

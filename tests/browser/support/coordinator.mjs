@@ -82,6 +82,7 @@ optimizer = { sgd = { learning_rate = ${plan.learningRate ?? 0.1} } }
 [scheduling]
 kind = "synchronous"
 report_goal = ${scheduling.reportGoal ?? 1}
+minimum_cohort = ${scheduling.reportGoal ?? 1}
 over_selection_factor = 1.0
 reporting_deadline_seconds = ${scheduling.deadlineSeconds ?? 60}
 ${compression}

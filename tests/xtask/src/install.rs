@@ -61,7 +61,7 @@ const REQUIREMENTS: [Requirement; 11] = [
     },
     Requirement {
         apt_packages: &["nodejs", "npm"],
-        advice: "Node 18 or newer with npm, for the browser package: `brew install node`, `dnf install nodejs`, \
+        advice: "Node 20.19 or newer with npm, for the console and the browser package: `brew install node`, `dnf install nodejs`, \
                  `pacman -S nodejs npm`",
         optional: true,
         is_present: wasm_package::tools::has_node,

@@ -154,8 +154,11 @@ class Client:
 
     @property
     def is_running(self) -> bool:
-        """Whether it takes part in rounds now."""
-        return self._native is not None and self._native.status().is_running
+        """Whether it takes part in rounds now; after `start` from its return on."""
+        if self._native is None:
+            return False
+        is_started = self._thread is not None and self._thread.is_alive()
+        return is_started or self._native.status().is_running
 
     def predict(self, x: ArrayLike) -> Any:
         """The newest global model's outputs for one or more rows of features, `[rows, ...]`.

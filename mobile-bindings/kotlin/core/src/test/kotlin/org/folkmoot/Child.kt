@@ -12,7 +12,11 @@ import kotlinx.coroutines.runBlocking
 /** A client in a process of its own, which tells each event in a line, until it is killed. Without a certificate: `-`. */
 fun main(arguments: Array<String>) {
     val (url, state, token, certificate, kind) = arguments
-    val trainer = if (kind == "slow") SlowNudge() else null
+    val trainer = when (kind) {
+        "slow" -> SlowNudge(milliseconds = 200)
+        "stuck" -> SlowNudge(milliseconds = 60_000)
+        else -> null
+    }
     val options = ClientOptions(
         url,
         File(state),
@@ -38,10 +42,10 @@ fun main(arguments: Array<String>) {
     }
 }
 
-private class SlowNudge : Nudge() {
+private class SlowNudge(private val milliseconds: Long) : Nudge() {
     override fun train(work: Work): Trained {
         say("Trainer")
-        Thread.sleep(200)
+        Thread.sleep(milliseconds)
         return super.train(work)
     }
 }

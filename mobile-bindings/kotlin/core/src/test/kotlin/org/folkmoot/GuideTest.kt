@@ -18,7 +18,7 @@ class GuideTest {
         val guide = File(repository, "docs/guides/android.md").readText()
         assertTrue(guide.contains("```kotlin\n$source```"), "the guide's program is another than FirstRound.kt")
         Coordinator(folder).use { coordinator ->
-            coordinator.task("digits", rounds = 10)
+            coordinator.task("digits", rounds = 10, change = ::steadily)
             val output = run(coordinator, coordinator.token("digits")).lines()
             assertEquals((1..10).map { "round $it" }, output.take(10))
             assertTrue(output[10].startsWith("right: ") && output[10].substring(7).toDouble() > 0.9, output[10])

@@ -70,7 +70,7 @@ class KilledTest {
     @Test
     fun `a loop of the app's own, twice`() {
         val (task, token, state) = Triple(task(), coordinator.token("killed"), File(folder, "state"))
-        repeat(2) { killedAt("Trainer", "slow", state, token) }
+        repeat(2) { killedAt("Trainer", "stuck", state, token) }
         goesOn(task, state, token, "slow")
     }
 
@@ -93,7 +93,7 @@ class KilledTest {
     fun `a program that ends while it runs ends in order`() {
         task()
         val process = child(coordinator, File(folder, "state"), coordinator.token("killed"), "ends")
-        assertTrue(process.waitFor(30, TimeUnit.SECONDS))
+        assertTrue(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS))
         assertEquals(0, process.exitValue(), File(folder, "state.log").readText())
     }
 }

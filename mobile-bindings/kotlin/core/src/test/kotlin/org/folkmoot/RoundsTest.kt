@@ -41,15 +41,15 @@ class RoundsTest {
 
     @Test
     fun `a client takes part and the model learns`(): Unit = runBlocking {
-        val task = coordinator.task("learns", rounds = 5)
+        val task = coordinator.task("learns", rounds = 10, change = ::steadily)
         val data = Digits.read()
         connect(coordinator.token("learns")).use { client ->
             data.addTo(client)
             assertEquals(data.classes.size.toLong(), client.examples.count)
             assertThrows(FolkmootException.NoModel::class.java) { client.predict(FloatArray(PIXELS)) }
-            val told = async(start = CoroutineStart.UNDISPATCHED) { eventsUntilRound(client, 5) }
-            assertEquals(5, client.run(rounds = 5))
-            val events = withTimeout(10_000) { told.await() }
+            val told = async(start = CoroutineStart.UNDISPATCHED) { eventsUntilRound(client, 10) }
+            assertEquals(10, client.run(rounds = 10))
+            val events = withTimeout(30_000) { told.await() }
             for (kind in listOf(
                 Event.Enrolled::class, Event.Assigned::class, Event.Device::class, Event.Training::class,
                 Event.Uploading::class, Event.Round::class,
@@ -61,8 +61,8 @@ class RoundsTest {
             assertEquals(listOf(10), prediction.shape)
             assertTrue(right > 0.9 * data.classes.size, "$right of ${data.classes.size} are right")
         }
-        val rounds = coordinator.committed(task, 5)
-        assertEquals(List(5) { Round("committed", 1, 1) }, rounds)
+        val rounds = coordinator.committed(task, 10)
+        assertEquals(List(10) { Round("committed", 1, 1) }, rounds)
     }
 
     private suspend fun eventsUntilRound(client: FolkmootClient, number: Long): List<Event> =
@@ -75,7 +75,7 @@ class RoundsTest {
 
     @Test
     fun `a run that is cancelled is gone on with by the next`(): Unit = runBlocking {
-        val task = coordinator.task("cancelled", rounds = 1) { it.replace("epochs = 1", "epochs = 20") }
+        val task = coordinator.task("cancelled", rounds = 1) { it.replace("epochs = 1", "epochs = 100") }
         connect(coordinator.token("cancelled")).use { client ->
             Digits.read().addTo(client)
             val assigned = async(start = CoroutineStart.UNDISPATCHED) {
