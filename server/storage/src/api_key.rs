@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -40,27 +39,25 @@ pub struct ApiKeyRecord {
 }
 
 /// API keys.
+#[async_trait]
 pub trait ApiKeyRepository {
     /// Stores a new key.
-    fn create_api_key(&self, key: &ApiKeyRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError>;
 
     /// Finds a key by its public part, in any organisation, revoked or not.
-    fn api_key(&self, id: &str) -> impl Future<Output = Result<Option<ApiKeyRecord>, StorageError>> + Send;
+    async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError>;
 
     /// Lists the organisation's keys, oldest first.
-    fn api_keys(
-        &self,
-        organisation_id: OrganisationId,
-    ) -> impl Future<Output = Result<Vec<ApiKeyRecord>, StorageError>> + Send;
+    async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError>;
 
     /// Revokes a key; one that is revoked already stays as it is.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such key.
-    fn revoke_api_key(
+    async fn revoke_api_key(
         &self,
         organisation_id: OrganisationId,
         id: &str,
         now: Timestamp,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 }

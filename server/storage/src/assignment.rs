@@ -1,7 +1,5 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-};
+use async_trait::async_trait;
+use std::collections::{BTreeMap, BTreeSet};
 
 use folkmoot_coordinator::{
     round::Purpose,
@@ -150,89 +148,60 @@ pub enum CloseOutcome {
 }
 
 /// Assignments and the updates that answer them.
+#[async_trait]
 pub trait AssignmentRepository {
     /// Finds an assignment.
-    fn assignment(
-        &self,
-        id: AssignmentId,
-    ) -> impl Future<Output = Result<Option<AssignmentRecord>, StorageError>> + Send;
+    async fn assignment(&self, id: AssignmentId) -> Result<Option<AssignmentRecord>, StorageError>;
 
     /// Finds the client's outstanding assignment.
-    fn outstanding_assignment(
+    async fn outstanding_assignment(
         &self,
         client_id: ClientId,
-    ) -> impl Future<Output = Result<Option<AssignmentRecord>, StorageError>> + Send;
+    ) -> Result<Option<AssignmentRecord>, StorageError>;
 
     /// Lists a round's assignments, by id.
-    fn assignments(
-        &self,
-        round_id: RoundId,
-    ) -> impl Future<Output = Result<Vec<AssignmentRecord>, StorageError>> + Send;
+    async fn assignments(&self, round_id: RoundId) -> Result<Vec<AssignmentRecord>, StorageError>;
 
     /// Accepts an update, in one transaction: it counts in the task's open round of its purpose if and only if the
     /// assignment is outstanding and that round takes updates, whatever else happens at the same time.
-    fn accept_update(
-        &self,
-        update: &AcceptedUpdate,
-    ) -> impl Future<Output = Result<AcceptOutcome, StorageError>> + Send;
+    async fn accept_update(&self, update: &AcceptedUpdate) -> Result<AcceptOutcome, StorageError>;
 
     /// Drops an assignment if it is outstanding.
-    fn drop_assignment(
+    async fn drop_assignment(
         &self,
         id: AssignmentId,
         reason: &DropReason,
         now: Timestamp,
-    ) -> impl Future<Output = Result<CloseOutcome, StorageError>> + Send;
+    ) -> Result<CloseOutcome, StorageError>;
 
     /// Counts a round's assignments by what has become of them.
-    fn report_counts(
-        &self,
-        round_id: RoundId,
-    ) -> impl Future<Output = Result<ReportCounts, StorageError>> + Send;
+    async fn report_counts(&self, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
     /// Counts what has come to a round in which assignments of earlier rounds count, too: the updates that count
     /// in it, and the task's outstanding assignments that train.
-    fn flow_counts(
-        &self,
-        task_id: TaskId,
-        round_id: RoundId,
-    ) -> impl Future<Output = Result<ReportCounts, StorageError>> + Send;
+    async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
     /// Lists the task's outstanding assignments that train, by id.
-    fn outstanding(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Vec<Outstanding>, StorageError>> + Send;
+    async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError>;
 
     /// Lists the assignments whose updates are still needed: those under way, and those accepted in an open
     /// round; each with the round in whose log they are.
-    fn needed_logs(
-        &self,
-    ) -> impl Future<Output = Result<BTreeSet<(RoundId, AssignmentId)>, StorageError>> + Send;
+    async fn needed_logs(&self) -> Result<BTreeSet<(RoundId, AssignmentId)>, StorageError>;
 
     /// Lists a round's accepted updates, by assignment id.
-    fn accepted_updates(
-        &self,
-        round_id: RoundId,
-    ) -> impl Future<Output = Result<Vec<AcceptedUpdate>, StorageError>> + Send;
+    async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError>;
 
     /// Lists what the updates that count in a round cost, by assignment id.
-    fn traffic(
-        &self,
-        round_id: RoundId,
-    ) -> impl Future<Output = Result<Vec<UpdateTraffic>, StorageError>> + Send;
+    async fn traffic(&self, round_id: RoundId) -> Result<Vec<UpdateTraffic>, StorageError>;
 
     /// Keeps what a client said of how the work went; the first report stays.
-    fn record_report(
+    async fn record_report(
         &self,
         id: AssignmentId,
         report: &ReportRequest,
         now: Timestamp,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 
     /// Returns what was reported for an assignment.
-    fn report(
-        &self,
-        id: AssignmentId,
-    ) -> impl Future<Output = Result<Option<ReportRequest>, StorageError>> + Send;
+    async fn report(&self, id: AssignmentId) -> Result<Option<ReportRequest>, StorageError>;
 }

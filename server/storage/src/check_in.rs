@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
@@ -21,34 +20,26 @@ pub struct CheckInRecord {
 }
 
 /// The pool of waiting clients: at most one row a client.
+#[async_trait]
 pub trait CheckInRepository {
     /// Records a check-in, in place of the client's last one. A client with an outstanding assignment is not
     /// put into the pool; the answer is then `false`.
-    fn check_in(&self, check_in: &CheckInRecord) -> impl Future<Output = Result<bool, StorageError>> + Send;
+    async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError>;
 
     /// Takes a client out of the pool, and says whether it was there.
-    fn withdraw_check_in(
-        &self,
-        client_id: ClientId,
-    ) -> impl Future<Output = Result<bool, StorageError>> + Send;
+    async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError>;
 
     /// Lists the population's waiting clients whose offer holds at `now`, by client id.
-    fn waiting(
+    async fn waiting(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Vec<Candidate>, StorageError>> + Send;
+    ) -> Result<Vec<Candidate>, StorageError>;
 
     /// Lists those of these clients that wait, by client id.
-    fn candidates(
-        &self,
-        client_ids: &[ClientId],
-    ) -> impl Future<Output = Result<Vec<Candidate>, StorageError>> + Send;
+    async fn candidates(&self, client_ids: &[ClientId]) -> Result<Vec<Candidate>, StorageError>;
 
     /// Deletes the offers that ended before `now`, and says how many.
-    fn delete_expired_check_ins(
-        &self,
-        now: Timestamp,
-    ) -> impl Future<Output = Result<u64, StorageError>> + Send;
+    async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError>;
 }

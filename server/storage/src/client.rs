@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
 use crate::StorageError;
@@ -43,37 +42,37 @@ pub enum EnrolOutcome {
 }
 
 /// Clients.
+#[async_trait]
 pub trait ClientRepository {
     /// Enrols a client by a token whose secret the caller has verified, in one transaction: two clients that
     /// race for a token's last use do not both get it. A known key is recognised before the token's expiry and
     /// uses are looked at (a lost answer must be repeatable), but not on a revoked or unknown token.
-    fn enrol(
+    async fn enrol(
         &self,
         token_id: &str,
         public_key: &str,
         id_if_new: ClientId,
         now: Timestamp,
-    ) -> impl Future<Output = Result<EnrolOutcome, StorageError>> + Send;
+    ) -> Result<EnrolOutcome, StorageError>;
 
     /// Finds a client, in any organisation: its id is all that a request shows.
-    fn client(&self, id: ClientId)
-    -> impl Future<Output = Result<Option<ClientRecord>, StorageError>> + Send;
+    async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError>;
 
     /// Counts the population's clients whose key is not revoked.
-    fn client_count(
+    async fn client_count(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
-    ) -> impl Future<Output = Result<u64, StorageError>> + Send;
+    ) -> Result<u64, StorageError>;
 
     /// Revokes a client's key; one that is revoked already stays as it is.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such client.
-    fn revoke_client(
+    async fn revoke_client(
         &self,
         organisation_id: OrganisationId,
         id: ClientId,
         now: Timestamp,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 }

@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, TaskId, Timestamp, update::UpdateMetrics};
 
 use crate::{RoundRecord, StorageError};
@@ -57,46 +56,38 @@ impl std::str::FromStr for EvaluationSource {
 }
 
 /// Evaluations of model versions.
+#[async_trait]
 pub trait EvaluationRepository {
     /// Stores what was measured centrally; what is there already stays.
-    fn record_evaluation(
-        &self,
-        evaluation: &EvaluationRecord,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn record_evaluation(&self, evaluation: &EvaluationRecord) -> Result<(), StorageError>;
 
     /// Stores an evaluation round that is over, with what it measured, in one transaction.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
-    fn end_evaluation(
+    async fn end_evaluation(
         &self,
         record: &RoundRecord,
         evaluations: &[EvaluationRecord],
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 
     /// Lists a task's evaluations over all clients, the oldest version first, `Central` before `Federated`.
-    fn evaluations(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Vec<EvaluationRecord>, StorageError>> + Send;
+    async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError>;
 
     /// Returns the newest version that this source has evaluated.
-    fn last_evaluated(
+    async fn last_evaluated(
         &self,
         task_id: TaskId,
         source: EvaluationSource,
-    ) -> impl Future<Output = Result<Option<u64>, StorageError>> + Send;
+    ) -> Result<Option<u64>, StorageError>;
 
     /// Lists a version's evaluations over all clients, `Central` before `Federated`.
-    fn evaluations_at(
+    async fn evaluations_at(
         &self,
         task_id: TaskId,
         version: u64,
-    ) -> impl Future<Output = Result<Vec<EvaluationRecord>, StorageError>> + Send;
+    ) -> Result<Vec<EvaluationRecord>, StorageError>;
 
     /// Lists the slices of all of a task's evaluations, by version and slice.
-    fn evaluation_slices(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Vec<EvaluationRecord>, StorageError>> + Send;
+    async fn evaluation_slices(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError>;
 }

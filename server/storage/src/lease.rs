@@ -1,24 +1,20 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::Timestamp;
 
 use crate::StorageError;
 
 /// Time-bound claims, so that of several processes only one advances a thing at a time.
+#[async_trait]
 pub trait LeaseRepository {
     /// Takes or renews the lease `name` for `holder` until `until`; `false` if another holds it at `now`.
-    fn acquire_lease(
+    async fn acquire_lease(
         &self,
         name: &str,
         holder: &str,
         now: Timestamp,
         until: Timestamp,
-    ) -> impl Future<Output = Result<bool, StorageError>> + Send;
+    ) -> Result<bool, StorageError>;
 
     /// Gives the lease back, if `holder` still has it.
-    fn release_lease(
-        &self,
-        name: &str,
-        holder: &str,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn release_lease(&self, name: &str, holder: &str) -> Result<(), StorageError>;
 }

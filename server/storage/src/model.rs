@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{BlobDigest, OrganisationId, TensorSchema, Timestamp};
 
 use crate::StorageError;
@@ -22,21 +21,22 @@ pub struct ModelRecord {
 }
 
 /// Models.
+#[async_trait]
 pub trait ModelRepository {
     /// Stores a model; the same one again changes nothing.
-    fn create_model(&self, model: &ModelRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError>;
 
     /// Finds the organisation's model with this ONNX file.
-    fn model(
+    async fn model(
         &self,
         organisation_id: OrganisationId,
         model: BlobDigest,
-    ) -> impl Future<Output = Result<Option<ModelRecord>, StorageError>> + Send;
+    ) -> Result<Option<ModelRecord>, StorageError>;
 
     /// Lists the organisation's models, newest first, at most `limit`.
-    fn models(
+    async fn models(
         &self,
         organisation_id: OrganisationId,
         limit: u32,
-    ) -> impl Future<Output = Result<Vec<ModelRecord>, StorageError>> + Send;
+    ) -> Result<Vec<ModelRecord>, StorageError>;
 }

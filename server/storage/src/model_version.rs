@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{BlobDigest, OrganisationId, RoundId, TaskId, Timestamp, update::UpdateMetrics};
 use serde::{Deserialize, Serialize};
 
@@ -66,42 +65,41 @@ pub struct WarmStart {
 
 /// Model versions. They are written by [`crate::TaskRepository::create_task`],
 /// [`crate::RoundRepository::commit_round`] and, without a round, by `release_version`.
+#[async_trait]
 pub trait ModelVersionRepository {
     /// Finds one version of a task.
-    fn model_version(
+    async fn model_version(
         &self,
         task_id: TaskId,
         number: u64,
-    ) -> impl Future<Output = Result<Option<ModelVersionRecord>, StorageError>> + Send;
+    ) -> Result<Option<ModelVersionRecord>, StorageError>;
 
     /// Stores a version that no round made: a return to an earlier one.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the version exists.
-    fn release_version(
+    async fn release_version(
         &self,
         organisation_id: OrganisationId,
         version: &ModelVersionRecord,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 
     /// Finds a task's newest version.
-    fn latest_model_version(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Option<ModelVersionRecord>, StorageError>> + Send;
+    async fn latest_model_version(&self, task_id: TaskId)
+    -> Result<Option<ModelVersionRecord>, StorageError>;
 
     /// Lists a task's versions, newest first, at most `limit`, below `before` when given.
-    fn model_versions(
+    async fn model_versions(
         &self,
         task_id: TaskId,
         limit: u32,
         before: Option<u64>,
-    ) -> impl Future<Output = Result<Vec<ModelVersionRecord>, StorageError>> + Send;
+    ) -> Result<Vec<ModelVersionRecord>, StorageError>;
 
     /// Lists a task's versions whose number is a multiple of `stride`, and the newest, oldest first.
-    fn every_version(
+    async fn every_version(
         &self,
         task_id: TaskId,
         stride: u64,
-    ) -> impl Future<Output = Result<Vec<ModelVersionRecord>, StorageError>> + Send;
+    ) -> Result<Vec<ModelVersionRecord>, StorageError>;
 }

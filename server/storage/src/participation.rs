@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_coordinator::participation::{History, Waiting};
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp};
 
@@ -7,20 +6,18 @@ use crate::StorageError;
 
 /// What clients have done for a task. It is written by the methods that record the facts: those that give
 /// assignments, accept updates and drop assignments.
+#[async_trait]
 pub trait ParticipationRepository {
     /// Lists the population's waiting clients whose offer holds at `now`, by client id, each with what it has done
     /// for the task.
-    fn waiting_for(
+    async fn waiting_for(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
         task_id: TaskId,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Vec<Waiting>, StorageError>> + Send;
+    ) -> Result<Vec<Waiting>, StorageError>;
 
     /// Lists everyone who was ever given an assignment of the task, by client id.
-    fn participations(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Vec<(ClientId, History)>, StorageError>> + Send;
+    async fn participations(&self, task_id: TaskId) -> Result<Vec<(ClientId, History)>, StorageError>;
 }

@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
@@ -19,45 +18,46 @@ pub struct PopulationRecord {
 }
 
 /// Organisations and their populations.
+#[async_trait]
 pub trait PopulationRepository {
     /// Makes the organisation if there is none of this name, and returns its id either way.
-    fn ensure_organisation(
+    async fn ensure_organisation(
         &self,
         name: &str,
         id_if_new: OrganisationId,
         now: Timestamp,
-    ) -> impl Future<Output = Result<OrganisationId, StorageError>> + Send;
+    ) -> Result<OrganisationId, StorageError>;
 
     /// Makes the population if there is none of this name.
-    fn ensure_population(
+    async fn ensure_population(
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
         now: Timestamp,
-    ) -> impl Future<Output = Result<PopulationRecord, StorageError>> + Send;
+    ) -> Result<PopulationRecord, StorageError>;
 
     /// Finds a population.
-    fn population(
+    async fn population(
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
-    ) -> impl Future<Output = Result<Option<PopulationRecord>, StorageError>> + Send;
+    ) -> Result<Option<PopulationRecord>, StorageError>;
 
     /// Says whom the promises in a population protect and what all its tasks may spend. `false`, and nothing changes, if
     /// it would protect others than before while somebody is enrolled: what was promised them would not hold.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such population.
-    fn set_population_privacy(
+    async fn set_population_privacy(
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
         privacy: &PopulationPrivacy,
-    ) -> impl Future<Output = Result<bool, StorageError>> + Send;
+    ) -> Result<bool, StorageError>;
 
     /// Lists the organisation's populations, by name.
-    fn populations(
+    async fn populations(
         &self,
         organisation_id: OrganisationId,
-    ) -> impl Future<Output = Result<Vec<PopulationRecord>, StorageError>> + Send;
+    ) -> Result<Vec<PopulationRecord>, StorageError>;
 }

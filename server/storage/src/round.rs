@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_coordinator::{privacy::PopulationPrivacy, round::Round, task::TaskState};
 use folkmoot_privacy::ledger::Charge;
 use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
@@ -64,48 +63,40 @@ pub struct Leave<'a> {
 
 /// Rounds. Every method is one transaction. A method that takes a `RoundRecord` stores `record.round` if the
 /// stored revision is still `record.revision`, and increments it.
+#[async_trait]
 pub trait RoundRepository {
     /// Opens a round.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the task has an open round of this purpose, or one of this number.
-    fn open_round(&self, record: &RoundRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
     /// Lists the task's open rounds (their phase is not final): at most one of each purpose, training first.
-    fn unfinished_rounds(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Vec<RoundRecord>, StorageError>> + Send;
+    async fn unfinished_rounds(&self, task_id: TaskId) -> Result<Vec<RoundRecord>, StorageError>;
 
     /// Finds the task's open round that trains.
-    fn unfinished_round(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Option<RoundRecord>, StorageError>> + Send;
+    async fn unfinished_round(&self, task_id: TaskId) -> Result<Option<RoundRecord>, StorageError>;
 
     /// Finds an organisation's round.
-    fn round(
+    async fn round(
         &self,
         organisation_id: OrganisationId,
         id: RoundId,
-    ) -> impl Future<Output = Result<Option<RoundRecord>, StorageError>> + Send;
+    ) -> Result<Option<RoundRecord>, StorageError>;
 
     /// Lists a task's rounds, newest first, at most `limit`, below number `before` when given.
-    fn rounds(
+    async fn rounds(
         &self,
         task_id: TaskId,
         limit: u32,
         before: Option<u64>,
-    ) -> impl Future<Output = Result<Vec<RoundRecord>, StorageError>> + Send;
+    ) -> Result<Vec<RoundRecord>, StorageError>;
 
     /// Counts the task's rounds: `(all, committed)`.
-    fn round_counts(&self, task_id: TaskId) -> impl Future<Output = Result<(u64, u64), StorageError>> + Send;
+    async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError>;
 
     /// Returns when the task's first round was opened.
-    fn first_round_at(
-        &self,
-        task_id: TaskId,
-    ) -> impl Future<Output = Result<Option<Timestamp>, StorageError>> + Send;
+    async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError>;
 
     /// Stores a round with new assignments, takes their clients out of the pool, and records their starts: a clock
     /// that is behind `first_clock` is set to it.
@@ -113,12 +104,12 @@ pub trait RoundRepository {
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or one of the clients was given
     /// another assignment or has left the pool; nothing is stored then.
-    fn assign(
+    async fn assign(
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
         first_clock: u64,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 
     /// Stores a round that closed its reporting, and returns the accepted updates, by assignment id. From then on it
     /// takes no update. Outstanding assignments expire, or go on into the next round. The caller's round is
@@ -127,28 +118,23 @@ pub trait RoundRepository {
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or if the number of accepted
     /// updates is not the one that `record.round` says (one came in between): read again and decide again.
-    fn close_reporting(
+    async fn close_reporting(
         &self,
         record: &RoundRecord,
         rest: Rest,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Vec<AcceptedUpdate>, StorageError>> + Send;
+    ) -> Result<Vec<AcceptedUpdate>, StorageError>;
 
     /// Stores a committed round with all that goes with it, in one transaction.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile or the version exists, and
     /// [`StorageError::LeaveConflict`] if what its leave rests on is not so any more.
-    fn commit_round(&self, commit: &RoundCommit<'_>)
-    -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError>;
 
     /// Stores an abandoned round and lets the outstanding assignments of its purpose expire.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
-    fn abandon_round(
-        &self,
-        record: &RoundRecord,
-        now: Timestamp,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError>;
 }

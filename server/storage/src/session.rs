@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::Timestamp;
 
 use crate::{ApiKeyId, StorageError};
@@ -23,19 +22,17 @@ pub struct SessionRecord {
 }
 
 /// Sessions.
+#[async_trait]
 pub trait SessionRepository {
     /// Stores a new session, and deletes those that ended before it began.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such API key, [`StorageError::NameTaken`] if the id is there already.
-    fn create_session(
-        &self,
-        session: &SessionRecord,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError>;
 
     /// Finds a session, over or not.
-    fn session(&self, id: &str) -> impl Future<Output = Result<Option<SessionRecord>, StorageError>> + Send;
+    async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError>;
 
     /// Deletes a session, if it is there.
-    fn delete_session(&self, id: &str) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn delete_session(&self, id: &str) -> Result<(), StorageError>;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use async_trait::async_trait;
 use folkmoot_coordinator::{
     participation::{History, Waiting},
     privacy::PopulationPrivacy,
@@ -63,7 +64,8 @@ impl Storage {
 /// Implements repositories by asking the storage that it is. A method is listed with what it takes and returns.
 macro_rules! ask {
     ($($repository:ident { $($method:ident($($argument:ident: $taken:ty),*) -> $returned:ty;)* })*) => {
-        $(impl $repository for Storage {
+        $(#[async_trait]
+        impl $repository for Storage {
             $(async fn $method(&self $(, $argument: $taken)*) -> Result<$returned, StorageError> {
                 match self {
                     Storage::Sql(storage) => storage.$method($($argument),*).await,

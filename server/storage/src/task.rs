@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_protocol::{
     BlobDigest, OrganisationId, PopulationName, TaskId, TensorSchema, Timestamp, messages::Artifact,
@@ -65,49 +64,38 @@ impl TaskFilter {
 }
 
 /// Tasks.
+#[async_trait]
 pub trait TaskRepository {
     /// Stores a new task and its model version 0, in one transaction.
-    fn create_task(
-        &self,
-        task: &TaskRecord,
-        version: &ModelVersionRecord,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError>;
 
     /// Finds an organisation's task.
-    fn task(
+    async fn task(
         &self,
         organisation_id: OrganisationId,
         id: TaskId,
-    ) -> impl Future<Output = Result<Option<TaskRecord>, StorageError>> + Send;
+    ) -> Result<Option<TaskRecord>, StorageError>;
 
     /// Finds a task in any organisation, for drivers and for clients that have an assignment of it.
-    fn task_of_any_organisation(
-        &self,
-        id: TaskId,
-    ) -> impl Future<Output = Result<Option<TaskRecord>, StorageError>> + Send;
+    async fn task_of_any_organisation(&self, id: TaskId) -> Result<Option<TaskRecord>, StorageError>;
 
     /// Lists the organisation's tasks that pass the filter, newest first, at most `limit`, from before `before` when
     /// given (the last id of the page before).
-    fn tasks(
+    async fn tasks(
         &self,
         organisation_id: OrganisationId,
         filter: &TaskFilter,
         limit: u32,
         before: Option<TaskId>,
-    ) -> impl Future<Output = Result<Vec<TaskRecord>, StorageError>> + Send;
+    ) -> Result<Vec<TaskRecord>, StorageError>;
 
     /// Stores the next state of a task.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if its revision is no longer `revision`.
-    fn set_task_state(
-        &self,
-        id: TaskId,
-        state: TaskState,
-        revision: u64,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError>;
 
     /// Lists what drivers must look at: every task of any organisation that is active, or that has an open
     /// round (a round of a paused or cancelled task must be brought to its end), by id.
-    fn tasks_to_drive(&self) -> impl Future<Output = Result<Vec<TaskId>, StorageError>> + Send;
+    async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError>;
 }

@@ -1,5 +1,4 @@
-use std::future::Future;
-
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp, UserKey};
 
 use crate::{ClientRecord, EnrolOutcome, StorageError};
@@ -44,27 +43,25 @@ impl TokenRecord {
 }
 
 /// Enrolment tokens.
+#[async_trait]
 pub trait TokenRepository {
     /// Stores a new token.
-    fn create_token(&self, token: &TokenRecord) -> impl Future<Output = Result<(), StorageError>> + Send;
+    async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError>;
 
     /// Finds a token by its public part, in any organisation: an enrolling client knows no other name.
-    fn token(&self, id: &str) -> impl Future<Output = Result<Option<TokenRecord>, StorageError>> + Send;
+    async fn token(&self, id: &str) -> Result<Option<TokenRecord>, StorageError>;
 
     /// Lists the organisation's tokens, oldest first.
-    fn tokens(
-        &self,
-        organisation_id: OrganisationId,
-    ) -> impl Future<Output = Result<Vec<TokenRecord>, StorageError>> + Send;
+    async fn tokens(&self, organisation_id: OrganisationId) -> Result<Vec<TokenRecord>, StorageError>;
 
     /// Revokes a token; one that is revoked already stays as it is.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such token.
-    fn revoke_token(
+    async fn revoke_token(
         &self,
         organisation_id: OrganisationId,
         id: &str,
         now: Timestamp,
-    ) -> impl Future<Output = Result<(), StorageError>> + Send;
+    ) -> Result<(), StorageError>;
 }

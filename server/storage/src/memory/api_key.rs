@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::{
@@ -6,6 +7,7 @@ use super::{
 };
 use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
 
+#[async_trait]
 impl ApiKeyRepository for MemoryStorage {
     async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError> {
         self.lock().create_api_key(key)

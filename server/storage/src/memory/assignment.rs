@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use std::collections::BTreeSet;
 
 use folkmoot_coordinator::{
@@ -16,6 +17,7 @@ use crate::{
     DropReason, StorageError, UpdateTraffic,
 };
 
+#[async_trait]
 impl AssignmentRepository for MemoryStorage {
     async fn assignment(&self, id: AssignmentId) -> Result<Option<AssignmentRecord>, StorageError> {
         Ok(self.lock().assignments.get(id).cloned())

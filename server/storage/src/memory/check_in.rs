@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
@@ -7,6 +8,7 @@ use super::{
 };
 use crate::{CheckInRecord, CheckInRepository, StorageError};
 
+#[async_trait]
 impl CheckInRepository for MemoryStorage {
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
         self.lock().check_in(check_in)

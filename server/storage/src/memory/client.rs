@@ -1,9 +1,11 @@
+use async_trait::async_trait;
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
 use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
 
+#[async_trait]
 impl ClientRepository for MemoryStorage {
     async fn enrol(
         &self,

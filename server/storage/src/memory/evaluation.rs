@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::TaskId;
 
 use super::{
@@ -9,6 +10,7 @@ use crate::{EvaluationRecord, EvaluationRepository, EvaluationSource, RoundRecor
 /// What there is one evaluation of: the version, who measured, and whose examples.
 pub(super) type EvaluationKey = (u64, EvaluationSource, String);
 
+#[async_trait]
 impl EvaluationRepository for MemoryStorage {
     async fn record_evaluation(&self, evaluation: &EvaluationRecord) -> Result<(), StorageError> {
         let mut state = self.lock();

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::Timestamp;
 
 use super::{MemoryStorage, counts::check_moment};
@@ -9,6 +10,7 @@ pub(super) struct Lease {
     held_until: Timestamp,
 }
 
+#[async_trait]
 impl LeaseRepository for MemoryStorage {
     async fn acquire_lease(
         &self,

@@ -1,9 +1,11 @@
+use async_trait::async_trait;
 use folkmoot_privacy::ledger::{Entry, Release, Totals};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId};
 
 use super::{MemoryStorage, State};
 use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
 
+#[async_trait]
 impl LedgerRepository for MemoryStorage {
     async fn ledger_entries(
         &self,

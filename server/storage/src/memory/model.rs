@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use std::cmp::Reverse;
 
 use folkmoot_protocol::{BlobDigest, OrganisationId};
@@ -5,6 +6,7 @@ use folkmoot_protocol::{BlobDigest, OrganisationId};
 use super::{MemoryStorage, State, counts::check_counts};
 use crate::{ModelRecord, ModelRepository, StorageError};
 
+#[async_trait]
 impl ModelRepository for MemoryStorage {
     async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError> {
         self.lock().create_model(model)

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, TaskId};
 
 use super::{
@@ -6,6 +7,7 @@ use super::{
 };
 use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
 
+#[async_trait]
 impl ModelVersionRepository for MemoryStorage {
     async fn model_version(
         &self,

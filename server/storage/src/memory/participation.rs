@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::participation::{History, Participated, User, Waiting};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp};
@@ -5,6 +6,7 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timest
 use super::{MemoryStorage, State, counts::check_moment};
 use crate::{ParticipationRepository, StorageError};
 
+#[async_trait]
 impl ParticipationRepository for MemoryStorage {
     async fn waiting_for(
         &self,

@@ -1,9 +1,11 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
 use crate::{PopulationRecord, PopulationRepository, StorageError};
 
+#[async_trait]
 impl PopulationRepository for MemoryStorage {
     async fn ensure_organisation(
         &self,

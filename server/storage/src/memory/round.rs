@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 
@@ -6,6 +7,7 @@ use crate::{
     AcceptedUpdate, AssignmentRecord, Rest, RoundCommit, RoundRecord, RoundRepository, StorageError,
 };
 
+#[async_trait]
 impl RoundRepository for MemoryStorage {
     async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
         let mut state = self.lock();

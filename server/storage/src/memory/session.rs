@@ -1,6 +1,8 @@
 use super::{MemoryStorage, counts::check_moment};
 use crate::{SessionRecord, SessionRepository, StorageError};
+use async_trait::async_trait;
 
+#[async_trait]
 impl SessionRepository for MemoryStorage {
     async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
         check_moment(session.created_at)?;

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use std::collections::BTreeSet;
 
 use folkmoot_coordinator::task::TaskState;
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
 
+#[async_trait]
 impl TaskRepository for MemoryStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
         self.lock().create_task(task, version)

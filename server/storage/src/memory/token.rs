@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::{
@@ -6,6 +7,7 @@ use super::{
 };
 use crate::{StorageError, TokenRecord, TokenRepository};
 
+#[async_trait]
 impl TokenRepository for MemoryStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         self.lock().create_token(token)

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use sqlx::any::AnyRow;
 
@@ -8,6 +9,7 @@ use super::{
 };
 use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
 
+#[async_trait]
 impl ApiKeyRepository for SqlStorage {
     async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO api_keys \

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use std::collections::BTreeSet;
 
 use folkmoot_coordinator::scheduling::{Outstanding, ReportCounts};
@@ -16,6 +17,7 @@ use crate::{
     DropReason, StorageError, UpdateTraffic,
 };
 
+#[async_trait]
 impl AssignmentRepository for SqlStorage {
     async fn assignment(&self, id: AssignmentId) -> Result<Option<AssignmentRecord>, StorageError> {
         let query = sqlx::query("SELECT * FROM assignments WHERE id = $1").bind(id.to_string());

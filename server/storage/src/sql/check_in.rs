@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::{AssignmentRecord, CheckInRecord, CheckInRepository, StorageError};
 
+#[async_trait]
 impl CheckInRepository for SqlStorage {
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
         const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \

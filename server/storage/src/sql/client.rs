@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 use sqlx::any::AnyRow;
 
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
 
+#[async_trait]
 impl ClientRepository for SqlStorage {
     async fn enrol(
         &self,

@@ -3,14 +3,10 @@ use std::time::Duration;
 use sqlx::{
     AnyPool, Executor,
     any::{AnyPoolOptions, install_default_drivers},
-    migrate::Migrator,
 };
 
-use super::{Dialect, SqlStorage};
+use super::{Dialect, SqlStorage, migrations::migrator};
 use crate::StorageError;
-
-static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long a statement waits for another process's lock on the SQLite file.
 const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
@@ -93,11 +89,7 @@ impl SqlStorage {
     }
 
     async fn migrate(&self) -> Result<(), StorageError> {
-        let migrations = match self.dialect {
-            Dialect::Sqlite => &SQLITE_MIGRATIONS,
-            Dialect::Postgres => &POSTGRES_MIGRATIONS,
-        };
-        migrations.run(&self.writer).await?;
+        migrator(self.dialect).run(&self.writer).await?;
         Ok(())
     }
 }

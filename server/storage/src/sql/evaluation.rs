@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::TaskId;
 use sqlx::{AnyConnection, any::AnyRow};
 
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::{EvaluationRecord, EvaluationRepository, EvaluationSource, RoundRecord, StorageError};
 
+#[async_trait]
 impl EvaluationRepository for SqlStorage {
     async fn record_evaluation(&self, evaluation: &EvaluationRecord) -> Result<(), StorageError> {
         in_transaction!(self, |connection| insert(connection, evaluation).await)

@@ -1,8 +1,10 @@
+use async_trait::async_trait;
 use folkmoot_protocol::Timestamp;
 
 use super::{SqlStorage, column::moment, transaction::in_transaction};
 use crate::{LeaseRepository, StorageError};
 
+#[async_trait]
 impl LeaseRepository for SqlStorage {
     async fn acquire_lease(
         &self,

@@ -1,5 +1,6 @@
 //! The privacy ledger as rows.
 
+use async_trait::async_trait;
 use folkmoot_privacy::ledger::{Charge, Entry, EntryDigest, Release, Totals};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId};
 use sqlx::{AnyConnection, any::AnyRow};
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
 
+#[async_trait]
 impl LedgerRepository for SqlStorage {
     async fn ledger_entries(
         &self,

@@ -18,6 +18,7 @@ mod lease;
 mod ledger;
 mod many;
 mod metrics;
+mod migrations;
 mod model;
 mod model_version;
 mod monitor;

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{BlobDigest, OrganisationId};
 use sqlx::any::AnyRow;
 
@@ -8,6 +9,7 @@ use super::{
 };
 use crate::{ModelRecord, ModelRepository, StorageError};
 
+#[async_trait]
 impl ModelRepository for SqlStorage {
     async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO models \

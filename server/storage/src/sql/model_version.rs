@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, TaskId};
 use sqlx::{AnyConnection, any::AnyRow};
 
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
 
+#[async_trait]
 impl ModelVersionRepository for SqlStorage {
     async fn model_version(
         &self,

@@ -1,5 +1,6 @@
 //! What clients have done for a task.
 
+use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folkmoot_coordinator::participation::{History, Participated, Push, User, Waiting};
@@ -15,6 +16,7 @@ use super::{
 };
 use crate::{AssignmentRecord, ParticipationRepository, PopulationRepository, StorageError};
 
+#[async_trait]
 impl ParticipationRepository for SqlStorage {
     async fn waiting_for(
         &self,

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 use sqlx::any::AnyRow;
@@ -13,6 +14,7 @@ use crate::{PopulationRecord, PopulationRepository, StorageError};
 /// Selects one population.
 pub(super) const POPULATION: &str = "SELECT * FROM populations WHERE organisation_id = $1 AND name = $2";
 
+#[async_trait]
 impl PopulationRepository for SqlStorage {
     async fn ensure_organisation(
         &self,

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 use sqlx::AnyConnection;
@@ -20,6 +21,7 @@ use crate::{
     AcceptedUpdate, AssignmentRecord, Rest, RoundCommit, RoundRecord, RoundRepository, StorageError,
 };
 
+#[async_trait]
 impl RoundRepository for SqlStorage {
     async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
         in_transaction!(self, |connection| insert_round(connection, record).await)

@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use sqlx::any::AnyRow;
 
 use super::{
@@ -7,6 +8,7 @@ use super::{
 };
 use crate::{SessionRecord, SessionRepository, StorageError};
 
+#[async_trait]
 impl SessionRepository for SqlStorage {
     async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO sessions (id, api_key_id, secret_hash, created_at, expires_at) \

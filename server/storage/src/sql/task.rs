@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{OrganisationId, PopulationName, TaskId};
 use sqlx::{AnyConnection, any::AnyRow};
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
 
+#[async_trait]
 impl TaskRepository for SqlStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {

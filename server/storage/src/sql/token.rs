@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use sqlx::any::AnyRow;
 
@@ -8,6 +9,7 @@ use super::{
 };
 use crate::{StorageError, TokenRecord, TokenRepository};
 
+#[async_trait]
 impl TokenRepository for SqlStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \

@@ -13,8 +13,8 @@ use std::{
 
 /// The superuser of the cluster.
 const USER: &str = "folkmoot";
-/// How often it is asked whether the server is up, a twentieth of a second apart: half a minute.
-const ASKED_MAX: u32 = 600;
+/// How often the server is asked whether it is ready, a twentieth of a second apart: two minutes on a machine with much else to do.
+const ASKED_MAX: u32 = 2400;
 
 /// Runs the server until the test ends: this shell's standard input closes with the test's process, however
 /// that ends, so no server is left behind. `$0` is the server's program, `$1` the cluster's folder.
@@ -99,7 +99,7 @@ impl TestPostgres {
             sleep(Duration::from_millis(50));
         }
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        Err(io::Error::other(format!("it is not ready after half a minute: {log}")))
+        Err(io::Error::other(format!("it is not ready after {ASKED_MAX} questions: {log}")))
     }
 }
 

@@ -24,7 +24,7 @@ macro_rules! same {
         let database = $world.database.$method($($argument),*).await;
         let memory = $world.memory.$method($($argument),*).await;
         let call = || -> String { [stringify!($method).to_owned() $(, format!("{:?}", $argument))*].join(" ") };
-        $crate::same::compare(&call(), &database, &memory)?;
+        $crate::memory_as_database::same::compare(&call(), &database, &memory)?;
         database
     }};
 }

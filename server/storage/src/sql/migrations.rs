@@ -1,0 +1,83 @@
+use std::borrow::Cow;
+
+use sqlx::{
+    SqlSafeStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+
+use super::Dialect;
+
+/// Lists the migrations of one database: its folder, then each file without its ending.
+///
+/// sqlx's own macro would do it, but it compiles a second SQLite, TLS stack and runtime for the compiler to run.
+macro_rules! migrations {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../migrations/", $folder, "/", $name, ".sql")))),+]
+    };
+}
+
+const SQLITE: &[(&str, &str)] = migrations!("sqlite":
+    "0001_initial",
+    "0002_flows",
+    "0003_privacy",
+    "0004_codecs",
+    "0005_users",
+    "0006_console",
+);
+
+const POSTGRES: &[(&str, &str)] = migrations!("postgres":
+    "0001_initial",
+    "0002_flows",
+    "0003_privacy",
+    "0004_codecs",
+    "0005_users",
+    "0006_console",
+);
+
+/// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each one that it ran.
+pub(super) fn migrator(dialect: Dialect) -> Migrator {
+    let files = match dialect {
+        Dialect::Sqlite => SQLITE,
+        Dialect::Postgres => POSTGRES,
+    };
+    Migrator::with_migrations(files.iter().map(|(name, sql)| migration(name, sql)).collect())
+}
+
+fn migration(name: &'static str, sql: &'static str) -> Migration {
+    let (version, description) = name.split_once('_').expect("a name is a number, an underscore and words");
+    let version = version.parse().expect("a name begins with a number");
+    let description = Cow::Owned(description.replace('_', " "));
+    Migration::new(version, description, MigrationType::Simple, sql.into_sql_str(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_in_its_order() {
+        for (folder, listed) in [("sqlite", SQLITE), ("postgres", POSTGRES)] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder);
+            let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+            let mut names: Vec<_> =
+                files.map(|file| file.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+            names.sort();
+            assert_eq!(listed.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+        }
+    }
+
+    #[test]
+    fn a_migration_is_what_earlier_releases_stored() {
+        let migrator = migrator(Dialect::Sqlite);
+        let first = migrator.iter().next().unwrap();
+        assert_eq!((first.version, &*first.description), (1, "initial"));
+        // `sha384sum migrations/sqlite/0001_initial.sql`
+        let hex: String = first.checksum.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "e99bc57f4ee5a0b0bc931f39e1e16d27b3ca8b0f955d310b61652b5f374538aa233828be0137e634d1be28cff8a0e2f0"
+        );
+    }
+}
