@@ -2,17 +2,15 @@
 //!
 //! The mutations are seeded, so that every run makes the same.
 
-mod samples;
-
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use crate::samples::{self, Sample};
 use folkmoot_data::{Limits, ReadOptions, read};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use samples::Sample;
 use tempfile::TempDir;
 
 /// Small, so that a lie that is believed is seen.

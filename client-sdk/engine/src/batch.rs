@@ -30,7 +30,7 @@ impl Batch {
     }
 
     /// Copies the examples with these indices, all of which must exist. They are all of a step.
-    #[cfg(any(test, feature = "tract"))]
+    #[cfg(test)]
     pub(crate) fn fill(&mut self, examples: &Examples, indices: &[usize]) {
         self.fill_part(examples, indices, weight_sum(examples, indices));
     }

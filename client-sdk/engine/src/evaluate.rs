@@ -1,5 +1,7 @@
 //! Loss and other metrics over a data set, without training.
 
+use std::ops::Range;
+
 use crate::cpu::ExecuteError;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -79,15 +81,46 @@ impl Evaluator {
         let model = self.forward.model();
         check_weights(model, weights)?;
         let layout = check_examples(model.input_shape(), model.output_shape(), examples, self.loss)?;
-        let width = examples.feature_count();
-        for start in (0..examples.len()).step_by(BATCH_SIZE) {
-            let end = examples.len().min(start + BATCH_SIZE);
-            examples.labels().numbers_of(start..end, &mut self.labels);
-            let features = &examples.features()[start * width..end * width];
-            measure(&layout, self.forward.run(weights, features, end - start)?, &self.labels);
+        for (rows, features) in batches(examples) {
+            let outputs = self.forward.run(weights, features, rows.len())?;
+            examples.labels().numbers_of(rows, &mut self.labels);
+            measure(&layout, outputs, &self.labels);
         }
         Ok(())
     }
+}
+
+/// The examples in batches: their indices, and their features, row-major.
+fn batches(examples: &Examples) -> impl Iterator<Item = (Range<usize>, &[f32])> {
+    let width = examples.feature_count();
+    (0..examples.len()).step_by(BATCH_SIZE).map(move |start| {
+        let end = examples.len().min(start + BATCH_SIZE);
+        (start..end, &examples.features()[start * width..end * width])
+    })
+}
+
+/// Measures the outputs that another implementation of a model predicts, with the engine's metrics.
+///
+/// `predict` gets the features of up to 256 examples, row-major, and their number, and returns one row of outputs for
+/// each. The shapes are those of one example, without the batch dimension.
+///
+/// # Errors
+/// Returns a [`FitError`] if the examples do not fit the shapes and the loss, or what `predict` returns.
+pub fn evaluate_predictions<E: From<FitError>>(
+    input_shape: &[usize],
+    output_shape: &[usize],
+    examples: &Examples,
+    loss: Loss,
+    mut predict: impl FnMut(&[f32], usize) -> Result<Vec<f32>, E>,
+) -> Result<Evaluation, E> {
+    let layout = check_examples(input_shape, output_shape, examples, loss)?;
+    let (mut evaluation, mut labels) = (Evaluation::default(), Vec::new());
+    for (rows, features) in batches(examples) {
+        let outputs = predict(features, rows.len())?;
+        examples.labels().numbers_of(rows, &mut labels);
+        evaluation += &Evaluation::of_batch(loss, &layout, &outputs, &labels);
+    }
+    Ok(evaluation)
 }
 
 /// Sums loss and right classes of a model with the given weights over all examples, each counted once.

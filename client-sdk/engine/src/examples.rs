@@ -144,7 +144,7 @@ impl Examples {
     /// Puts row-major features together with their labels.
     ///
     /// `feature_shape` is that of one example. Whether shape and labels fit a model is checked by
-    /// [`crate::Trainer::new`] and [`crate::evaluate`].
+    /// [`crate::Trainer::new`] and [`crate::evaluate()`].
     ///
     /// # Errors
     /// Returns an [`ExamplesError`] if the lengths do not fit or a value is not finite.

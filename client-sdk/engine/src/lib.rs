@@ -23,12 +23,10 @@ mod predict;
 mod random;
 mod safetensors;
 mod schedule;
-#[cfg(feature = "tract")]
-mod tract;
 mod train;
 
 pub use cpu::ExecuteError;
-pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail};
+pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail, evaluate_predictions};
 pub use examples::{Examples, ExamplesError, Labels};
 pub use fit::FitError;
 #[cfg(feature = "gpu")]
@@ -39,8 +37,6 @@ pub use metrics::{
 };
 pub use model::{Model, ModelNode, ParameterKind, ParameterSpec, WeightsError};
 pub use onnx::{ExportError, ImportError, ImportLimits};
-#[cfg(feature = "tract")]
-pub use tract::{InferenceError, InferenceModel};
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{

@@ -1,4 +1,4 @@
-//! Outputs for features, on the engine's own executor. `InferenceModel` is the same through tract.
+//! Outputs for features, on the engine's own executor. `folkmoot-inference` does the same through tract.
 
 use crate::evaluate::EvaluateError;
 use crate::fit::{FitError, check_weights};

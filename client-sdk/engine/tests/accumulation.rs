@@ -1,14 +1,12 @@
 //! A step over several batches is a step over their examples: against the large batch, and against arithmetic in double
 //! precision.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, GradientClipping, ImportLimits, Inspection, Labels, LocalOptimizer, Loss, Model, ParameterKind,
     TrainError, Trainer, TrainingOutcome, TrainingPlan, onnx,
 };
 use proptest::prelude::*;
-use support::{digits, model, plan};
 
 /// How far two ways of adding up the same gradients may lead, relative to the norm of the delta.
 const TOLERANCE: f64 = 1e-5;

@@ -1,9 +1,7 @@
 //! Trains the digits example centrally.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{Loss, Trainer, evaluate, evaluate_in_detail};
-use support::{digits, model, plan};
 
 #[test]
 fn central_training_reads_digits() {

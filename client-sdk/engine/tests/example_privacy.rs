@@ -1,10 +1,9 @@
 //! Example privacy: steps draw their examples, and get noise. Whether an example changes a sum by no more than its norm is
 //! asked where the sums are, in `train/private_step.rs`.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     ExamplePrivacy, Examples, GradientClipping, ImportLimits, Labels, LocalOptimizer, Loss, Metrics, Model,
     SecretChance, TrainError, Trainer, TrainingOutcome, TrainingPlan, onnx,
@@ -13,7 +12,6 @@ use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
 };
-use support::{digits, model, plan};
 
 /// Chance that a seed repeats, whose noise is as large as its scale and has either sign: nothing that protects anybody.
 /// It notes the scales.

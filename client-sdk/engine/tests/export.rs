@@ -1,9 +1,7 @@
 //! Export changes the weights and nothing else.
 
-mod support;
-
+use crate::digits_example::{MODEL, model};
 use folkmoot_engine::{ExportError, ImportLimits, Model, onnx};
-use support::{MODEL, model};
 
 #[test]
 fn the_initial_weights_give_back_the_same_file() {

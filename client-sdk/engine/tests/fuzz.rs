@@ -1,7 +1,7 @@
 //! Broken bytes for everything that reads bytes from outside: an error or a value, never a panic.
 //!
 //! Each run changes a whole file at a few places, as a cut, a flipped bit or a number that is much too large. Runs
-//! are numbered: `FOLKMOOT_FUZZ_RUNS=1000000 cargo test --release -p folkmoot-engine --test fuzz` does many,
+//! are numbered: `FOLKMOOT_FUZZ_RUNS=1000000 cargo test --release -p folkmoot-engine --test engine fuzz` does many,
 //! `FOLKMOOT_SEED=n` one alone.
 
 use std::env;

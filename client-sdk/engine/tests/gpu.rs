@@ -1,15 +1,14 @@
 //! A training on a graphics processor: repeatable, resumable anywhere, and not lost when the device is.
 #![cfg(feature = "gpu")]
 
-mod support;
-
 use std::time::Duration;
 
+use crate::adapter::gpu;
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, Gpu, GpuError, GradientClipping, ImportLimits, LocalOptimizer, Loss, Model, Precision,
     TrainError, Trainer, TrainingOutcome, TrainingPlan,
 };
-use support::{digits, gpu, model, plan};
 
 const SEED: u64 = 11;
 /// How far a training on the GPU may be from that on the CPU, relative to the norm of the delta: rounding, grown over

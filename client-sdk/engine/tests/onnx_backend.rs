@@ -5,11 +5,8 @@
 //! `FOLKMOOT_ONNX_BACKEND_TESTS` the folder of tests that were written before. `FOLKMOOT_BLESS=1` writes
 //! `docs/operators.md` anew.
 
-#[path = "onnx_backend/cases.rs"]
 mod cases;
-#[path = "onnx_backend/page.rs"]
 mod page;
-#[path = "onnx_backend/refusals.rs"]
 mod refusals;
 
 use std::env;

@@ -1,12 +1,10 @@
 //! What a plan can ask for beyond loss and optimizer: freezing, clipping, schedules, statistics, memory.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, FitError, GradientClipping, ImportLimits, Labels, LearningRateSchedule, LocalOptimizer, Loss,
     Model, NamePattern, ParameterKind, RunningStatistics, TrainError, Trainer, TrainingPlan, onnx,
 };
-use support::{digits, model, plan};
 
 /// `output = input * weights` with one weight, of which the loss is the mean of (w − 2)²·x².
 fn line() -> (Model, Examples) {

@@ -1,12 +1,10 @@
 //! A trainer that begins anew is a new one, to the bit, whatever it did before.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, FitError, GradientClipping, ImportLimits, Labels, Loss, Model, NamePattern, RunningStatistics,
     TrainError, Trainer, TrainingOutcome, TrainingPlan, onnx,
 };
-use support::{digits, model, plan};
 
 const SEED: u64 = 11;
 const FITS: &str = "plan and examples fit";

@@ -1,12 +1,10 @@
 //! Stopping and resuming changes nothing, and only a checkpoint of the same training is taken.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     CheckpointError, Examples, LearningRateSchedule, Model, NamePattern, TrainError, Trainer,
     TrainingOutcome, TrainingPlan,
 };
-use support::{digits, model, plan};
 
 const SEED: u64 = 11;
 

@@ -1,12 +1,10 @@
 //! The optimizer end to end against arithmetic by hand, and what training refuses.
 
-mod support;
-
+use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, FitError, ImportLimits, Labels, LocalOptimizer, Loss, Model, PlanError, TrainError, Trainer,
     TrainingPlan, onnx,
 };
-use support::{digits, model, plan};
 
 /// `output = input * weights` with one weight.
 fn line() -> Model {

@@ -1,8 +1,6 @@
 //! Whole trainings follow those of an independent framework, which `tests/engine/trajectories` holds with its scripts.
 
 #[cfg(feature = "gpu")]
-mod support;
-
 use std::path::{Path, PathBuf};
 
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};
@@ -161,6 +159,6 @@ fn fifty_steps_follow_the_reference() {
 #[cfg(feature = "gpu")]
 #[test]
 fn fifty_steps_on_the_gpu_follow_the_reference() {
-    let Some(gpu) = support::gpu() else { return };
+    let Some(gpu) = crate::adapter::gpu() else { return };
     follow_all(&gpu.report().name, |trainer| trainer.use_gpu(&gpu).expect("the device runs every example"));
 }

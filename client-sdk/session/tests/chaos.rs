@@ -2,16 +2,14 @@
 //! killed between any two effects. Whatever happens, three things hold: no step fails, the session always
 //! waits for something that will come, and no assignment gets two updates.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{assignment, offer, step};
 use folkmoot_protocol::{AssignmentId, BlobDigest, ErrorCode, Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{Answer, Effect, Event, Failure, RequestId, Session};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::{assignment, offer, step};
 
 struct Host {
     session: Session,

@@ -1,12 +1,10 @@
 //! Whole sessions, event by event.
 
-mod support;
-
+use crate::support::{assignment, offer, step};
 use folkmoot_protocol::{AssignmentId, BlobDigest, ErrorCode, Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{Answer, Effect, Event, Failure, Session, State, StopCause};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use support::{assignment, offer, step};
 
 const MINUTE: u64 = 60_000;
 

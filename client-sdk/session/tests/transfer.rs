@@ -1,7 +1,6 @@
 //! Transfers over a network that breaks off again and again, but brings something every time.
 
-mod support;
-
+use crate::support::{assignment, offer, step};
 use folkmoot_protocol::{Timestamp, UpdateDigest, messages::*};
 use folkmoot_session::{
     Answer, BACK_OFF_MILLISECONDS_MIN, Effect, Event, FETCH_FAILURES_MAX, Failure, PROGRESS_BYTES_MIN,
@@ -9,7 +8,6 @@ use folkmoot_session::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use support::{assignment, offer, step};
 
 /// A session that has an assignment and waits for its plan.
 struct Line {

@@ -14,7 +14,7 @@ pub struct ClassificationSums {
     pub ranks: RankCounts,
     /// Precision, recall, F1 and confusion.
     pub classes: ClassCounts,
-    /// The sum of −log softmax(x)[class], where the loss is softmax cross-entropy.
+    /// The sum of −log softmax(x) at the class, where the loss is softmax cross-entropy.
     pub cross_entropy: Option<f64>,
     /// The scores of both classes, if there are two.
     pub scores: Option<ScoreHistogram>,

@@ -24,7 +24,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Measures a batch's outputs; see [`score`].
+    /// Measures a batch's outputs; see [`score()`].
     pub(crate) fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
         let mut evaluation = Self {
             metrics: score(loss, layout, outputs, labels),

@@ -11,7 +11,7 @@ use super::training::Faults;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
-    /// −log softmax(x)[class] for class numbers, −Σ t·log softmax(x) for targets that are distributions over the
+    /// −log softmax(x) at the class for class numbers, −Σ t·log softmax(x) for targets that are distributions over the
     /// classes. With one class number for each position it is the loss of a language model.
     SoftmaxCrossEntropy,
     /// log(1 + eˣ) − t·x for logits `x` and targets from 0 to 1 (logistic regression); a class number is the

@@ -25,7 +25,7 @@ pub(crate) fn write(symbols: &[u8], alphabet: usize, lossless: bool, out: &mut V
     pack(symbols, width, out);
 }
 
-/// Reads what [`write`] wrote, up to the end of the bytes. Symbols may lie above the alphabet, up to its
+/// Reads what [`write()`] wrote, up to the end of the bytes. Symbols may lie above the alphabet, up to its
 /// bits.
 ///
 /// # Errors

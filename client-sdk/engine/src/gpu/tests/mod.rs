@@ -2,7 +2,7 @@
 //!
 //! Where there is no adapter the tests are left out, and say so; `FOLKMOOT_GPU=required` makes that a failure.
 
-#[path = "../../../tests/support/adapter.rs"]
+#[path = "../../../tests/adapter.rs"]
 mod adapter;
 mod bindings;
 mod chains;

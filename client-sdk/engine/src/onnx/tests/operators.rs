@@ -1,4 +1,5 @@
-//! Every supported operator in one model, against arithmetic in double precision and against tract.
+//! Every supported operator in one model, against arithmetic in double precision. `folkmoot-inference` compares the same
+//! model with tract.
 
 use super::*;
 use crate::examples::{Examples, Labels};
@@ -78,15 +79,18 @@ fn the_forward_pass_is_right() {
     assert!(metrics.loss_sum < 1e-11, "{metrics:?}");
 }
 
-#[cfg(feature = "tract")]
+/// `tests/agreement.rs` of `folkmoot-inference` reads the file; `FOLKMOOT_BLESS=1` writes it anew.
 #[test]
-fn tract_computes_the_same() {
-    let inference = crate::InferenceModel::from_onnx(&everything().encode_to_vec()).unwrap();
-    let features: Vec<f32> = X.iter().flatten().map(|value| *value as f32).collect();
-    let outputs = inference.predict(&features, 2).unwrap();
-    for (output, expected) in outputs.iter().zip(X.iter().flat_map(|x| by_hand(*x))) {
-        assert!((f64::from(*output) - expected).abs() < 1e-5, "{output} {expected}");
+fn the_file_for_tract_is_this_model() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/operators.onnx");
+    let onnx = everything().encode_to_vec();
+    if std::env::var_os("FOLKMOOT_BLESS").is_some() {
+        std::fs::write(path, &onnx).unwrap();
     }
+    assert!(
+        std::fs::read(path).unwrap() == onnx,
+        "{path} is another model: run this test with FOLKMOOT_BLESS=1"
+    );
 }
 
 #[test]

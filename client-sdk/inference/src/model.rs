@@ -2,15 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use folkmoot_engine::{Evaluation, Examples, FitError, Labels, Loss, Metrics, evaluate_predictions};
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, format_err};
-
-use crate::batch::Batch;
-use crate::examples::{Examples, Labels};
-use crate::fit::{FitError, check_examples};
-use crate::forward::BATCH_SIZE;
-use crate::metrics::{Evaluation, Metrics};
-use crate::train::Loss;
 
 /// Why tract did not load or run a model.
 #[derive(Debug, thiserror::Error)]
@@ -148,16 +142,8 @@ impl InferenceModel {
     /// # Errors
     /// Returns an [`InferenceError`] if the examples do not fit the model and the loss.
     pub fn evaluate_in_detail(&self, examples: &Examples, loss: Loss) -> Result<Evaluation, InferenceError> {
-        let layout = check_examples(&self.input_shape, &self.output_shape, examples, loss)?;
-        let mut evaluation = Evaluation::default();
-        let indices: Vec<usize> = (0..examples.len()).collect();
-        let mut batch = Batch::with_room_for(BATCH_SIZE.min(indices.len()), examples);
-        for indices in indices.chunks(BATCH_SIZE) {
-            batch.fill(examples, indices);
-            let outputs = self.predict(batch.features(), indices.len())?;
-            evaluation += &Evaluation::of_batch(loss, &layout, &outputs, batch.labels());
-        }
-        Ok(evaluation)
+        let (inputs, outputs) = (&self.input_shape, &self.output_shape);
+        evaluate_predictions(inputs, outputs, examples, loss, |features, rows| self.predict(features, rows))
     }
 }
 

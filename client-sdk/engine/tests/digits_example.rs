@@ -1,17 +1,11 @@
 //! The digits example as data sets.
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each crate that tests with it uses its part")]
 
-#[cfg(feature = "gpu")]
-mod adapter;
-
-#[cfg(feature = "gpu")]
-#[allow(unused_imports, reason = "each test binary uses its part")]
-pub use adapter::gpu;
 use folkmoot_engine::data::{CsvOptions, read_csv};
 use folkmoot_engine::{Examples, ImportLimits, LocalOptimizer, Loss, Model, TrainingPlan};
 
-pub const MODEL: &[u8] = include_bytes!("../../../../examples/digits/model.onnx");
-const CSV: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
+pub const MODEL: &[u8] = include_bytes!("../../../examples/digits/model.onnx");
+const CSV: &[u8] = include_bytes!("../../../examples/digits/digits.csv");
 
 pub fn model() -> Model {
     Model::from_onnx(MODEL, &ImportLimits::default()).expect("the example is a valid model")

@@ -1,10 +1,11 @@
 //! tract reads the same files and computes the same outputs.
-#![cfg(feature = "tract")]
 
-mod support;
+#[path = "../../engine/tests/digits_example.rs"]
+mod digits_example;
 
-use folkmoot_engine::{ImportLimits, InferenceError, InferenceModel, Loss, Model, Trainer, evaluate, onnx};
-use support::{digits, model, plan};
+use digits_example::{digits, model, plan};
+use folkmoot_engine::{ImportLimits, Loss, Model, Trainer, evaluate, onnx};
+use folkmoot_inference::{InferenceError, InferenceModel};
 
 /// The largest difference between the two sums of losses, relative to our sum. Both compute in single precision.
 const LOSS_TOLERANCE: f64 = 1e-5;
@@ -62,6 +63,19 @@ fn tract_agrees_on_every_example_model() {
                 path.display()
             );
         }
+    }
+}
+
+#[test]
+fn tract_agrees_on_every_operator() {
+    let onnx = include_bytes!("../../engine/tests/data/operators.onnx");
+    let features = [1.0, -2.0, 0.5, 3.0, -1.0, 0.25, 4.0, -0.125];
+    let model = Model::from_onnx(onnx, &ImportLimits::default()).unwrap();
+    let ours = model.predict(&model.initial_weights(), &features, 2).unwrap();
+    let theirs = InferenceModel::from_onnx(onnx).unwrap().predict(&features, 2).unwrap();
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert!((ours - theirs).abs() < 1e-5, "{ours}, tract {theirs}");
     }
 }
 

@@ -1,0 +1,20 @@
+//! The engine as its users see it.
+//!
+//! One program for all of them: each links everything below it, which takes longer than most of them run.
+
+mod accumulation;
+#[cfg(feature = "gpu")]
+mod adapter;
+mod digits;
+mod digits_example;
+mod example_privacy;
+mod export;
+mod fuzz;
+mod gpu;
+mod memory;
+mod onnx_backend;
+mod plans;
+mod restart;
+mod resume;
+mod training;
+mod trajectories;

@@ -1,0 +1,5 @@
+#![doc = include_str!("../README.md")]
+
+mod model;
+
+pub use model::{InferenceError, InferenceModel};
