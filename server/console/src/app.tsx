@@ -9,7 +9,7 @@ import { Action, ErrorNote, Link } from './components';
 import { connect, disconnect, useConnection } from './live';
 import { follow, usePath } from './router';
 import { may, signedIn, signedOut, useSession } from './session';
-import { type Theme, chooseTheme, theme } from './theme';
+import { chooseTheme, type Theme, theme } from './theme';
 import { OverviewView } from './views/overview';
 import { SignIn } from './views/sign-in';
 
@@ -55,11 +55,18 @@ export function App() {
     return disconnect;
   }, [session]);
   if (error) return <ErrorNote error={error} again={begin} />;
-  if (!state.known) return <p class="note centre" role="status">Loading…</p>;
+  if (!state.known)
+    return (
+      <p class="note centre" role="status">
+        Loading…
+      </p>
+    );
   if (!session) return <SignIn why={state.why} />;
   return (
     <div onClick={follow}>
-      <a class="skip" href="#main">Skip to the content</a>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
       <Bar session={session} />
       <main id="main" tabIndex={-1}>
         <Shown />
@@ -98,12 +105,18 @@ function Bar({ session }: { session: Session }) {
       <strong class="brand">Folkmoot</strong>
       <nav aria-label="Main">
         {PLACES.filter(([, , role]) => may(role)).map(([to, name]) => (
-          <a key={to} href={`/console${to}`} {...(isHere(to) ? { 'aria-current': 'page' as const } : {})}>{name}</a>
+          <a key={to} href={`/console${to}`} {...(isHere(to) ? { 'aria-current': 'page' as const } : {})}>
+            {name}
+          </a>
         ))}
       </nav>
       <div class="who">
-        <span class={`connection ${connection}`} role="status">{said}</span>
-        <span title={`API key ${session.api_key_id}`}>{session.api_key_name} ({session.role})</span>
+        <span class={`connection ${connection}`} role="status">
+          {said}
+        </span>
+        <span title={`API key ${session.api_key_id}`}>
+          {session.api_key_name} ({session.role})
+        </span>
         <label class="theme">
           <span class="hidden">Colours</span>
           <select value={chosen} onChange={choose}>
@@ -129,11 +142,16 @@ function Shown() {
     for (const { pattern, view } of ROUTES) {
       const found = pattern.exec(at);
       if (!found) continue;
-      const parameters = found.slice(1).filter((part) => part !== undefined).map(decodeURIComponent);
+      const parameters = found
+        .slice(1)
+        .filter((part) => part !== undefined)
+        .map(decodeURIComponent);
       let isOver = false;
       view().then(
         (module) => isOver || setLoaded({ at, view: module.default, parameters }),
-        () => isOver || setError(new Error('This view could not be loaded. The coordinator may have been replaced by a newer one: load the page again.')),
+        () =>
+          isOver ||
+          setError(new Error('This view could not be loaded. The coordinator may have been replaced by a newer one: load the page again.')),
       );
       return () => {
         isOver = true;
@@ -146,24 +164,43 @@ function Shown() {
     isFirst.current = !loaded;
   }, [loaded]);
   if (error) return <ErrorNote error={error} />;
-  if (!loaded) return <p class="note" role="status">Loading…</p>;
+  if (!loaded)
+    return (
+      <p class="note" role="status">
+        Loading…
+      </p>
+    );
   const { view: Current, parameters } = loaded;
   // A view that broke stays so until another one is there: it would ask again, and break again.
-  return <Guarded key={loaded.at}><Current parameters={parameters} /></Guarded>;
+  return (
+    <Guarded key={loaded.at}>
+      <Current parameters={parameters} />
+    </Guarded>
+  );
 }
 
 /** Shows a view, or that it could not show what it was given. */
 function Guarded({ children }: { children: ComponentChildren }) {
   const [broken] = useErrorBoundary();
   if (!broken) return <>{children}</>;
-  return <ErrorNote error={new Error(`This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`)} />;
+  return (
+    <ErrorNote
+      error={
+        new Error(
+          `This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`,
+        )
+      }
+    />
+  );
 }
 
 function Nowhere() {
   return (
     <>
       <h1 tabIndex={-1}>There is no such page</h1>
-      <p><Link to="/">Go to the overview</Link></p>
+      <p>
+        <Link to="/">Go to the overview</Link>
+      </p>
     </>
   );
 }

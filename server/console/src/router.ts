@@ -42,7 +42,15 @@ export function follow(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.('a');
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   // A place on the same page is the browser's own business.
-  if (!link || link.getAttribute('href')?.startsWith('#') || !isPlain || event.defaultPrevented || link.target || link.hasAttribute('download')) return;
+  if (
+    !link ||
+    link.getAttribute('href')?.startsWith('#') ||
+    !isPlain ||
+    event.defaultPrevented ||
+    link.target ||
+    link.hasAttribute('download')
+  )
+    return;
   const url = new URL(link.href);
   if (url.origin !== location.origin || !url.pathname.startsWith(`${BASE}/`)) return;
   event.preventDefault();

@@ -50,6 +50,7 @@ async function call(method: string, path: string, body?: string | Blob, signal?:
   }
   if (answer.ok) return answer;
   const problem = (await answer.json().catch(() => null)) as Problem | null;
-  if (answer.status === 401 && path !== '/session') signedOut('The session is over: sign in again. What you were writing is kept while this page stays open.');
+  if (answer.status === 401 && path !== '/session')
+    signedOut('The session is over: sign in again. What you were writing is kept while this page stays open.');
   throw new ApiError(answer.status, problem?.code ?? 'unknown', problem?.detail ?? `The coordinator answered ${answer.status}.`);
 }

@@ -55,7 +55,13 @@ function options(width: number, x: Axis, lines: Line[], yUnit: string): uPlot.Op
     scales: { x: { time: x.unit === 'time', ...(hasBars ? { range: padded } : {}) }, y: hasBars ? { range: fromZero } : {} },
     axes: [
       { ...axis, label: named(x), ...(x.isWhole ? { incrs: WHOLE } : {}) },
-      { ...axis, label: yUnit, size: room, ...(lines.every((line) => line.isWhole) ? { incrs: WHOLE } : {}), values: (_, ticks) => ticks.map((tick) => (lines.every((line) => line.unit === 'bytes') ? bytes(tick) : number(tick))) },
+      {
+        ...axis,
+        label: yUnit,
+        size: room,
+        ...(lines.every((line) => line.isWhole) ? { incrs: WHOLE } : {}),
+        values: (_, ticks) => ticks.map((tick) => (lines.every((line) => line.unit === 'bytes') ? bytes(tick) : number(tick))),
+      },
     ],
     series: [
       { label: named(x), value: (_, value) => (value === null ? '–' : x.unit === 'time' ? at(value * 1000) : number(value)) },
@@ -82,7 +88,21 @@ function room(_: uPlot, texts: string[] | null): number {
 }
 
 /** `empty` says why there may be no values at all; `isTitled`: what stands around it says its title already. */
-export function Chart({ title, x, lines, yUnit, empty = 'There are no values yet.', isTitled = false }: { title: string; x: Axis; lines: Line[]; yUnit: string; empty?: string; isTitled?: boolean }) {
+export function Chart({
+  title,
+  x,
+  lines,
+  yUnit,
+  empty = 'There are no values yet.',
+  isTitled = false,
+}: {
+  title: string;
+  x: Axis;
+  lines: Line[];
+  yUnit: string;
+  empty?: string;
+  isTitled?: boolean;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [colours, setColours] = useState(0);
@@ -111,7 +131,11 @@ export function Chart({ title, x, lines, yUnit, empty = 'There are no values yet
     <figure class="chart">
       <figcaption class={isTitled ? 'hidden' : ''}>{title}</figcaption>
       {lines.every((line) => line.values.every((value) => value === null)) && <p class="note">{empty}</p>}
-      <div ref={box} role="img" aria-label={`${title}. ${x.values.length} points over ${named(x)}. Last: ${last}. The table below has all values.`} />
+      <div
+        ref={box}
+        role="img"
+        aria-label={`${title}. ${x.values.length} points over ${named(x)}. Last: ${last}. The table below has all values.`}
+      />
       <Values title={title} x={x} lines={lines} />
     </figure>
   );
@@ -130,7 +154,9 @@ function Values({ title, x, lines }: { title: string; x: Axis; lines: Line[] }) 
               <tr>
                 <th scope="col">{named(x)}</th>
                 {lines.map((line) => (
-                  <th key={line.label} scope="col" class="number">{named(line)}</th>
+                  <th key={line.label} scope="col" class="number">
+                    {named(line)}
+                  </th>
                 ))}
               </tr>
             </thead>
@@ -139,7 +165,9 @@ function Values({ title, x, lines }: { title: string; x: Axis; lines: Line[] }) 
                 <tr key={index}>
                   <td data-value={value}>{x.unit === 'time' && value !== null ? at(value) : value}</td>
                   {lines.map((line) => (
-                    <td key={line.label} class="number">{line.values[index] ?? ''}</td>
+                    <td key={line.label} class="number">
+                      {line.values[index] ?? ''}
+                    </td>
                   ))}
                 </tr>
               ))}

@@ -22,7 +22,17 @@ export function Page({ title, actions, children }: { title: ComponentChildren; a
   );
 }
 
-export function Card({ title, note, actions, children }: { title: string; note?: string; actions?: ComponentChildren; children: ComponentChildren }) {
+export function Card({
+  title,
+  note,
+  actions,
+  children,
+}: {
+  title: string;
+  note?: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}) {
   const id = useId();
   return (
     <section class="card" aria-labelledby={id}>
@@ -46,7 +56,13 @@ export function Loaded<T>({ data, children }: { data: Data<T>; children: (value:
       </>
     );
   }
-  return data.error ? <ErrorNote error={data.error} again={data.again} /> : <p class="note" role="status">Loading…</p>;
+  return data.error ? (
+    <ErrorNote error={data.error} again={data.again} />
+  ) : (
+    <p class="note" role="status">
+      Loading…
+    </p>
+  );
 }
 
 export function ErrorNote({ error, again }: { error: Error; again?: () => void }) {
@@ -63,7 +79,14 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-type ButtonProps = { kind?: 'plain' | 'primary' | 'danger'; disabled?: boolean; type?: 'button' | 'submit'; label?: string; onClick?: () => void; children: ComponentChildren };
+type ButtonProps = {
+  kind?: 'plain' | 'primary' | 'danger';
+  disabled?: boolean;
+  type?: 'button' | 'submit';
+  label?: string;
+  onClick?: () => void;
+  children: ComponentChildren;
+};
 
 export function Button({ kind = 'plain', disabled = false, type = 'button', label, onClick, children }: ButtonProps) {
   return (
@@ -81,7 +104,14 @@ export function Link({ to, children, label }: { to: string; children: ComponentC
   );
 }
 
-type ActionProps = { kind?: 'plain' | 'primary' | 'danger'; disabled?: boolean; confirm?: { title: string; text: string; word: string } | undefined; act: () => Promise<unknown>; done?: () => void; children: ComponentChildren };
+type ActionProps = {
+  kind?: 'plain' | 'primary' | 'danger';
+  disabled?: boolean;
+  confirm?: { title: string; text: string; word: string } | undefined;
+  act: () => Promise<unknown>;
+  done?: () => void;
+  children: ComponentChildren;
+};
 
 /** A button whose action takes a while: it says what went wrong, and asks first if `confirm` says what is at stake. */
 export function Action({ kind = 'plain', disabled = false, confirm, act, done, children }: ActionProps) {
@@ -113,7 +143,9 @@ export function Action({ kind = 'plain', disabled = false, confirm, act, done, c
           <p>{confirm.text}</p>
           <div class="actions">
             <Button onClick={() => dialog.current?.close()}>Keep it as it is</Button>
-            <Button kind={kind === 'primary' ? 'primary' : 'danger'} onClick={() => void run()}>{confirm.word}</Button>
+            <Button kind={kind === 'primary' ? 'primary' : 'danger'} onClick={() => void run()}>
+              {confirm.word}
+            </Button>
           </div>
         </dialog>
       )}
@@ -154,7 +186,17 @@ export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
 
 export type Column<T> = { name: string; show: (row: T) => ComponentChildren; isNumber?: boolean };
 
-export function Table<T>({ caption, columns, rows, keyOf }: { caption: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T, index: number) => string | number }) {
+export function Table<T>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+}: {
+  caption: string;
+  columns: Column<T>[];
+  rows: T[];
+  keyOf: (row: T, index: number) => string | number;
+}) {
   return (
     <div class="scroll" role="region" aria-label={caption} tabIndex={0}>
       <table>
@@ -162,7 +204,9 @@ export function Table<T>({ caption, columns, rows, keyOf }: { caption: string; c
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.name} scope="col" class={column.isNumber ? 'number' : ''}>{column.name}</th>
+              <th key={column.name} scope="col" class={column.isNumber ? 'number' : ''}>
+                {column.name}
+              </th>
             ))}
           </tr>
         </thead>
@@ -170,7 +214,9 @@ export function Table<T>({ caption, columns, rows, keyOf }: { caption: string; c
           {rows.map((row, index) => (
             <tr key={keyOf(row, index)}>
               {columns.map((column) => (
-                <td key={column.name} class={column.isNumber ? 'number' : ''}>{column.show(row)}</td>
+                <td key={column.name} class={column.isNumber ? 'number' : ''}>
+                  {column.show(row)}
+                </td>
               ))}
             </tr>
           ))}
@@ -181,7 +227,19 @@ export function Table<T>({ caption, columns, rows, keyOf }: { caption: string; c
 }
 
 /** Share of a whole as a bar, with its number. */
-export function Meter({ label, value, max, text, isBad = false }: { label: string; value: number; max: number; text: string; isBad?: boolean }) {
+export function Meter({
+  label,
+  value,
+  max,
+  text,
+  isBad = false,
+}: {
+  label: string;
+  value: number;
+  max: number;
+  text: string;
+  isBad?: boolean;
+}) {
   const share = max > 0 ? Math.min(value / max, 1) : 0;
   const bar = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -196,7 +254,12 @@ export function Meter({ label, value, max, text, isBad = false }: { label: strin
   );
 }
 
-type FieldProps = { label: string; hint?: string | undefined; fault?: string | undefined; children: (props: { id: string; 'aria-describedby': string; 'aria-invalid': boolean }) => JSX.Element };
+type FieldProps = {
+  label: string;
+  hint?: string | undefined;
+  fault?: string | undefined;
+  children: (props: { id: string; 'aria-describedby': string; 'aria-invalid': boolean }) => JSX.Element;
+};
 
 export function Field({ label, hint, fault, children }: FieldProps) {
   const id = useId();
@@ -217,9 +280,7 @@ export function Secret({ name, value }: { name: string; value: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <div class="secret" role="status">
-      <p>
-        {name}, shown once: keep it now.
-      </p>
+      <p>{name}, shown once: keep it now.</p>
       <code>{value}</code>
       <Button onClick={() => void navigator.clipboard?.writeText(value).then(() => setCopied(true))}>{isCopied ? 'Copied' : 'Copy'}</Button>
     </div>
@@ -227,7 +288,19 @@ export function Secret({ name, value }: { name: string; value: string }) {
 }
 
 /** Blocks of `lines` that the viewer sees of a long list whose rows are all of one height. A library would bring more than this needs. */
-export function LongList({ caption, head, total, height, row }: { caption: string; head: ComponentChildren; total: number; height: number; row: (index: number) => ComponentChildren }) {
+export function LongList({
+  caption,
+  head,
+  total,
+  height,
+  row,
+}: {
+  caption: string;
+  head: ComponentChildren;
+  total: number;
+  height: number;
+  row: (index: number) => ComponentChildren;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef<HTMLDivElement>(null);
   const after = useRef<HTMLDivElement>(null);
@@ -249,7 +322,9 @@ export function LongList({ caption, head, total, height, row }: { caption: strin
   for (let index = first; index < last; index++) rows.push(row(index));
   return (
     <div class="long" role="table" aria-label={caption} aria-rowcount={total + 1}>
-      <div class="long-head" role="rowgroup">{head}</div>
+      <div class="long-head" role="rowgroup">
+        {head}
+      </div>
       <div class="long-body" role="rowgroup" ref={box} onScroll={measure} tabIndex={0}>
         <div ref={before} role="presentation" />
         {rows}

@@ -18,10 +18,24 @@ export default function AccessView() {
   return (
     <Page title="Access">
       <Tokens />
-      {may('admin') ? <Keys /> : <Card title="API keys"><p class="note">Seeing and making API keys takes an admin's key.</p></Card>}
+      {may('admin') ? (
+        <Keys />
+      ) : (
+        <Card title="API keys">
+          <p class="note">Seeing and making API keys takes an admin's key.</p>
+        </Card>
+      )}
       {may('admin') && <RevokeClient />}
       <Card title="Roles">
-        <Table caption="Roles" rows={ROLES} keyOf={([role]) => role} columns={[{ name: 'Role', show: ([role]) => role }, { name: 'May', show: ([, may]) => may }]} />
+        <Table
+          caption="Roles"
+          rows={ROLES}
+          keyOf={([role]) => role}
+          columns={[
+            { name: 'Role', show: ([role]) => role },
+            { name: 'May', show: ([, may]) => may },
+          ]}
+        />
       </Card>
     </Page>
   );
@@ -38,10 +52,25 @@ function RevokeClient() {
   return (
     <Card title="Revoke a client" note="By its id, as its own log shows it. Clients are not listed: nobody's data are shown here.">
       <div class="inline">
-        <Field label="Client">{(field) => <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value.trim())} />}</Field>
-        {id && <Action kind="danger" act={() => send('POST', `/clients/${encodeURIComponent(id)}/revoke`)} done={() => setDone(id)} confirm={confirm}>Revoke</Action>}
+        <Field label="Client">
+          {(field) => <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value.trim())} />}
+        </Field>
+        {id && (
+          <Action
+            kind="danger"
+            act={() => send('POST', `/clients/${encodeURIComponent(id)}/revoke`)}
+            done={() => setDone(id)}
+            confirm={confirm}
+          >
+            Revoke
+          </Action>
+        )}
       </div>
-      {done && <p class="good" role="status">{done} is revoked.</p>}
+      {done && (
+        <p class="good" role="status">
+          {done} is revoked.
+        </p>
+      )}
     </Card>
   );
 }
@@ -52,12 +81,21 @@ function Tokens() {
   const [made, setMade] = useState<CreatedToken>();
   return (
     <Card title="Enrolment tokens" note="A token lets clients enrol in a population. It is in the app, or handed out by your own server.">
-      {may('operator') && <NewToken made={(token) => { setMade(token); data.again(); }} />}
+      {may('operator') && (
+        <NewToken
+          made={(token) => {
+            setMade(token);
+            data.again();
+          }}
+        />
+      )}
       {made && <Secret name={`Token for ${made.record.population}`} value={made.token} />}
       <Loaded data={data}>
         {(tokens) =>
           tokens.length === 0 ? (
-            <Empty><p>There is no token yet, so no client can enrol.</p></Empty>
+            <Empty>
+              <p>There is no token yet, so no client can enrol.</p>
+            </Empty>
           ) : (
             <Table
               caption="Enrolment tokens"
@@ -66,10 +104,24 @@ function Tokens() {
               columns={[
                 { name: 'Token', show: (token) => <code>{token.id}</code> },
                 { name: 'Population', show: (token) => token.population },
-                { name: 'Enrolled', isNumber: true, show: (token) => (token.uses_max ? `${count(token.uses)} of ${count(token.uses_max)}` : count(token.uses)) },
+                {
+                  name: 'Enrolled',
+                  isNumber: true,
+                  show: (token) => (token.uses_max ? `${count(token.uses)} of ${count(token.uses_max)}` : count(token.uses)),
+                },
                 { name: 'Ends', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
                 { name: 'Made', show: (token) => <Time at={token.created_at} /> },
-                { name: 'State', show: (token) => (token.revoked_at ? <>revoked <Time at={token.revoked_at} /></> : 'in use') },
+                {
+                  name: 'State',
+                  show: (token) =>
+                    token.revoked_at ? (
+                      <>
+                        revoked <Time at={token.revoked_at} />
+                      </>
+                    ) : (
+                      'in use'
+                    ),
+                },
                 ...(may('operator') ? [{ name: 'Revoke', show: (token: Token) => <RevokeToken token={token} done={data.again} /> }] : []),
               ]}
             />
@@ -87,7 +139,11 @@ function RevokeToken({ token, done }: { token: Token; done: () => void }) {
     text: `Nobody can enrol in ${token.population} with it any more, and it cannot be brought back. The ${count(token.uses)} clients that it has enrolled stay.`,
     word: 'Revoke the token',
   };
-  return <Action kind="danger" act={() => send('DELETE', `/tokens/${token.id}`)} done={done} confirm={confirm}>Revoke</Action>;
+  return (
+    <Action kind="danger" act={() => send('DELETE', `/tokens/${token.id}`)} done={done} confirm={confirm}>
+      Revoke
+    </Action>
+  );
 }
 
 function NewToken({ made }: { made: (token: CreatedToken) => void }) {
@@ -98,7 +154,12 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
   const [error, setError] = useState<Error>();
   const submit = async (event: Event) => {
     event.preventDefault();
-    const body = { population, ...(uses ? { uses_max: Number(uses) } : {}), ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}), ...(user ? { user } : {}) };
+    const body = {
+      population,
+      ...(uses ? { uses_max: Number(uses) } : {}),
+      ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}),
+      ...(user ? { user } : {}),
+    };
     try {
       made(await send<CreatedToken>('POST', '/tokens', body));
       setError(undefined);
@@ -108,11 +169,31 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
   };
   return (
     <form class="inline" onSubmit={(event) => void submit(event)}>
-      <Field label="Population">{(field) => <input {...field} required value={population} pattern="[a-z][a-z0-9\-]*" onInput={(event) => setPopulation(event.currentTarget.value)} />}</Field>
-      <Field label="Clients at most (none: any number)">{(field) => <input {...field} type="number" min="1" value={uses} onInput={(event) => setUses(event.currentTarget.value)} />}</Field>
-      <Field label="Days until it ends (none: never)">{(field) => <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />}</Field>
-      <Field label="User whose devices they are (where a user is protected)">{(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}</Field>
-      <Button type="submit" kind="primary">Make a token</Button>
+      <Field label="Population">
+        {(field) => (
+          <input
+            {...field}
+            required
+            value={population}
+            pattern="[a-z][a-z0-9\-]*"
+            onInput={(event) => setPopulation(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="Clients at most (none: any number)">
+        {(field) => <input {...field} type="number" min="1" value={uses} onInput={(event) => setUses(event.currentTarget.value)} />}
+      </Field>
+      <Field label="Days until it ends (none: never)">
+        {(field) => (
+          <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
+        )}
+      </Field>
+      <Field label="User whose devices they are (where a user is protected)">
+        {(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
+      </Field>
+      <Button type="submit" kind="primary">
+        Make a token
+      </Button>
       {error && <ErrorNote error={error} />}
     </form>
   );
@@ -123,7 +204,12 @@ function Keys() {
   const [made, setMade] = useState<CreatedApiKey>();
   return (
     <Card title="API keys" note="An API key lets a person or a program use this console, the command line and the API.">
-      <NewKey made={(key) => { setMade(key); data.again(); }} />
+      <NewKey
+        made={(key) => {
+          setMade(key);
+          data.again();
+        }}
+      />
       {made && <Secret name={`API key for ${made.record.name}`} value={made.api_key} />}
       <Loaded data={data}>
         {(keys) => (
@@ -136,7 +222,17 @@ function Keys() {
               { name: 'Name', show: (key) => key.name },
               { name: 'Role', show: (key) => key.role },
               { name: 'Made', show: (key) => <Time at={key.created_at} /> },
-              { name: 'State', show: (key) => (key.revoked_at ? <>revoked <Time at={key.revoked_at} /></> : 'in use') },
+              {
+                name: 'State',
+                show: (key) =>
+                  key.revoked_at ? (
+                    <>
+                      revoked <Time at={key.revoked_at} />
+                    </>
+                  ) : (
+                    'in use'
+                  ),
+              },
               { name: 'Revoke', show: (key) => <RevokeKey apiKey={key} done={data.again} /> },
             ]}
           />
@@ -153,7 +249,11 @@ function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
     text: 'Whoever uses it is shut out at once, their sessions end, and it cannot be brought back.',
     word: 'Revoke the key',
   };
-  return <Action kind="danger" act={() => send('DELETE', `/api-keys/${apiKey.id}`)} done={done} confirm={confirm}>Revoke</Action>;
+  return (
+    <Action kind="danger" act={() => send('DELETE', `/api-keys/${apiKey.id}`)} done={done} confirm={confirm}>
+      Revoke
+    </Action>
+  );
 }
 
 function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
@@ -172,15 +272,23 @@ function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
   };
   return (
     <form class="inline" onSubmit={(event) => void submit(event)}>
-      <Field label="Name">{(field) => <input {...field} required value={name} onInput={(event) => setName(event.currentTarget.value)} />}</Field>
+      <Field label="Name">
+        {(field) => <input {...field} required value={name} onInput={(event) => setName(event.currentTarget.value)} />}
+      </Field>
       <Field label="Role">
         {(field) => (
           <select {...field} value={role} onChange={(event) => setRole(event.currentTarget.value)}>
-            {ROLES.map(([one]) => <option key={one} value={one}>{one}</option>)}
+            {ROLES.map(([one]) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
           </select>
         )}
       </Field>
-      <Button type="submit" kind="primary">Make a key</Button>
+      <Button type="submit" kind="primary">
+        Make a key
+      </Button>
       {error && <ErrorNote error={error} />}
     </form>
   );

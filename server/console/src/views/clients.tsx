@@ -13,12 +13,27 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
       <Loaded data={overview}>
         {({ populations }) => {
           const shown = name ?? populations[0]?.name;
-          if (!shown) return <Empty><p>There is no population yet. It begins with its first <Link to="/access">enrolment token</Link> or task.</p></Empty>;
+          if (!shown)
+            return (
+              <Empty>
+                <p>
+                  There is no population yet. It begins with its first <Link to="/access">enrolment token</Link> or task.
+                </p>
+              </Empty>
+            );
           return (
             <>
               {populations.length > 1 && (
                 <nav class="tabs" aria-label="Populations">
-                  {populations.map((one) => <a key={one.name} href={`/console/clients/${one.name}`} {...(one.name === shown ? { 'aria-current': 'page' as const } : {})}>{one.name}</a>)}
+                  {populations.map((one) => (
+                    <a
+                      key={one.name}
+                      href={`/console/clients/${one.name}`}
+                      {...(one.name === shown ? { 'aria-current': 'page' as const } : {})}
+                    >
+                      {one.name}
+                    </a>
+                  ))}
                 </nav>
               )}
               <Distributions name={shown} />
@@ -46,11 +61,15 @@ function Distributions({ name }: { name: string }) {
                 ['Revoked', count(clients.revoked)],
               ]}
             />
-            <p class="note">Below: those that wait just now. Fewer than {clients.group_min} that have something in common are added up as “other”.</p>
+            <p class="note">
+              Below: those that wait just now. Fewer than {clients.group_min} that have something in common are added up as “other”.
+            </p>
           </Card>
           <div class="columns">
             <Shares title="SDK version" shares={clients.sdk_versions} />
-            {Object.entries(clients.attributes).map(([attribute, shares]) => <Shares key={attribute} title={words(attribute)} shares={shares} />)}
+            {Object.entries(clients.attributes).map(([attribute, shares]) => (
+              <Shares key={attribute} title={words(attribute)} shares={shares} />
+            ))}
             <Shares title="Examples on the device" shares={clients.example_counts} />
             <Shares title="Speed of training" note="Examples per second, of the updates of the last day." shares={clients.training_speed} />
           </div>
@@ -67,7 +86,15 @@ function Shares({ title, note, shares }: { title: string; note?: string; shares:
       {shares.length === 0 ? (
         <p class="note">Nobody to count just now.</p>
       ) : (
-        shares.map((share) => <Meter key={share.value} label={share.value} value={share.clients} max={all} text={`${count(share.clients)} (${Math.round((100 * share.clients) / all)} %)`} />)
+        shares.map((share) => (
+          <Meter
+            key={share.value}
+            label={share.value}
+            value={share.clients}
+            max={all}
+            text={`${count(share.clients)} (${Math.round((100 * share.clients) / all)} %)`}
+          />
+        ))
       )}
     </Card>
   );

@@ -9,13 +9,20 @@ type Compared = { task: Task; series: Series };
 
 /** A few tasks beside each other: what differs in their settings, and their curves over each other. */
 export default function CompareView({ parameters: [ids = ''] }: { parameters: string[] }) {
-  const data = useData(`compare ${ids}`, (signal) =>
-    Promise.all(
-      ids.split(',').slice(0, 4).map(async (id): Promise<Compared> => ({
-        task: await get<Task>(`/tasks/${id}`, signal),
-        series: await get<Series>(`/tasks/${id}/series?points=300`, signal),
-      })),
-    ),
+  const data = useData(
+    `compare ${ids}`,
+    (signal) =>
+      Promise.all(
+        ids
+          .split(',')
+          .slice(0, 4)
+          .map(
+            async (id): Promise<Compared> => ({
+              task: await get<Task>(`/tasks/${id}`, signal),
+              series: await get<Series>(`/tasks/${id}/series?points=300`, signal),
+            }),
+          ),
+      ),
     ids,
   );
   return (
@@ -37,7 +44,8 @@ export default function CompareView({ parameters: [ids = ''] }: { parameters: st
 
 /** Every setting as one path with one value. */
 function flat(value: unknown, path = ''): [string, string][] {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return [[path, typeof value === 'string' ? value : JSON.stringify(value)]];
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    return [[path, typeof value === 'string' ? value : JSON.stringify(value)]];
   return Object.entries(value).flatMap(([key, inner]) => flat(inner, path ? `${path}.${key}` : key));
 }
 
@@ -67,20 +75,46 @@ function Settings({ compared }: { compared: Compared[] }) {
           })),
         ]}
       />
-      <p>{compared.map(({ task }, index) => <span key={task.id} class="gap"><Link to={`/tasks/${task.id}`}>Open {index + 1}</Link></span>)}</p>
+      <p>
+        {compared.map(({ task }, index) => (
+          <span key={task.id} class="gap">
+            <Link to={`/tasks/${task.id}`}>Open {index + 1}</Link>
+          </span>
+        ))}
+      </p>
     </Card>
   );
 }
 
-function Curves({ compared, title, unit, of }: { compared: Compared[]; title: string; unit: string; of: (point: Series['points'][number]) => number | null | undefined }) {
+function Curves({
+  compared,
+  title,
+  unit,
+  of,
+}: {
+  compared: Compared[];
+  title: string;
+  unit: string;
+  of: (point: Series['points'][number]) => number | null | undefined;
+}) {
   const versions = [...new Set(compared.flatMap(({ series }) => series.points.map((point) => point.version)))].sort((a, b) => a - b);
   const lines = compared.map(({ task, series }, index) => {
     const values = new Map(series.points.map((point) => [point.version, of(point) ?? null]));
-    return { label: `${index + 1}: ${task.description['name'] as string}`, unit, values: versions.map((version) => values.get(version) ?? null) };
+    return {
+      label: `${index + 1}: ${task.description['name'] as string}`,
+      unit,
+      values: versions.map((version) => values.get(version) ?? null),
+    };
   });
   return (
     <Card title={title}>
-      <Chart title={`${title} over versions`} isTitled x={{ label: 'Version', unit: '', values: versions, isWhole: true }} yUnit={`${title} (${unit})`} lines={lines} />
+      <Chart
+        title={`${title} over versions`}
+        isTitled
+        x={{ label: 'Version', unit: '', values: versions, isWhole: true }}
+        yUnit={`${title} (${unit})`}
+        lines={lines}
+      />
     </Card>
   );
 }

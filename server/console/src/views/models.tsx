@@ -16,22 +16,37 @@ function AllModels() {
   const data = useData('models', (signal) => get<ModelSummary[]>('/models', signal));
   return (
     <Page title="Models">
-      {may('operator') && <Card title="Bring a model"><Bring done={(model) => go(`/models/${model.model}`)} /></Card>}
+      {may('operator') && (
+        <Card title="Bring a model">
+          <Bring done={(model) => go(`/models/${model.model}`)} />
+        </Card>
+      )}
       <Loaded data={data}>
         {(models) =>
           models.length === 0 ? (
-            <Empty><p>No model was brought yet. Any ONNX file whose operators can be trained will do; see the guide about tasks.</p></Empty>
+            <Empty>
+              <p>No model was brought yet. Any ONNX file whose operators can be trained will do; see the guide about tasks.</p>
+            </Empty>
           ) : (
             <Table
               caption="Models, newest first"
               rows={models}
               keyOf={(model) => model.model}
               columns={[
-                { name: 'Model', show: (model) => <Link to={`/models/${model.model}`}><Id id={model.model} /></Link> },
+                {
+                  name: 'Model',
+                  show: (model) => (
+                    <Link to={`/models/${model.model}`}>
+                      <Id id={model.model} />
+                    </Link>
+                  ),
+                },
                 { name: 'Parameters', isNumber: true, show: (model) => count(model.parameter_count) },
                 { name: 'File', isNumber: true, show: (model) => bytes(model.model_bytes) },
                 { name: 'Brought', show: (model) => <Time at={model.created_at} /> },
-                ...(may('operator') ? [{ name: 'Task', show: (model: ModelSummary) => <Link to={`/tasks/new?model=${model.model}`}>Create a task</Link> }] : []),
+                ...(may('operator')
+                  ? [{ name: 'Task', show: (model: ModelSummary) => <Link to={`/tasks/new?model=${model.model}`}>Create a task</Link> }]
+                  : []),
               ]}
             />
           )
@@ -64,7 +79,11 @@ export function Bring({ done }: { done: (model: Model) => void }) {
         ONNX file
         <input type="file" accept=".onnx" disabled={isBusy} onChange={(event) => void bring(event.currentTarget)} />
       </label>
-      {isBusy && <p class="note" role="status">It is read and checked…</p>}
+      {isBusy && (
+        <p class="note" role="status">
+          It is read and checked…
+        </p>
+      )}
       {error && <ErrorNote error={error} />}
     </>
   );
@@ -72,7 +91,16 @@ export function Bring({ done }: { done: (model: Model) => void }) {
 
 function OneModel({ digest }: { digest: string }) {
   return (
-    <Page title="Model" actions={may('operator') && <Button kind="primary" onClick={() => go(`/tasks/new?model=${digest}`)}>Create a task</Button>}>
+    <Page
+      title="Model"
+      actions={
+        may('operator') && (
+          <Button kind="primary" onClick={() => go(`/tasks/new?model=${digest}`)}>
+            Create a task
+          </Button>
+        )
+      }
+    >
       <ModelFacts digest={digest} isWhole />
     </Page>
   );
@@ -95,7 +123,12 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
                 ['File', bytes(graph.model_bytes)],
                 ['Prediction, one example', flops(graph.forward_flops)],
                 ['Training step, one example', flops(graph.training_flops)],
-                ['Operators', Object.entries(graph.operators).map(([name, number]) => `${name} ${number}`).join(', ')],
+                [
+                  'Operators',
+                  Object.entries(graph.operators)
+                    .map(([name, number]) => `${name} ${number}`)
+                    .join(', '),
+                ],
               ]}
             />
           </Card>
@@ -115,7 +148,11 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
 
 function Graph({ graph }: { graph: ModelGraph }) {
   const shapes = new Map(graph.parameters.map((parameter) => [parameter.name, parameter.shape]));
-  const weights = (inputs: string[]) => inputs.filter((name) => shapes.has(name)).map((name) => `${name} [${shapes.get(name)?.join(', ')}]`).join(', ');
+  const weights = (inputs: string[]) =>
+    inputs
+      .filter((name) => shapes.has(name))
+      .map((name) => `${name} [${shapes.get(name)?.join(', ')}]`)
+      .join(', ');
   return (
     <>
       <Card title="Graph" note="The nodes in the file's order, each with the weights that it reads.">
@@ -124,7 +161,9 @@ function Graph({ graph }: { graph: ModelGraph }) {
             <li key={index}>
               <strong>{node.operator}</strong>
               <span>{weights(node.inputs)}</span>
-              <small>{node.inputs.filter((name) => name && !shapes.has(name)).join(', ')} → {node.outputs.join(', ')}</small>
+              <small>
+                {node.inputs.filter((name) => name && !shapes.has(name)).join(', ')} → {node.outputs.join(', ')}
+              </small>
             </li>
           ))}
         </ol>

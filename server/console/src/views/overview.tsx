@@ -38,11 +38,13 @@ function FirstRun() {
     <Empty>
       <h2>Nothing is trained here yet</h2>
       <p>
-        See it work first: the demo learns to read handwritten digits from 20 simulated clients, which run inside this
-        coordinator. Or <Link to="/tasks/new">create a task</Link> from a model of your own.
+        See it work first: the demo learns to read handwritten digits from 20 simulated clients, which run inside this coordinator. Or{' '}
+        <Link to="/tasks/new">create a task</Link> from a model of your own.
       </p>
       {may('admin') ? (
-        <Action kind="primary" act={start}>Start the digits demo</Action>
+        <Action kind="primary" act={start}>
+          Start the digits demo
+        </Action>
       ) : (
         <p class="note">Starting the demo takes an admin's API key.</p>
       )}
@@ -57,7 +59,9 @@ function Health({ overview }: { overview: Overview }) {
   return (
     <Card title="Now">
       {overview.problems.map((problem) => (
-        <p key={problem} class="error" role="alert">{problem}</p>
+        <p key={problem} class="error" role="alert">
+          {problem}
+        </p>
       ))}
       <Facts
         facts={[
@@ -68,7 +72,10 @@ function Health({ overview }: { overview: Overview }) {
           ['Training', count(sum((one) => one.training))],
           ['Rounds committed, this hour and the last', count(rounds)],
           ['Updates received in 24 h', bytes(overview.hours.reduce((all, hour) => all + hour.upload_bytes, 0))],
-          ...STATES.filter((state) => overview.tasks[state]).map((state): [string, string] => [`Tasks ${state}`, count(overview.tasks[state] ?? 0)]),
+          ...STATES.filter((state) => overview.tasks[state]).map((state): [string, string] => [
+            `Tasks ${state}`,
+            count(overview.tasks[state] ?? 0),
+          ]),
         ]}
       />
     </Card>

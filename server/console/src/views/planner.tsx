@@ -26,7 +26,14 @@ const VERDICTS = {
 
 /** Derives noise and curve while one types; the coordinator's accountant computes them. */
 export function Planner({ start = {} }: { start?: Record<string, string> }) {
-  const [values, setValues] = useState<Record<string, string>>({ clients: '10000', report_goal: '100', rounds: '100', participations: '10', epsilon: '8', ...start });
+  const [values, setValues] = useState<Record<string, string>>({
+    clients: '10000',
+    report_goal: '100',
+    rounds: '100',
+    participations: '10',
+    epsilon: '8',
+    ...start,
+  });
   const [planned, setPlanned] = useState<Planned>();
   const shown = useRef(start);
   useEffect(() => {
@@ -41,7 +48,8 @@ export function Planner({ start = {} }: { start?: Record<string, string> }) {
     const timer = setTimeout(() => {
       const given = Object.entries(values).filter(([, text]) => text.trim() !== '');
       const label = (name: string) => FIELDS.find(([field]) => field === name)?.[1] ?? name;
-      const plan = async () => send<Planned>('POST', '/privacy/plan', Object.fromEntries(given.map(([name, text]) => [name, typed(label(name), text)])));
+      const plan = async () =>
+        send<Planned>('POST', '/privacy/plan', Object.fromEntries(given.map(([name, text]) => [name, typed(label(name), text)])));
       plan().then(
         (answer) => {
           if (isOver) return;
@@ -65,7 +73,14 @@ export function Planner({ start = {} }: { start?: Record<string, string> }) {
       <div class="grid">
         {FIELDS.map(([name, label, hint]) => (
           <Field key={name} label={label} hint={hint}>
-            {(field) => <input {...field} inputMode="decimal" value={values[name] ?? ''} onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })} />}
+            {(field) => (
+              <input
+                {...field}
+                inputMode="decimal"
+                value={values[name] ?? ''}
+                onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
+              />
+            )}
           </Field>
         ))}
       </div>
@@ -80,7 +95,9 @@ export function Planner({ start = {} }: { start?: Record<string, string> }) {
 function Plan({ planned: { intention, forecast } }: { planned: Planned }) {
   return (
     <>
-      <p class={`verdict ${forecast.verdict}`} role="status">{VERDICTS[forecast.verdict]}</p>
+      <p class={`verdict ${forecast.verdict}`} role="status">
+        {VERDICTS[forecast.verdict]}
+      </p>
       <Facts
         facts={[
           ['Noise multiplier', number(forecast.noise_multiplier.value)],

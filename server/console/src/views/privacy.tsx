@@ -21,7 +21,9 @@ export default function PrivacyView() {
           <>
             <Card title="Budgets" note="What all tasks of a population together may spend of a client or user.">
               {populations.length === 0 ? (
-                <Empty><p>There is no population yet.</p></Empty>
+                <Empty>
+                  <p>There is no population yet.</p>
+                </Empty>
               ) : (
                 <Table
                   caption="Privacy budgets of populations"
@@ -39,7 +41,9 @@ export default function PrivacyView() {
               {may('admin') && populations.length > 0 && <SetPrivacy populations={populations} done={data.again} />}
             </Card>
             {populations.length > 0 && <Ledger populations={populations.map((one) => one.name)} />}
-            <Card title="Planner" note="How much noise a budget asks for, and whether anything is learned through it."><Planner /></Card>
+            <Card title="Planner" note="How much noise a budget asks for, and whether anything is learned through it.">
+              <Planner />
+            </Card>
           </>
         )}
       </Loaded>
@@ -76,7 +80,11 @@ function Ledger({ populations }: { populations: string[] }) {
         <label>
           Population
           <select value={name} onChange={(event) => choose(event.currentTarget.value)}>
-            {populations.map((one) => <option key={one} value={one}>{one}</option>)}
+            {populations.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
           </select>
         </label>
       }
@@ -84,7 +92,9 @@ function Ledger({ populations }: { populations: string[] }) {
       <Loaded data={data}>
         {(entries) =>
           entries.length === 0 ? (
-            <Empty><p>No version was released with noise.</p></Empty>
+            <Empty>
+              <p>No version was released with noise.</p>
+            </Empty>
           ) : (
             <>
               <Table
@@ -93,7 +103,14 @@ function Ledger({ populations }: { populations: string[] }) {
                 keyOf={(entry) => entry.sequence}
                 columns={[
                   { name: 'Entry', isNumber: true, show: (entry) => count(entry.sequence) },
-                  { name: 'Task', show: (entry) => <Link to={`/tasks/${entry.task_id}`}><Id id={entry.task_id} /></Link> },
+                  {
+                    name: 'Task',
+                    show: (entry) => (
+                      <Link to={`/tasks/${entry.task_id}`}>
+                        <Id id={entry.task_id} />
+                      </Link>
+                    ),
+                  },
                   { name: 'Version', isNumber: true, show: (entry) => count(entry.version) },
                   { name: 'Noise multiplier', isNumber: true, show: (entry) => number(entry.noise_multiplier) },
                   { name: 'A client is', show: participation },
@@ -102,8 +119,15 @@ function Ledger({ populations }: { populations: string[] }) {
                 ]}
               />
               <div class="actions">
-                <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>Newer</Button>
-                <Button disabled={(entries.at(-1)?.sequence ?? 1) <= 1} onClick={() => setBefore((old) => [...old, entries.at(-1)?.sequence ?? 1])}>Older</Button>
+                <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>
+                  Newer
+                </Button>
+                <Button
+                  disabled={(entries.at(-1)?.sequence ?? 1) <= 1}
+                  onClick={() => setBefore((old) => [...old, entries.at(-1)?.sequence ?? 1])}
+                >
+                  Older
+                </Button>
               </div>
             </>
           )

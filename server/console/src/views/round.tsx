@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 import { get } from '../api/client';
-import { type Lane, type RoundAssignments, type RoundFunnel, isOver } from '../api/types';
+import { isOver, type Lane, type RoundAssignments, type RoundFunnel } from '../api/types';
 import { Card, Empty, Facts, Link, Loaded, Page, State, Time } from '../components';
 import { bytes, count, duration, words } from '../format';
 import { NEVER, useData } from '../live';
@@ -32,12 +32,27 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
                 ]}
               />
             </Card>
-            <Card title="Cohort"><FunnelBars funnel={value} /></Card>
+            <Card title="Cohort">
+              <FunnelBars funnel={value} />
+            </Card>
           </div>
         )}
       </Loaded>
-      <Card title="On the clock" note="One bar for each assignment, from when it was given to when its update was accepted or it was dropped. The part in full colour is training, as the client says.">
-        <Loaded data={lanes}>{(value) => (value.lanes.length === 0 ? <Empty><p>No client was drawn yet.</p></Empty> : <Waterfall assignments={value} />)}</Loaded>
+      <Card
+        title="On the clock"
+        note="One bar for each assignment, from when it was given to when its update was accepted or it was dropped. The part in full colour is training, as the client says."
+      >
+        <Loaded data={lanes}>
+          {(value) =>
+            value.lanes.length === 0 ? (
+              <Empty>
+                <p>No client was drawn yet.</p>
+              </Empty>
+            ) : (
+              <Waterfall assignments={value} />
+            )
+          }
+        </Loaded>
       </Card>
     </Page>
   );
@@ -50,8 +65,14 @@ function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAss
   return (
     <>
       <div class="waterfall" role="list" aria-label="Assignments in the order in which they were given">
-        <div class="scale" aria-hidden="true"><span>0</span><span>{duration((end - start) / 2)}</span><span>{duration(end - start)}</span></div>
-        {lanes.map((lane, index) => <Bar key={index} lane={lane} number={index + 1} start={start} end={end} now={now} />)}
+        <div class="scale" aria-hidden="true">
+          <span>0</span>
+          <span>{duration((end - start) / 2)}</span>
+          <span>{duration(end - start)}</span>
+        </div>
+        {lanes.map((lane, index) => (
+          <Bar key={index} lane={lane} number={index + 1} start={start} end={end} now={now} />
+        ))}
       </div>
       <p class="note">Updates were awaited for {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} at most.</p>
       {left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
@@ -70,7 +91,8 @@ function Bar({ lane, number, start, end, now }: { lane: Lane; number: number; st
       bar.current.style.width = `${Math.max((100 * (closed - lane.assigned_at)) / span, 0.5)}%`;
     }
     const length = closed - lane.assigned_at;
-    if (training.current) training.current.style.width = lane.training_ms && length > 0 ? `${Math.min((100 * lane.training_ms) / length, 100)}%` : '0';
+    if (training.current)
+      training.current.style.width = lane.training_ms && length > 0 ? `${Math.min((100 * lane.training_ms) / length, 100)}%` : '0';
   });
   const parts = [
     `Assignment ${number}: ${words(lane.status)}`,
@@ -84,7 +106,9 @@ function Bar({ lane, number, start, end, now }: { lane: Lane; number: number; st
   const said = parts.filter(Boolean).join(', ');
   return (
     <div class="lane" role="listitem" aria-label={said} title={said}>
-      <div class={`lane-bar ${lane.status}`} ref={bar}><div class="lane-training" ref={training} /></div>
+      <div class={`lane-bar ${lane.status}`} ref={bar}>
+        <div class="lane-training" ref={training} />
+      </div>
     </div>
   );
 }

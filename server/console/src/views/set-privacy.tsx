@@ -14,7 +14,11 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
   const chosen = populations.find((one) => one.name === name);
   const set = (change: object) => send('POST', `/populations/${name}/privacy`, change);
   const change = async () => {
-    await set({ ...(unit ? { unit } : {}), ...(epsilon ? { epsilon: typed('Epsilon', epsilon) } : {}), ...(delta ? { delta: typed('Delta', delta) } : {}) });
+    await set({
+      ...(unit ? { unit } : {}),
+      ...(epsilon ? { epsilon: typed('Epsilon', epsilon) } : {}),
+      ...(delta ? { delta: typed('Delta', delta) } : {}),
+    });
     setEpsilon('');
     setDelta('');
   };
@@ -34,7 +38,11 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
         <Field label="Population">
           {(field) => (
             <select {...field} value={name} onChange={(event) => setName(event.currentTarget.value)}>
-              {populations.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+              {populations.map((one) => (
+                <option key={one.name} value={one.name}>
+                  {one.name}
+                </option>
+              ))}
             </select>
           )}
         </Field>
@@ -47,11 +55,24 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
             </select>
           )}
         </Field>
-        <Field label="Epsilon of all its tasks">{(field) => <input {...field} inputMode="decimal" value={epsilon} onInput={(event) => setEpsilon(event.currentTarget.value)} />}</Field>
-        <Field label="Delta of that">{(field) => <input {...field} inputMode="decimal" value={delta} onInput={(event) => setDelta(event.currentTarget.value)} />}</Field>
-        <Action disabled={!unit && !epsilon && !delta} act={change} done={done} confirm={epsilon || delta ? limit : undefined}>Set</Action>
+        <Field label="Epsilon of all its tasks">
+          {(field) => <input {...field} inputMode="decimal" value={epsilon} onInput={(event) => setEpsilon(event.currentTarget.value)} />}
+        </Field>
+        <Field label="Delta of that">
+          {(field) => <input {...field} inputMode="decimal" value={delta} onInput={(event) => setDelta(event.currentTarget.value)} />}
+        </Field>
+        <Action disabled={!unit && !epsilon && !delta} act={change} done={done} confirm={epsilon || delta ? limit : undefined}>
+          Set
+        </Action>
       </form>
-      {chosen?.epsilon && <Action kind="danger" act={() => set({ no_budget: true })} done={done} confirm={confirm}>{`Take the budget of ${name} away`}</Action>}
+      {chosen?.epsilon && (
+        <Action
+          kind="danger"
+          act={() => set({ no_budget: true })}
+          done={done}
+          confirm={confirm}
+        >{`Take the budget of ${name} away`}</Action>
+      )}
     </>
   );
 }

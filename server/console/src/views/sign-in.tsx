@@ -23,15 +23,31 @@ export function SignIn({ why }: { why?: string | undefined }) {
   return (
     <main class="sign-in">
       <h1>Folkmoot</h1>
-      {why && <p class="note" role="status">{why}</p>}
+      {why && (
+        <p class="note" role="status">
+          {why}
+        </p>
+      )}
       <form class="card" onSubmit={(event) => void submit(event)}>
-        <Field label="API key" hint="`folkmoot serve` prints the first one when it starts on an empty data folder; `folkmoot key create` makes more. It is not kept in the browser.">
+        <Field
+          label="API key"
+          hint="`folkmoot serve` prints the first one when it starts on an empty data folder; `folkmoot key create` makes more. It is not kept in the browser."
+        >
           {(field) => (
-            <input {...field} type="password" autocomplete="current-password" required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
+            <input
+              {...field}
+              type="password"
+              autocomplete="current-password"
+              required
+              value={key}
+              onInput={(event) => setKey(event.currentTarget.value)}
+            />
           )}
         </Field>
         {error && <ErrorNote error={error} />}
-        <Button kind="primary" type="submit" disabled={isBusy}>Sign in</Button>
+        <Button kind="primary" type="submit" disabled={isBusy}>
+          Sign in
+        </Button>
       </form>
     </main>
   );

@@ -13,7 +13,9 @@ export default function StatementView({ parameters: [id = ''] }: { parameters: s
         {(statement) => (
           <>
             <Card title={statement.name}>
-              <p><Link to={`/tasks/${id}`}>The task</Link> over the {count(statement.clients)} clients of {statement.population}.</p>
+              <p>
+                <Link to={`/tasks/${id}`}>The task</Link> over the {count(statement.clients)} clients of {statement.population}.
+              </p>
               <dl class="sentences">
                 {statement.sentences.map((sentence) => (
                   <div key={sentence.about}>

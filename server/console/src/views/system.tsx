@@ -16,14 +16,19 @@ export default function SystemView() {
   const [text, setText] = useState('');
   useEvery(EVERY_MILLISECONDS, data);
   const passes = (line: System['log'][number]) =>
-    LEVELS.indexOf(line.level) <= LEVELS.indexOf(least) && `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
+    LEVELS.indexOf(line.level) <= LEVELS.indexOf(least) &&
+    `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
   return (
     <Page title="System">
       <Loaded data={data}>
         {(system) => (
           <>
             <Card title="Health">
-              {system.problems.map((problem) => <p key={problem} class="error" role="alert">{problem}</p>)}
+              {system.problems.map((problem) => (
+                <p key={problem} class="error" role="alert">
+                  {problem}
+                </p>
+              ))}
               <Facts
                 facts={[
                   ['State', system.is_ready ? 'ready' : 'not ready'],
@@ -36,7 +41,9 @@ export default function SystemView() {
             </Card>
             <Card title="Drivers" note="Which process drives which task. A lease that is not renewed ends, and another process takes over.">
               {system.leases.length === 0 ? (
-                <Empty><p>No task is driven just now.</p></Empty>
+                <Empty>
+                  <p>No task is driven just now.</p>
+                </Empty>
               ) : (
                 <Table
                   caption="Leases"
@@ -55,7 +62,11 @@ export default function SystemView() {
                 <label>
                   At least
                   <select value={least} onChange={(event) => setLeast(event.currentTarget.value)}>
-                    {LEVELS.map((level) => <option key={level} value={level}>{level.toLowerCase()}</option>)}
+                    {LEVELS.map((level) => (
+                      <option key={level} value={level}>
+                        {level.toLowerCase()}
+                      </option>
+                    ))}
                   </select>
                 </label>
                 <label>
@@ -70,7 +81,19 @@ export default function SystemView() {
                 columns={[
                   { name: 'Time', show: (line) => <Time at={line.at} /> },
                   { name: 'Level', show: (line) => <span class={`level ${line.level.toLowerCase()}`}>{line.level.toLowerCase()}</span> },
-                  { name: 'Says', show: (line) => <>{line.message} <small>{Object.entries(line.fields).map(([name, value]) => `${name}=${value}`).join(' ')}</small></> },
+                  {
+                    name: 'Says',
+                    show: (line) => (
+                      <>
+                        {line.message}{' '}
+                        <small>
+                          {Object.entries(line.fields)
+                            .map(([name, value]) => `${name}=${value}`)
+                            .join(' ')}
+                        </small>
+                      </>
+                    ),
+                  },
                   { name: 'Part', show: (line) => <code>{line.target}</code> },
                 ]}
               />

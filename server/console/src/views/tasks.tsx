@@ -25,15 +25,22 @@ export default function TasksView() {
   const [filter, setFilter] = useState<Filter>({ state: '', population: '', name: '' });
   const [chosen, setChosen] = useState<string[]>([]);
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
-  const choose = (id: string) => setChosen((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id].slice(-COMPARED_MAX)));
+  const choose = (id: string) =>
+    setChosen((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id].slice(-COMPARED_MAX)));
   const change = (part: Partial<Filter>) => setFilter((old) => ({ ...old, ...part }));
   return (
     <Page
       title="Tasks"
       actions={
         <>
-          <Button disabled={chosen.length < 2} onClick={() => go(`/tasks/compare/${chosen.join(',')}`)}>Compare {chosen.length >= 2 ? chosen.length : ''}</Button>
-          {may('operator') && <Button kind="primary" onClick={() => go('/tasks/new')}>Create a task</Button>}
+          <Button disabled={chosen.length < 2} onClick={() => go(`/tasks/compare/${chosen.join(',')}`)}>
+            Compare {chosen.length >= 2 ? chosen.length : ''}
+          </Button>
+          {may('operator') && (
+            <Button kind="primary" onClick={() => go('/tasks/new')}>
+              Create a task
+            </Button>
+          )}
         </>
       }
     >
@@ -42,19 +49,32 @@ export default function TasksView() {
           State
           <select value={filter.state} onChange={(event) => change({ state: event.currentTarget.value })}>
             <option value="">all</option>
-            {STATES.map((state) => <option key={state} value={state}>{state}</option>)}
+            {STATES.map((state) => (
+              <option key={state} value={state}>
+                {state}
+              </option>
+            ))}
           </select>
         </label>
         <label>
           Population
           <select value={filter.population} onChange={(event) => change({ population: event.currentTarget.value })}>
             <option value="">all</option>
-            {overview.data?.populations.map(({ name }) => <option key={name} value={name}>{name}</option>)}
+            {overview.data?.populations.map(({ name }) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
           </select>
         </label>
         <label>
           Name
-          <input type="search" value={filter.name} placeholder="a part of it" onInput={(event) => change({ name: event.currentTarget.value })} />
+          <input
+            type="search"
+            value={filter.name}
+            placeholder="a part of it"
+            onInput={(event) => change({ name: event.currentTarget.value })}
+          />
         </label>
       </form>
       <List key={JSON.stringify(filter)} filter={filter} chosen={chosen} choose={choose} />
@@ -93,48 +113,86 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
     isUnderWay.current = false;
   };
   if (newest.error && !newest.data) return <ErrorNote error={newest.error} again={newest.again} />;
-  if (!newest.data) return <p class="note" role="status">Loading…</p>;
+  if (!newest.data)
+    return (
+      <p class="note" role="status">
+        Loading…
+      </p>
+    );
   if (tasks.length === 0) {
     const isFiltered = Object.values(filter).some(Boolean);
     return (
       <Empty>
-        {isFiltered ? <p>No task is like that. Ask for less.</p> : <p>There is no task yet. <Link to="/tasks/new">Create one</Link>, or start the demo on the <Link to="/">overview</Link>.</p>}
+        {isFiltered ? (
+          <p>No task is like that. Ask for less.</p>
+        ) : (
+          <p>
+            There is no task yet. <Link to="/tasks/new">Create one</Link>, or start the demo on the <Link to="/">overview</Link>.
+          </p>
+        )}
       </Empty>
     );
   }
   return (
     <>
       {error && <ErrorNote error={error} />}
-      <p class="note" role="status">{count(tasks.length)} {isEnd ? 'tasks' : 'tasks so far; more come while you scroll'}</p>
+      <p class="note" role="status">
+        {count(tasks.length)} {isEnd ? 'tasks' : 'tasks so far; more come while you scroll'}
+      </p>
       <LongList
         caption="Tasks, newest first"
         total={tasks.length}
         height={ROW_HEIGHT}
         head={
           <div class="row tasks-row" role="row">
-            {['Compare', 'Name', 'Population', 'State', 'Rounds', 'Created'].map((name) => <span key={name} role="columnheader">{name}</span>)}
+            {['Compare', 'Name', 'Population', 'State', 'Rounds', 'Created'].map((name) => (
+              <span key={name} role="columnheader">
+                {name}
+              </span>
+            ))}
           </div>
         }
         row={(index) => {
           const task = tasks[index];
-          return task ? <Row key={task.id} task={task} index={index} isChosen={chosen.includes(task.id)} choose={choose} near={index > tasks.length - 20 ? more : undefined} /> : null;
+          return task ? (
+            <Row
+              key={task.id}
+              task={task}
+              index={index}
+              isChosen={chosen.includes(task.id)}
+              choose={choose}
+              near={index > tasks.length - 20 ? more : undefined}
+            />
+          ) : null;
         }}
       />
     </>
   );
 }
 
-type RowProps = { task: TaskSummary; index: number; isChosen: boolean; choose: (id: string) => void; near: (() => Promise<void>) | undefined };
+type RowProps = {
+  task: TaskSummary;
+  index: number;
+  isChosen: boolean;
+  choose: (id: string) => void;
+  near: (() => Promise<void>) | undefined;
+};
 
 function Row({ task, index, isChosen, choose, near }: RowProps) {
   useEffect(() => void near?.(), [near === undefined]);
   const rounds = task.rounds_wanted ? `${count(task.rounds_committed)} of ${count(task.rounds_wanted)}` : count(task.rounds_committed);
   return (
     <div class="row tasks-row" role="row" aria-rowindex={index + 2}>
-      <span role="cell"><input type="checkbox" checked={isChosen} aria-label={`Compare ${task.name}`} onChange={() => choose(task.id)} /></span>
-      <span role="cell"><Link to={`/tasks/${task.id}`}>{task.name}</Link></span>
+      <span role="cell">
+        <input type="checkbox" checked={isChosen} aria-label={`Compare ${task.name}`} onChange={() => choose(task.id)} />
+      </span>
+      <span role="cell">
+        <Link to={`/tasks/${task.id}`}>{task.name}</Link>
+      </span>
       <span role="cell">{task.population}</span>
-      <span role="cell"><State state={task.state} /></span>
+      <span role="cell">
+        <State state={task.state} />
+      </span>
       <span role="cell">{rounds}</span>
       <span role="cell">{at(task.created_at)}</span>
     </div>

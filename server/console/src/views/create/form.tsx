@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import type { Fault } from '../../api/types';
 import { Button, Field } from '../../components';
 import { words } from '../../format';
-import { type Schema, beginning, ofVariant, optional, resolved, variantOf, variants } from './schema';
+import { beginning, ofVariant, optional, resolved, type Schema, variantOf, variants } from './schema';
 
 type Change = (value: unknown) => void;
 type Props = { name: string; path: string; schema: Schema; value: unknown; change: Change; faults: Fault[]; isRequired: boolean };
@@ -19,10 +19,22 @@ function faultAt(faults: Fault[], path: string, isLeaf: boolean): string | undef
 }
 
 /** All keys of a table; what need not be there can be added and taken away. */
-export function Fields({ path, schema, value, change, faults }: { path: string; schema: Schema; value: Record<string, unknown>; change: Change; faults: Fault[] }) {
+export function Fields({
+  path,
+  schema,
+  value,
+  change,
+  faults,
+}: {
+  path: string;
+  schema: Schema;
+  value: Record<string, unknown>;
+  change: Change;
+  faults: Fault[];
+}) {
   const names = Object.keys(schema.properties ?? {}).filter((name) => name !== 'kind');
   // What every task has to say comes first; the schema knows only the alphabet.
-  if (path === '') names.sort((a, b) => (FIRST.indexOf(b) - FIRST.indexOf(a)));
+  if (path === '') names.sort((a, b) => FIRST.indexOf(b) - FIRST.indexOf(a));
   const isHere = (name: string) => schema.required?.includes(name) || (value[name] !== undefined && value[name] !== null);
   const set = (name: string, next: unknown) => {
     const { [name]: _, ...rest } = value;
@@ -34,9 +46,25 @@ export function Fields({ path, schema, value, change, faults }: { path: string; 
   return (
     <>
       {open.map((name) => (
-        <One key={name} name={name} path={at(name)} schema={schema.properties?.[name] ?? {}} value={value[name]} change={(next) => set(name, next)} faults={faults} isRequired={schema.required?.includes(name) ?? false} />
+        <One
+          key={name}
+          name={name}
+          path={at(name)}
+          schema={schema.properties?.[name] ?? {}}
+          value={value[name]}
+          change={(next) => set(name, next)}
+          faults={faults}
+          isRequired={schema.required?.includes(name) ?? false}
+        />
       ))}
-      {rest.length > 0 && <Add names={rest} schema={schema} path={path} add={(name) => set(name, beginning(schema.properties?.[name] ?? {}) ?? firstOf(schema.properties?.[name] ?? {}))} />}
+      {rest.length > 0 && (
+        <Add
+          names={rest}
+          schema={schema}
+          path={path}
+          add={(name) => set(name, beginning(schema.properties?.[name] ?? {}) ?? firstOf(schema.properties?.[name] ?? {}))}
+        />
+      )}
     </>
   );
 }
@@ -57,10 +85,22 @@ function Add({ names, schema, path, add }: { names: string[]; schema: Schema; pa
         More settings{path ? ` of ${path}` : ''}
         <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
           <option value="">{names.length} with their defaults</option>
-          {names.map((name) => <option key={name} value={name}>{words(name)}</option>)}
+          {names.map((name) => (
+            <option key={name} value={name}>
+              {words(name)}
+            </option>
+          ))}
         </select>
       </label>
-      <Button disabled={!chosen} onClick={() => { add(chosen); setChosen(''); }}>Set</Button>
+      <Button
+        disabled={!chosen}
+        onClick={() => {
+          add(chosen);
+          setChosen('');
+        }}
+      >
+        Set
+      </Button>
       {described && <p class="hint">{described}</p>}
     </div>
   );
@@ -70,7 +110,11 @@ function One(props: Props) {
   const { name, path, value, change, faults, isRequired } = props;
   const { inner: schema } = optional(resolved(props.schema));
   const shapes = variants(schema);
-  const remove = isRequired ? null : <Button label={`Default for ${path}`} onClick={() => change(undefined)}>Default</Button>;
+  const remove = isRequired ? null : (
+    <Button label={`Default for ${path}`} onClick={() => change(undefined)}>
+      Default
+    </Button>
+  );
   const isTable = shapes.some((shape) => shape.kind !== 'word') || schema.properties !== undefined;
   if (!isTable) return <Leaf {...props} schema={schema} remove={remove} />;
   const fault = faultAt(faults, path, false);
@@ -105,16 +149,43 @@ function Choice({ name, path, schema, value, change, faults }: Omit<Props, 'isRe
         {(field) => (
           <select {...field} name={`${path}.kind`} value={chosen?.name ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
             {!chosen && <option value="">choose</option>}
-            {shapes.map((shape) => <option key={shape.name} value={shape.name}>{words(shape.name)}</option>)}
+            {shapes.map((shape) => (
+              <option key={shape.name} value={shape.name}>
+                {words(shape.name)}
+              </option>
+            ))}
           </select>
         )}
       </Field>
-      {chosen?.kind === 'tagged' && <Fields path={path} schema={inner} value={record} change={(next) => change({ ...(next as object), kind: chosen.name })} faults={faults} />}
+      {chosen?.kind === 'tagged' && (
+        <Fields
+          path={path}
+          schema={inner}
+          value={record}
+          change={(next) => change({ ...(next as object), kind: chosen.name })}
+          faults={faults}
+        />
+      )}
       {chosen?.kind === 'wrapped' && inner.properties && (
-        <Fields path={`${path}.${chosen.name}`} schema={inner} value={(record[chosen.name] ?? {}) as Record<string, unknown>} change={(next) => change({ [chosen.name]: next })} faults={faults} />
+        <Fields
+          path={`${path}.${chosen.name}`}
+          schema={inner}
+          value={(record[chosen.name] ?? {}) as Record<string, unknown>}
+          change={(next) => change({ [chosen.name]: next })}
+          faults={faults}
+        />
       )}
       {chosen?.kind === 'wrapped' && !inner.properties && (
-        <Leaf name={chosen.name} path={`${path}.${chosen.name}`} schema={inner} value={record[chosen.name]} change={(next) => change({ [chosen.name]: next })} faults={faults} isRequired remove={null} />
+        <Leaf
+          name={chosen.name}
+          path={`${path}.${chosen.name}`}
+          schema={inner}
+          value={record[chosen.name]}
+          change={(next) => change({ [chosen.name]: next })}
+          faults={faults}
+          isRequired
+          remove={null}
+        />
       )}
     </>
   );
@@ -123,7 +194,12 @@ function Choice({ name, path, schema, value, change, faults }: Omit<Props, 'isRe
 /** One value: a word among some, a number, yes or no, a text, or JSON for what is neither. */
 function Leaf({ name, path, schema, value, change, faults, remove }: Props & { remove: preact.ComponentChild }) {
   const fault = faultAt(faults, path, true);
-  const hint = [schema.description, schema.default !== undefined && schema.default !== null ? `Default: ${JSON.stringify(schema.default)}.` : ''].filter(Boolean).join(' ');
+  const hint = [
+    schema.description,
+    schema.default !== undefined && schema.default !== null ? `Default: ${JSON.stringify(schema.default)}.` : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
   const shapes = variants(schema);
   return (
     <div class="leaf">
@@ -132,13 +208,25 @@ function Leaf({ name, path, schema, value, change, faults, remove }: Props & { r
           if (shapes.length > 0) {
             return (
               <select {...field} name={path} value={String(value ?? '')} onChange={(event) => change(event.currentTarget.value)}>
-                {shapes.map((shape) => <option key={shape.name} value={shape.name}>{words(shape.name)}</option>)}
+                {shapes.map((shape) => (
+                  <option key={shape.name} value={shape.name}>
+                    {words(shape.name)}
+                  </option>
+                ))}
               </select>
             );
           }
           switch (schema.type) {
             case 'boolean':
-              return <input {...field} name={path} type="checkbox" checked={value === true} onChange={(event) => change(event.currentTarget.checked)} />;
+              return (
+                <input
+                  {...field}
+                  name={path}
+                  type="checkbox"
+                  checked={value === true}
+                  onChange={(event) => change(event.currentTarget.checked)}
+                />
+              );
             case 'integer':
             case 'number':
               return <NumberInput field={{ ...field, name: path }} value={value} change={change} />;
@@ -162,7 +250,14 @@ function NumberInput({ field, value, change }: { field: object; value: unknown; 
     const parsed = Number(typed);
     change(typed.trim() === '' || Number.isNaN(parsed) ? typed : parsed);
   };
-  return <input {...field} inputMode="decimal" value={Number(text) === value || text === value ? text : String(value ?? '')} onInput={(event) => type(event.currentTarget.value)} />;
+  return (
+    <input
+      {...field}
+      inputMode="decimal"
+      value={Number(text) === value || text === value ? text : String(value ?? '')}
+      onInput={(event) => type(event.currentTarget.value)}
+    />
+  );
 }
 
 function JsonInput({ field, value, change }: { field: object; value: unknown; change: Change }) {

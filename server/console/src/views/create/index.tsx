@@ -36,7 +36,14 @@ function keep(next: Draft | undefined): void {
 /** From a model to a task: first the model, then what is done with it. All faults are shown at once, each at its place. */
 export default function CreateView() {
   const [model, setModel] = useState(new URLSearchParams(location.search).get('model') ?? draft?.model ?? '');
-  if (!may('operator')) return <Page title="Create a task"><Empty><p>Creating a task takes an operator's API key.</p></Empty></Page>;
+  if (!may('operator'))
+    return (
+      <Page title="Create a task">
+        <Empty>
+          <p>Creating a task takes an operator's API key.</p>
+        </Empty>
+      </Page>
+    );
   return (
     <Page title="Create a task">
       <ChooseModel model={model} choose={setModel} />
@@ -54,7 +61,12 @@ function ChooseModel({ model, choose }: { model: string; choose: (model: string)
   const data = useData('models', (signal) => get<ModelSummary[]>('/models', signal));
   return (
     <Card title="1. The model">
-      <Bring done={(brought) => { data.again(); choose(brought.model); }} />
+      <Bring
+        done={(brought) => {
+          data.again();
+          choose(brought.model);
+        }}
+      />
       <Loaded data={data}>
         {(models) =>
           models.length > 0 && (
@@ -62,7 +74,12 @@ function ChooseModel({ model, choose }: { model: string; choose: (model: string)
               {(field) => (
                 <select {...field} value={model} onChange={(event) => choose(event.currentTarget.value)}>
                   <option value="">choose</option>
-                  {models.map((one) => <option key={one.model} value={one.model}>{`${one.model.slice(0, 12)}… ${count(one.parameter_count)} parameters`}</option>)}
+                  {models.map((one) => (
+                    <option
+                      key={one.model}
+                      value={one.model}
+                    >{`${one.model.slice(0, 12)}… ${count(one.parameter_count)} parameters`}</option>
+                  ))}
                 </select>
               )}
             </Field>
@@ -80,7 +97,8 @@ function Describe({ model }: { model: string }) {
   const [checked, setChecked] = useState<CheckTask>();
   const [error, setError] = useState<Error>();
   const [isStarted, setStarted] = useState(true);
-  const check = () => send<CheckTask>('POST', '/tasks/check', { ...(toml === undefined ? { description } : { toml }), model, activate: isStarted });
+  const check = () =>
+    send<CheckTask>('POST', '/tasks/check', { ...(toml === undefined ? { description } : { toml }), model, activate: isStarted });
   useEffect(() => {
     keep({ model, description, toml });
     let isOver = false;
@@ -132,14 +150,39 @@ function Describe({ model }: { model: string }) {
   };
   return (
     <>
-      <Card title="2. The task" actions={<>{description !== BEGINNING && <Button onClick={anew}>Begin anew</Button>}{toml === undefined ? <Action key="toml" act={asToml}>Write it as TOML</Action> : <Action key="form" act={asForm}>Back to the form</Action>}</>}>
+      <Card
+        title="2. The task"
+        actions={
+          <>
+            {description !== BEGINNING && <Button onClick={anew}>Begin anew</Button>}
+            {toml === undefined ? (
+              <Action key="toml" act={asToml}>
+                Write it as TOML
+              </Action>
+            ) : (
+              <Action key="form" act={asForm}>
+                Back to the form
+              </Action>
+            )}
+          </>
+        }
+      >
         {toml === undefined ? (
           <form class="settings" onSubmit={(event) => event.preventDefault()}>
             <Fields path="" schema={schema} value={description} change={(next) => setDescription(next as Description)} faults={faults} />
           </form>
         ) : (
           <Field label="The task's file">
-            {(field) => <textarea {...field} class="code" rows={24} spellcheck={false} value={toml} onInput={(event) => setToml(event.currentTarget.value)} />}
+            {(field) => (
+              <textarea
+                {...field}
+                class="code"
+                rows={24}
+                spellcheck={false}
+                value={toml}
+                onInput={(event) => setToml(event.currentTarget.value)}
+              />
+            )}
           </Field>
         )}
       </Card>
@@ -147,13 +190,21 @@ function Describe({ model }: { model: string }) {
       <Card title="3. Check and create">
         {error && <ErrorNote error={error} />}
         {!error && <Faults faults={faults} isChecked={checked !== undefined} />}
-        <label class="check"><input type="checkbox" checked={isStarted} onChange={(event) => setStarted(event.currentTarget.checked)} /> Start it at once</label>
-        <Action kind="primary" act={create}>Create the task</Action>
+        <label class="check">
+          <input type="checkbox" checked={isStarted} onChange={(event) => setStarted(event.currentTarget.checked)} /> Start it at once
+        </label>
+        <Action kind="primary" act={create}>
+          Create the task
+        </Action>
         {checked && toml === undefined && (
           <details open>
             <summary>The same as a file and a command</summary>
-            <pre tabIndex={0} class="toml">{checked.toml}</pre>
-            <pre tabIndex={0} class="command">{checked.command}</pre>
+            <pre tabIndex={0} class="toml">
+              {checked.toml}
+            </pre>
+            <pre tabIndex={0} class="command">
+              {checked.command}
+            </pre>
           </details>
         )}
       </Card>
@@ -162,8 +213,18 @@ function Describe({ model }: { model: string }) {
 }
 
 function Faults({ faults, isChecked }: { faults: Fault[]; isChecked: boolean }) {
-  if (!isChecked) return <p class="note" role="status">It is checked…</p>;
-  if (faults.length === 0) return <p class="good" role="status">Nothing is wrong with it.</p>;
+  if (!isChecked)
+    return (
+      <p class="note" role="status">
+        It is checked…
+      </p>
+    );
+  if (faults.length === 0)
+    return (
+      <p class="good" role="status">
+        Nothing is wrong with it.
+      </p>
+    );
   return (
     <div class="error" role="status">
       <p>{faults.length === 1 ? 'One thing is wrong:' : `${faults.length} things are wrong:`}</p>

@@ -7,7 +7,8 @@ import { Card, Empty, Facts, Loaded } from '../../components';
 import { count, number, percent } from '../../format';
 import { useData } from '../../live';
 
-const NO_METRICS = 'Nobody has told: with privacy, clients report no metrics. [evaluation] with central = true measures on your own examples.';
+const NO_METRICS =
+  'Nobody has told: with privacy, clients report no metrics. [evaluation] with central = true measures on your own examples.';
 
 type Over = 'versions' | 'time' | 'bytes';
 
@@ -26,7 +27,13 @@ export function Curves({ task }: { task: Task }) {
         actions={
           <div class="switch" role="group" aria-label="Over what">
             {(['versions', 'time', 'bytes'] as const).map((one) => (
-              <button key={one} type="button" aria-pressed={over === one} disabled={one === 'bytes' && isPrivate} onClick={() => setOver(one)}>
+              <button
+                key={one}
+                type="button"
+                aria-pressed={over === one}
+                disabled={one === 'bytes' && isPrivate}
+                onClick={() => setOver(one)}
+              >
                 {one}
               </button>
             ))}
@@ -34,12 +41,25 @@ export function Curves({ task }: { task: Task }) {
         }
       >
         <Loaded data={data}>
-          {(series) => (series.points.length < 2 ? <Empty><p>Curves begin with the first committed round.</p></Empty> : <Charts series={series} over={over} />)}
+          {(series) =>
+            series.points.length < 2 ? (
+              <Empty>
+                <p>Curves begin with the first committed round.</p>
+              </Empty>
+            ) : (
+              <Charts series={series} over={over} />
+            )
+          }
         </Loaded>
       </Card>
       {best.length > 0 && (
         <Card title="Best versions" note="By the task's metric, among those that were evaluated.">
-          <Facts facts={best.map((one): [string, string] => [`${one.source}: version ${one.version}`, `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${count(one.example_count)} examples`])} />
+          <Facts
+            facts={best.map((one): [string, string] => [
+              `${one.source}: version ${one.version}`,
+              `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${count(one.example_count)} examples`,
+            ])}
+          />
         </Card>
       )}
     </>
@@ -69,7 +89,11 @@ function Charts({ series, over }: { series: Series; over: Over }) {
   const sources = [...new Set(series.evaluations.map((one) => one.source))];
   const lines = (of: 'accuracy' | 'loss', unit: string): Line[] => [
     { label: 'Training', unit, values: points.map((point) => point[of] ?? null) },
-    ...sources.map((source) => ({ label: `Evaluation, ${source}`, unit, values: measured(series, source, of === 'loss' ? 'mean_loss' : 'accuracy') })),
+    ...sources.map((source) => ({
+      label: `Evaluation, ${source}`,
+      unit,
+      values: measured(series, source, of === 'loss' ? 'mean_loss' : 'accuracy'),
+    })),
   ];
   const hasStaleness = points.some((point) => point.staleness_max > 0);
   return (
@@ -78,8 +102,24 @@ function Charts({ series, over }: { series: Series; over: Over }) {
       <div class="columns">
         <Chart title="Accuracy" x={x} yUnit="Accuracy (share right)" lines={lines('accuracy', 'share right')} empty={NO_METRICS} />
         <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
-        <Chart title="Updates combined" x={x} yUnit="Updates" lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]} />
-        <Chart title="Change of the model" x={x} yUnit="Distance (L2)" lines={[{ label: 'From the version before', unit: 'L2', values: points.map((point) => (point.version === 0 ? null : point.change_norm)) }]} />
+        <Chart
+          title="Updates combined"
+          x={x}
+          yUnit="Updates"
+          lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]}
+        />
+        <Chart
+          title="Change of the model"
+          x={x}
+          yUnit="Distance (L2)"
+          lines={[
+            {
+              label: 'From the version before',
+              unit: 'L2',
+              values: points.map((point) => (point.version === 0 ? null : point.change_norm)),
+            },
+          ]}
+        />
         {hasStaleness && (
           <Chart
             title="Staleness"

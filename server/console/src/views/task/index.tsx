@@ -1,5 +1,5 @@
 import { get, send } from '../../api/client';
-import { type Overview, type RoundFunnel, type Task, isOver } from '../../api/types';
+import { isOver, type Overview, type RoundFunnel, type Task } from '../../api/types';
 import { Action, Card, Facts, Id, Link, Loaded, Meter, Page, State, Time } from '../../components';
 import { count, duration, words } from '../../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../../live';
@@ -56,10 +56,26 @@ function Actions({ task, done }: { task: Task; done: () => void }) {
   };
   return (
     <>
-      {task.state === 'draft' && <Action kind="primary" act={change('activate')} done={done}>Start</Action>}
-      {task.state === 'active' && <Action act={change('pause')} done={done} confirm={pause}>Pause</Action>}
-      {task.state === 'paused' && <Action kind="primary" act={change('resume')} done={done}>Resume</Action>}
-      {['draft', 'active', 'paused'].includes(task.state) && <Action kind="danger" act={change('cancel')} done={done} confirm={cancel}>Cancel</Action>}
+      {task.state === 'draft' && (
+        <Action kind="primary" act={change('activate')} done={done}>
+          Start
+        </Action>
+      )}
+      {task.state === 'active' && (
+        <Action act={change('pause')} done={done} confirm={pause}>
+          Pause
+        </Action>
+      )}
+      {task.state === 'paused' && (
+        <Action kind="primary" act={change('resume')} done={done}>
+          Resume
+        </Action>
+      )}
+      {['draft', 'active', 'paused'].includes(task.state) && (
+        <Action kind="danger" act={change('cancel')} done={done} confirm={cancel}>
+          Cancel
+        </Action>
+      )}
     </>
   );
 }
@@ -70,19 +86,32 @@ function Standing({ task }: { task: Task }) {
     <Card title="Where it stands">
       <Facts
         facts={[
-          ['State', <><State state={task.state} />{task.stop_reason && ` ${words(String(task.stop_reason))}`}</>],
+          [
+            'State',
+            <>
+              <State state={task.state} />
+              {task.stop_reason && ` ${words(String(task.stop_reason))}`}
+            </>,
+          ],
           ['Population', <Link to={`/clients/${String(task.description['population'])}`}>{String(task.description['population'])}</Link>],
           ['Rounds committed', stop?.rounds ? `${count(task.rounds_committed)} of ${count(stop.rounds)}` : count(task.rounds_committed)],
           ['Rounds opened', count(task.rounds_opened)],
           ['Newest version', count(task.latest_version)],
-          ['Model', <Link to={`/models/${task.model}`}><Id id={task.model} /></Link>],
+          [
+            'Model',
+            <Link to={`/models/${task.model}`}>
+              <Id id={task.model} />
+            </Link>,
+          ],
           ['Parameters', count(task.parameter_count)],
           ['Created', <Time at={task.created_at} />],
           ['Id', <code>{task.id}</code>],
         ]}
       />
       {task.state === 'active' && !task.open_round && task.rounds_opened === 0 && (
-        <p class="note">It waits for clients: <Link to="/access">make an enrolment token</Link> and give it to them.</p>
+        <p class="note">
+          It waits for clients: <Link to="/access">make an enrolment token</Link> and give it to them.
+        </p>
       )}
     </Card>
   );
@@ -99,7 +128,9 @@ function Open({ task }: { task: Task }) {
         <>
           <Timeline phase={open.round.phase} since={open.round.phase_since} />
           <Funnel task={task} id={open.round.id} />
-          <p><Link to={`/rounds/${open.round.id}`}>Round {open.round.number} on the clock</Link></p>
+          <p>
+            <Link to={`/rounds/${open.round.id}`}>Round {open.round.number} on the clock</Link>
+          </p>
         </>
       ) : (
         <p class="note">No round is open{task.state === 'active' ? ' just now.' : `: the task is ${task.state}.`}</p>
@@ -109,18 +140,37 @@ function Open({ task }: { task: Task }) {
 }
 
 export function Timeline({ phase, since }: { phase: string; since: number }) {
-  const phases = phase === 'collecting' ? FLOW : phase === 'abandoned' ? ['abandoned'] : phase === 'evaluated' ? ['selecting', 'reporting', 'aggregating', 'evaluated'] : PHASES;
+  const phases =
+    phase === 'collecting'
+      ? FLOW
+      : phase === 'abandoned'
+        ? ['abandoned']
+        : phase === 'evaluated'
+          ? ['selecting', 'reporting', 'aggregating', 'evaluated']
+          : PHASES;
   const place = phases.indexOf(phase);
   return (
     <>
       <ol class="timeline" aria-label="Phases of the round">
         {phases.map((one, index) => (
-          <li key={one} class={index < place ? 'past' : index === place ? 'now' : ''} {...(index === place ? { 'aria-current': 'step' as const } : {})}>
+          <li
+            key={one}
+            class={index < place ? 'past' : index === place ? 'now' : ''}
+            {...(index === place ? { 'aria-current': 'step' as const } : {})}
+          >
             {one}
           </li>
         ))}
       </ol>
-      <p class="note">{isOver({ phase }) ? <>{words(phase)} <Time at={since} /></> : `${words(phase)} for ${duration(Math.max(0, Date.now() - since))}`}</p>
+      <p class="note">
+        {isOver({ phase }) ? (
+          <>
+            {words(phase)} <Time at={since} />
+          </>
+        ) : (
+          `${words(phase)} for ${duration(Math.max(0, Date.now() - since))}`
+        )}
+      </p>
     </>
   );
 }
@@ -148,7 +198,10 @@ export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?:
       {funnel.dropped.length > 0 && (
         <ul class="note">
           {funnel.dropped.map((one) => (
-            <li key={`${one.kind} ${one.reason}`}>{count(one.count)} {words(one.kind)}{one.reason ? `: ${words(one.reason)}` : ''}</li>
+            <li key={`${one.kind} ${one.reason}`}>
+              {count(one.count)} {words(one.kind)}
+              {one.reason ? `: ${words(one.reason)}` : ''}
+            </li>
           ))}
         </ul>
       )}

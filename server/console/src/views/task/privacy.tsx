@@ -12,8 +12,14 @@ export function Privacy({ task }: { task: Task }) {
       <Loaded data={data}>
         {(statement) => (
           <>
-            {statement.is_private && statement.epsilon_budget ? <Budget statement={statement} /> : <p class="note">{statement.sentences[0]?.text ?? 'Nothing is promised.'}</p>}
-            <p><Link to={`/privacy/tasks/${task.id}`}>The whole statement</Link></p>
+            {statement.is_private && statement.epsilon_budget ? (
+              <Budget statement={statement} />
+            ) : (
+              <p class="note">{statement.sentences[0]?.text ?? 'Nothing is promised.'}</p>
+            )}
+            <p>
+              <Link to={`/privacy/tasks/${task.id}`}>The whole statement</Link>
+            </p>
           </>
         )}
       </Loaded>
@@ -27,7 +33,13 @@ function Budget({ statement }: { statement: Statement }) {
   const end = projectedEnd(statement);
   return (
     <>
-      <Meter label="Epsilon spent" value={spent} max={budget} text={`${number(spent)} of ${number(budget)} at delta ${number(statement.delta)}`} isBad={spent >= 0.9 * budget} />
+      <Meter
+        label="Epsilon spent"
+        value={spent}
+        max={budget}
+        text={`${number(spent)} of ${number(budget)} at delta ${number(statement.delta)}`}
+        isBad={spent >= 0.9 * budget}
+      />
       <Facts
         facts={[
           ['Protects', `every ${statement.unit ?? 'client'}`],

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { get } from '../../api/client';
-import { type Round, type Task, isOver } from '../../api/types';
+import { isOver, type Round, type Task } from '../../api/types';
 import { Card, Empty, Link, LongList, State } from '../../components';
 import { at, count, words } from '../../format';
 
@@ -52,7 +52,9 @@ export function Rounds({ task }: { task: Task }) {
   return (
     <Card title="Rounds">
       {total === 0 ? (
-        <Empty><p>A round opens when the task is active and enough clients wait.</p></Empty>
+        <Empty>
+          <p>A round opens when the task is active and enough clients wait.</p>
+        </Empty>
       ) : (
         <LongList
           caption="Rounds, newest first"
@@ -60,7 +62,11 @@ export function Rounds({ task }: { task: Task }) {
           height={ROW_HEIGHT}
           head={
             <div class="row rounds-row" role="row">
-              {['Round', 'For', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => <span key={name} role="columnheader">{name}</span>)}
+              {['Round', 'For', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => (
+                <span key={name} role="columnheader">
+                  {name}
+                </span>
+              ))}
             </div>
           }
           row={(index) => <Row key={total - index} number={total - index} round={find(total - index)} index={index} />}
@@ -76,7 +82,14 @@ function Row({ number, round, index }: { number: number; round: Round | undefine
     <div class="row rounds-row" role="row" aria-rowindex={index + 2}>
       <span role="cell">{round ? <Link to={`/rounds/${round.id}`}>{number}</Link> : number}</span>
       <span role="cell">{round?.purpose ?? '…'}</span>
-      <span role="cell">{round && <><State state={round.phase} />{round.reason && <small> {words(String(round.reason))}</small>}</>}</span>
+      <span role="cell">
+        {round && (
+          <>
+            <State state={round.phase} />
+            {round.reason && <small> {words(String(round.reason))}</small>}
+          </>
+        )}
+      </span>
       <span role="cell">{shown(round?.cohort)}</span>
       <span role="cell">{shown(round?.accepted)}</span>
       <span role="cell">{shown(round?.version)}</span>

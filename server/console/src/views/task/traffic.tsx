@@ -17,7 +17,10 @@ interface Sum {
 export function Traffic({ task }: { task: Task }) {
   const data = useData(`stats ${task.id}`, (signal) => get<RoundStats[]>(`/tasks/${task.id}/stats?limit=100`, signal), task.id);
   return (
-    <Card title="Bytes by codec" note="Of the last 100 rounds. Of a task with privacy nothing is told: how long a compressed update is depends on its values.">
+    <Card
+      title="Bytes by codec"
+      note="Of the last 100 rounds. Of a task with privacy nothing is told: how long a compressed update is depends on its values."
+    >
       <Loaded data={data}>
         {(stats) => {
           const sums = added(stats);
@@ -33,7 +36,11 @@ export function Traffic({ task }: { task: Task }) {
                 { name: 'Updates', isNumber: true, show: (sum) => count(sum.updates) },
                 { name: 'Sent', isNumber: true, show: (sum) => bytes(sum.uploaded) },
                 { name: 'As float32', isNumber: true, show: (sum) => bytes(sum.float32) },
-                { name: 'Fewer by', isNumber: true, show: (sum) => (sum.uploaded > 0 ? `${(sum.float32 / sum.uploaded).toFixed(1)} times` : '–') },
+                {
+                  name: 'Fewer by',
+                  isNumber: true,
+                  show: (sum) => (sum.uploaded > 0 ? `${(sum.float32 / sum.uploaded).toFixed(1)} times` : '–'),
+                },
                 { name: 'Fetched', isNumber: true, show: (sum) => bytes(sum.downloaded) },
               ]}
             />

@@ -17,7 +17,9 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
   const path = `/tasks/${task.id}/versions?limit=${PAGE}${from === undefined ? '' : `&before=${from}`}`;
   const data = useData(path, (signal) => get<Version[]>(path, signal), task.id);
   const choose = (version: Version) =>
-    setCompared((old) => (old.some((one) => one.number === version.number) ? old.filter((one) => one.number !== version.number) : [...old.slice(-1), version]));
+    setCompared((old) =>
+      old.some((one) => one.number === version.number) ? old.filter((one) => one.number !== version.number) : [...old.slice(-1), version],
+    );
   return (
     <Card title="Model versions" note="Choose two to see what changed between them.">
       <Loaded data={data}>
@@ -29,7 +31,17 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
               rows={versions}
               keyOf={(version) => version.number}
               columns={[
-                { name: 'Compare', show: (version) => <input type="checkbox" aria-label={`Compare version ${version.number}`} checked={compared.some((one) => one.number === version.number)} onChange={() => choose(version)} /> },
+                {
+                  name: 'Compare',
+                  show: (version) => (
+                    <input
+                      type="checkbox"
+                      aria-label={`Compare version ${version.number}`}
+                      checked={compared.some((one) => one.number === version.number)}
+                      onChange={() => choose(version)}
+                    />
+                  ),
+                },
                 { name: 'Version', isNumber: true, show: (version) => count(version.number) },
                 { name: 'Made from', show: origin },
                 { name: 'Accuracy', isNumber: true, show: (version) => percent(version.accuracy) },
@@ -37,14 +49,31 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                 { name: 'Examples', isNumber: true, show: (version) => count(version.example_count) },
                 { name: 'Change (L2)', isNumber: true, show: (version) => number(version.change_norm) },
                 { name: 'Released', show: (version) => <Time at={version.created_at} /> },
-                { name: 'ONNX', show: (version) => <a href={`/v1/admin/tasks/${task.id}/versions/${version.number}/model`} download={`version-${version.number}.onnx`} aria-label={`Download version ${version.number}`}>Download</a> },
-                ...(may('operator') && task.state === 'paused' ? [{ name: 'Roll back', show: (version: Version) => <RollBack task={task} version={version} changed={changed} /> }] : []),
+                {
+                  name: 'ONNX',
+                  show: (version) => (
+                    <a
+                      href={`/v1/admin/tasks/${task.id}/versions/${version.number}/model`}
+                      download={`version-${version.number}.onnx`}
+                      aria-label={`Download version ${version.number}`}
+                    >
+                      Download
+                    </a>
+                  ),
+                },
+                ...(may('operator') && task.state === 'paused'
+                  ? [{ name: 'Roll back', show: (version: Version) => <RollBack task={task} version={version} changed={changed} /> }]
+                  : []),
               ]}
             />
             {may('operator') && task.state === 'active' && <p class="note">To roll back to an earlier version, pause the task first.</p>}
             <div class="actions">
-              <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>Newer</Button>
-              <Button disabled={versions.length < PAGE} onClick={() => setBefore((old) => [...old, versions.at(-1)?.number ?? 0])}>Older</Button>
+              <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>
+                Newer
+              </Button>
+              <Button disabled={versions.length < PAGE} onClick={() => setBefore((old) => [...old, versions.at(-1)?.number ?? 0])}>
+                Older
+              </Button>
             </div>
           </>
         )}
@@ -66,19 +95,24 @@ function RollBack({ task, version, changed }: { task: Task; version: Version; ch
     text: `A new version ${task.latest_version + 1} gets the weights of version ${version.number}; the versions between stay in the list. Clients start from it as soon as the task is resumed.`,
     word: 'Roll back',
   };
-  return <Action act={() => send('POST', `/tasks/${task.id}/roll-back`, { version: version.number })} done={changed} confirm={confirm}>Roll back</Action>;
+  return (
+    <Action act={() => send('POST', `/tasks/${task.id}/roll-back`, { version: version.number })} done={changed} confirm={confirm}>
+      Roll back
+    </Action>
+  );
 }
 
 function Difference({ versions }: { versions: Version[] }) {
   const [a, b] = [...versions].sort((one, other) => one.number - other.number);
   if (!a || !b) return <ErrorNote error={new Error('Choose two versions.')} />;
-  const rows: { name: string; of: (version: Version) => number | null | undefined; show: (value: number | null | undefined) => string }[] = [
-    { name: 'Accuracy', of: (version) => version.accuracy, show: percent },
-    { name: 'Loss', of: (version) => version.mean_loss, show: number },
-    { name: 'Examples', of: (version) => version.example_count, show: number },
-    { name: 'Mean staleness', of: (version) => version.mean_staleness, show: number },
-    { name: 'Change (L2)', of: (version) => version.change_norm, show: number },
-  ];
+  const rows: { name: string; of: (version: Version) => number | null | undefined; show: (value: number | null | undefined) => string }[] =
+    [
+      { name: 'Accuracy', of: (version) => version.accuracy, show: percent },
+      { name: 'Loss', of: (version) => version.mean_loss, show: number },
+      { name: 'Examples', of: (version) => version.example_count, show: number },
+      { name: 'Mean staleness', of: (version) => version.mean_staleness, show: number },
+      { name: 'Change (L2)', of: (version) => version.change_norm, show: number },
+    ];
   const difference = (row: (typeof rows)[number]) => {
     const [old, now] = [row.of(a), row.of(b)];
     return old === null || old === undefined || now === null || now === undefined ? '–' : `${now >= old ? '+' : ''}${row.show(now - old)}`;
