@@ -24,7 +24,10 @@ use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
-use crate::simulate::{Canaries, DataSource, Progress, SimulateError, Simulation, WorldSettings, simulate};
+use crate::{
+    privacy::Sabotage,
+    simulate::{Canaries, DataSource, Progress, SimulateError, Simulation, WorldSettings, simulate},
+};
 
 /// Coordinates of a canary, at least.
 const COORDINATES_MIN: usize = 3;
@@ -45,6 +48,8 @@ pub struct AuditPlan {
     pub rounds: u64,
     /// The probability with which an honest build is not accused: above 0, below 1.
     pub confidence: f64,
+    /// What is broken on purpose, to show that audits find it.
+    pub sabotage: Option<Sabotage>,
 }
 
 /// What an audit found.
@@ -131,6 +136,7 @@ pub async fn audit(plan: &AuditPlan, progress: &mut dyn Progress) -> Result<Audi
         threads: 1,
         kept: None,
         evaluate_every: 1,
+        sabotage: plan.sabotage,
     };
     let outcome = simulate(simulation, progress).await?;
     if outcome.version != plan.rounds {

@@ -12,7 +12,13 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
-use crate::{catalog::Catalog, crowd::Crowds, downstream::DownstreamParts, ingest::Ingest, privacy::Noises};
+use crate::{
+    catalog::Catalog,
+    crowd::Crowds,
+    downstream::DownstreamParts,
+    ingest::Ingest,
+    privacy::{Noises, Sabotage},
+};
 
 /// A coordinator: everything but the sockets and the clock.
 pub struct Coordinator {
@@ -36,6 +42,8 @@ pub struct Coordinator {
     pub crowds: Crowds,
     /// When clients that are not drawn may come back.
     pub retry_limits: RetryLimits,
+    /// What is broken on purpose, in a simulation; nothing where clients are served.
+    pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
     waiters: std::sync::Mutex<HashMap<ClientId, Arc<Notify>>>,
 }
@@ -54,9 +62,18 @@ impl Coordinator {
             round_opened: Notify::new(),
             crowds: Crowds::default(),
             retry_limits: RetryLimits::default(),
+            sabotage: None,
             chance: std::sync::Mutex::new(chance),
             waiters: std::sync::Mutex::default(),
         }
+    }
+
+    /// Breaks a promise on purpose, so that an audit can be shown to find it.
+    #[must_use]
+    pub fn sabotaged(mut self, sabotage: Option<Sabotage>) -> Self {
+        self.sabotage = sabotage;
+        self.noises = Noises::sabotaged(sabotage);
+        self
     }
 
     /// Draws `N` random bytes.

@@ -13,6 +13,8 @@ use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, Role, RoundLog,
     RoundLogError, SqlStorage, StorageError,
 };
+use futures::future::BoxFuture;
+use metrics_exporter_prometheus::PrometheusHandle;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::{sync::watch, task::JoinHandle};
@@ -134,13 +136,24 @@ pub struct Host {
 impl Host {
     /// Starts a coordinator.
     ///
+    /// The future is boxed so that its code is part of this crate, and not of every program that starts a host.
+    ///
     /// # Errors
     /// If the data folder, the database, the certificates or the address cannot be used.
-    pub async fn start(
+    pub fn start(
+        config: HostConfig,
+        clock: Clock,
+        chance: ChaCha20Rng,
+        metrics: Option<PrometheusHandle>,
+    ) -> BoxFuture<'static, Result<Self, HostError>> {
+        Box::pin(Self::open(config, clock, chance, metrics))
+    }
+
+    async fn open(
         config: HostConfig,
         clock: Clock,
         mut chance: ChaCha20Rng,
-        metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
+        metrics: Option<PrometheusHandle>,
     ) -> Result<Self, HostError> {
         let folder = |path: PathBuf| move |source| HostError::Folder { path, source };
         std::fs::create_dir_all(&config.data).map_err(folder(config.data.clone()))?;
@@ -212,14 +225,16 @@ impl Host {
     ///
     /// # Errors
     /// If the socket had failed.
-    pub async fn stop(self) -> Result<(), ServeError> {
-        let _ = self.closing.send(true);
-        for task in self.tasks {
-            if let Ok(ended) = task.await {
-                ended?;
+    pub fn stop(self) -> BoxFuture<'static, Result<(), ServeError>> {
+        Box::pin(async move {
+            let _ = self.closing.send(true);
+            for task in self.tasks {
+                if let Ok(ended) = task.await {
+                    ended?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

@@ -3,8 +3,11 @@
 //! two steps, clocks jump, disks fail, and some clients lie; after every step the invariants are checked, and
 //! when the world becomes kind every task must come to its end.
 //!
-//! - `FOLKMOOT_SEEDS=n` runs that many seeds; without it ten thousand, or 300 with `FOLKMOOT_TEST_QUICK=1`.
-//! - `FOLKMOOT_SEED=n` runs one, and shows everything that happens.
+//! The first 300 seeds run always, and must show every fault. After them come new ones, from `FOLKMOOT_FIRST_SEED` on:
+//!
+//! - `FOLKMOOT_SECONDS=n` runs new seeds for that long, as `cargo xtask test` does on every commit.
+//! - `FOLKMOOT_SEEDS=n` runs that many new seeds, as `cargo xtask campaign` does.
+//! - `FOLKMOOT_SEED=n` runs one seed only, and shows everything that happens.
 //!
 //! # How to add another fault
 //! Give it a rate in `scenario.rs`, a place in `world/` where it strikes, and a line in `coverage.rs`, so that it
@@ -24,20 +27,17 @@ mod world;
 
 use run::{Stage, run_seeds};
 use scenario::Sabotage;
+use std::time::Duration;
 
-/// Seeds of a whole run.
-const SEEDS: u64 = 10_000;
-/// Seeds of a quick run.
-const QUICK_SEEDS: u64 = 300;
-/// Fewer seeds are too few to say what happens too rarely.
-const SEEDS_THAT_SHOW: u64 = 300;
+/// The seeds that every run begins with: enough to say of every fault whether it strikes often enough.
+const FIXED_SEEDS: u64 = 300;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
 #[test]
-fn ten_thousand_seeds() {
+fn every_world_keeps_the_invariants() {
     if let Some(seed) = number("FOLKMOOT_SEED") {
         // The coordinator's own log, between the events.
         let log = tracing_subscriber::fmt().without_time().with_writer(std::io::stderr);
@@ -48,15 +48,17 @@ fn ten_thousand_seeds() {
         }
         return;
     }
-    let is_quick = std::env::var("FOLKMOOT_TEST_QUICK").is_ok_and(|value| value == "1");
-    let seeds = number("FOLKMOOT_SEEDS").unwrap_or(if is_quick { QUICK_SEEDS } else { SEEDS });
-    let stopwatch = clock::Stopwatch::start();
-    let coverage = run_seeds(0..seeds, None).unwrap_or_else(|failure| panic!("{failure}"));
-    println!("{seeds} seeds in {:.1?}:\n{coverage}", stopwatch.elapsed());
-    if seeds >= SEEDS_THAT_SHOW {
-        let missing = coverage.missing(seeds);
-        assert!(missing.is_empty(), "the worlds have become harmless:\n  {}", missing.join("\n  "));
-    }
+    let run = |seeds, budget| {
+        let stopwatch = clock::Stopwatch::start();
+        let total = run_seeds(seeds, None, budget).unwrap_or_else(|failure| panic!("{failure}"));
+        println!("in {:.1?} {total}", stopwatch.elapsed());
+        total.coverage
+    };
+    let missing = run(0..FIXED_SEEDS, None).missing(FIXED_SEEDS);
+    assert!(missing.is_empty(), "the worlds have become harmless:\n  {}", missing.join("\n  "));
+    let (first, seconds) = (number("FOLKMOOT_FIRST_SEED").unwrap_or(FIXED_SEEDS), number("FOLKMOOT_SECONDS"));
+    let seeds = number("FOLKMOOT_SEEDS").unwrap_or(if seconds.is_some() { u64::MAX - first } else { 0 });
+    run(first..first.saturating_add(seeds), seconds.map(Duration::from_secs));
 }
 
 /// Also alone on a fresh stage, where it is replayed, and not only after other worlds in one database.
@@ -74,7 +76,7 @@ fn the_same_seed_gives_the_same_trace() {
 /// Runs worlds with a mistake in them until it is found, and says by which invariant.
 fn found_by(sabotage: Sabotage) -> &'static str {
     let failure =
-        run_seeds(0..500, Some(sabotage)).expect_err("a simulation that misses a mistake is of no use");
+        run_seeds(0..500, Some(sabotage), None).expect_err("a simulation that misses a mistake is of no use");
     failure.broken.invariant
 }
 

@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use folkmoot_storage::{SqlOptions, SqlStorage};
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
+    clock::Stopwatch,
     coverage::Coverage,
     invariants::{Broken, broken},
     scenario::Sabotage,
@@ -44,7 +46,8 @@ impl fmt::Display for SeedFailure {
         writeln!(f, "the last events were:")?;
         self.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         writeln!(f, "replay it, with every event, by:")?;
-        let command = "cargo test -p folkmoot-tests --test simulation ten_thousand_seeds -- --nocapture";
+        let command =
+            "cargo test -p folkmoot-tests --test simulation every_world_keeps_the_invariants -- --nocapture";
         writeln!(f, "  FOLKMOOT_SEED={} {command}", self.seed)
     }
 }
@@ -56,6 +59,21 @@ pub struct Ran {
     pub coverage: Coverage,
     /// The hash of its trace.
     pub trace_hash: u64,
+}
+
+/// What came of many worlds.
+#[derive(Debug, Default)]
+pub struct Total {
+    /// How many there were.
+    pub worlds: u64,
+    /// What they met.
+    pub coverage: Coverage,
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} seeds:\n{}", self.worlds, self.coverage)
+    }
 }
 
 /// A place to run worlds, one after the other.
@@ -122,22 +140,32 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic without a text".into())
 }
 
-/// Runs many seeds on every core, up to the first failure.
+/// Runs many seeds on every core, up to the first failure, or until the budget is spent.
 ///
 /// # Errors
 /// The failure of the smallest seed that was found to fail.
-pub fn run_seeds(seeds: Range<u64>, sabotage: Option<Sabotage>) -> Result<Coverage, Box<SeedFailure>> {
+pub fn run_seeds(
+    seeds: Range<u64>,
+    sabotage: Option<Sabotage>,
+    budget: Option<Duration>,
+) -> Result<Total, Box<SeedFailure>> {
+    let stopwatch = Stopwatch::start();
+    let is_spent = || budget.is_some_and(|budget| stopwatch.elapsed() >= budget);
     let next = AtomicU64::new(seeds.start);
-    let (total, failure) = (Mutex::new(Coverage::default()), Mutex::new(None::<Box<SeedFailure>>));
+    let (total, failure) = (Mutex::new(Total::default()), Mutex::new(None::<Box<SeedFailure>>));
     let run = || {
         let mut stage = Stage::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
+            if seed >= seeds.end || is_spent() {
                 return;
             }
             match stage.run(seed, sabotage, false) {
-                Ok(ran) => total.lock().unwrap_or_else(PoisonError::into_inner).add(&ran.coverage),
+                Ok(ran) => {
+                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                    total.worlds += 1;
+                    total.coverage.add(&ran.coverage);
+                }
                 Err(failed) => {
                     next.store(seeds.end, Ordering::Relaxed);
                     let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -97,5 +97,5 @@ from_errors!(
     TelemetryError,
     super::demo::DemoError,
     folkmoot_client::ClientError,
-    folkmoot_engine::InferenceError
+    folkmoot_inference::InferenceError
 );

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use folkmoot_engine::InferenceModel;
+use folkmoot_inference::InferenceModel;
 use serde::Serialize;
 
 use super::{

@@ -1,5 +1,7 @@
 //! The `folkmoot` command: one file for each subcommand.
 
+#![allow(rustdoc::bare_urls, reason = "what is said of an option is its help, which is no page")]
+
 pub mod admin_client;
 #[cfg(test)]
 mod beside_console;
@@ -33,6 +35,7 @@ mod token;
 pub use admin_client::{AdminClient, AdminError, DownloadedModel, Page, TaskVerb};
 use clap::{Parser, Subcommand};
 pub use error::CliError;
+use futures::future::LocalBoxFuture;
 
 /// Federated learning: a coordinator that anyone can run, and clients that train where the data lives.
 #[derive(Parser)]
@@ -97,29 +100,32 @@ enum Command {
 impl Cli {
     /// Runs the command to its end.
     ///
+    /// The future is boxed here: a future's code is generated where it is first used as a value of a known type, and
+    /// `main.rs` is compiled last and alone.
+    ///
     /// # Errors
     /// [`CliError`] says what is wrong and what to do.
-    pub async fn run(self) -> Result<(), CliError> {
+    pub fn run(self) -> LocalBoxFuture<'static, Result<(), CliError>> {
         match self.command {
-            Command::Serve(args) => Box::pin(serve::run(args)).await,
-            Command::Client(args) => Box::pin(client::run(args)).await,
-            Command::Demo(args) => Ok(Box::pin(demo::run(args)).await?),
-            Command::Simulate(args) => Box::pin(simulate::run(args)).await,
-            Command::Overview(args) => overview::run(args).await,
-            Command::System(args) => system::run(args).await,
-            Command::Task(command) => command.run().await,
-            Command::Model(command) => command.run().await,
-            Command::Population(command) => command.run().await,
-            Command::Token(command) => command.run().await,
-            Command::Key(command) => command.run().await,
-            Command::Privacy(command) => command.run().await,
-            Command::Eval(args) => eval::run(args).await,
-            Command::Codec(command) => command.run().await,
-            Command::Engine(command) => command.run().await,
-            Command::Config(command) => command.run(),
-            Command::Errors(args) => errors::run(&args),
-            Command::Completions(args) => completions::run(args),
-            Command::Openapi => openapi::run(),
+            Command::Serve(args) => Box::pin(serve::run(args)),
+            Command::Client(args) => Box::pin(client::run(args)),
+            Command::Demo(args) => Box::pin(async { Ok(demo::run(args).await?) }),
+            Command::Simulate(args) => Box::pin(simulate::run(args)),
+            Command::Overview(args) => Box::pin(overview::run(args)),
+            Command::System(args) => Box::pin(system::run(args)),
+            Command::Task(command) => Box::pin(command.run()),
+            Command::Model(command) => Box::pin(command.run()),
+            Command::Population(command) => Box::pin(command.run()),
+            Command::Token(command) => Box::pin(command.run()),
+            Command::Key(command) => Box::pin(command.run()),
+            Command::Privacy(command) => Box::pin(command.run()),
+            Command::Eval(args) => Box::pin(eval::run(args)),
+            Command::Codec(command) => Box::pin(command.run()),
+            Command::Engine(command) => Box::pin(command.run()),
+            Command::Config(command) => Box::pin(async { command.run() }),
+            Command::Errors(args) => Box::pin(async move { errors::run(&args) }),
+            Command::Completions(args) => Box::pin(async { completions::run(args) }),
+            Command::Openapi => Box::pin(async { openapi::run() }),
         }
     }
 }

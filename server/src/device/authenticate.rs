@@ -183,6 +183,23 @@ mod tests {
         assert_eq!(code(authenticator.take_nonce(b"other", "n", Timestamp(start))), None);
     }
 
+    /// A second nonce rotates the halves while the first one's timestamp is still taken.
+    #[test]
+    fn a_nonce_is_refused_after_the_halves_rotated() {
+        let authenticator = Authenticator::default();
+        let take = |nonce: &str, now: u64| code(authenticator.take_nonce(b"client", nonce, Timestamp(now)));
+        let start = 1_000_000_000;
+        let half = 2 * CLOCK_SKEW_MILLISECONDS_MAX;
+        assert_eq!(take("first", start), None, "it begins the first half");
+        assert_eq!(take("early", start + half), None, "the last moment of the first half");
+        assert_eq!(take("late", start + half + 1), None, "it begins the second half");
+        assert_eq!(take("early", start + half + 1), Some(ErrorCode::RequestReplayed));
+        assert_eq!(
+            take("early", start + half + CLOCK_SKEW_MILLISECONDS_MAX),
+            Some(ErrorCode::RequestReplayed)
+        );
+    }
+
     #[test]
     fn a_client_that_asks_too_often_must_wait() {
         let authenticator = Authenticator::default();

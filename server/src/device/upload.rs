@@ -15,7 +15,7 @@ use crate::{
     coordinator::Coordinator,
     in_place::in_place,
     ingest::{Announced, ExpectedUpdate, Upload, logged},
-    privacy,
+    privacy::{self, Sabotage},
     refusal::Refusal,
 };
 
@@ -108,7 +108,8 @@ pub async fn begin_upload(
                 let (storage, base) = (&coordinator.storage, assignment.base_version);
                 let version = coordinator.catalog.version(storage, task.id, base).await?;
                 let norm_max = privacy::clipping_steps(&task, &version);
-                expected.norm_max = norm_max.filter(|_| !privacy::lets_long_updates_in());
+                expected.norm_max =
+                    norm_max.filter(|_| coordinator.sabotage != Some(Sabotage::LongUpdatesAreLetIn));
             }
             let opened = in_place(|| Upload::open(&coordinator.ingest, segment, expected, request.announced));
             match opened {

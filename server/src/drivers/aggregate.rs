@@ -86,6 +86,7 @@ pub async fn aggregate(
         created_at: now,
     };
     let end = End { stop, ends_now };
+    tracing::debug!(task = %task.id, round = record.round.number, version = number, "version made");
     if commit(coordinator, task, record, &version, &accepted, end, now).await? {
         forget_noise(coordinator, task, &version).await;
     }

@@ -14,10 +14,9 @@ use tower_http::compression::CompressionLayer;
 
 use super::App;
 
-/// What `cargo xtask console` has built; nothing if it was not run.
+/// What `cargo xtask console` has built.
 #[derive(RustEmbed)]
 #[folder = "console/dist/app"]
-#[allow_missing = true]
 struct Files;
 
 const INDEX: &str = "index.html";
@@ -26,10 +25,6 @@ const ASSETS: &str = "assets/";
 /// Only what is served here may run, be shown or be asked; a page of another origin can frame nothing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const MISSING: &str = "<!doctype html><html lang=\"en\"><title>No console</title><h1>This program has no console</h1>\
-    <p>It was built without one. With Node.js 20.19 or newer, in a clone of the repository:</p>\
-    <pre>cargo xtask console\ncargo build --release</pre>\
-    <p>The command line and the API can do all that it does.</p></html>";
 
 /// Returns the routes, which need no key: the files hold no secret, and what they ask for needs one.
 pub fn routes() -> Router<App> {
@@ -51,10 +46,7 @@ fn file(path: &str) -> Response<Body> {
             let caching = if is_named_by_digest { "public, max-age=31536000, immutable" } else { "no-cache" };
             answer(StatusCode::OK, found.metadata.mimetype(), caching, found.data.into_owned())
         }
-        None if Files::get(INDEX).is_some() => {
-            answer(StatusCode::NOT_FOUND, "text/plain", "no-cache", "there is no such file\n".into())
-        }
-        None => answer(StatusCode::NOT_FOUND, "text/html; charset=utf-8", "no-cache", MISSING.into()),
+        None => answer(StatusCode::NOT_FOUND, "text/plain", "no-cache", "there is no such file\n".into()),
     }
 }
 
@@ -78,9 +70,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_a_view_and_a_missing_asset_is_none() {
         let [index, view, asset] = ["index.html", "tasks/1/rounds", "assets/none.js"].map(file);
-        let is_built = Files::get(INDEX).is_some();
-        let expected = if is_built { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        assert_eq!((index.status(), view.status()), (expected, expected));
+        assert_eq!((index.status(), view.status()), (StatusCode::OK, StatusCode::OK));
         assert_eq!(asset.status(), StatusCode::NOT_FOUND);
         for answer in [index, view, asset] {
             assert_eq!(answer.headers()[header::CONTENT_SECURITY_POLICY], POLICY);

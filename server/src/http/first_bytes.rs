@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Sleep, sleep},
+    time::sleep,
 };
 
 /// What an HTTP/2 connection begins with (RFC 9113, section 3.4).
@@ -20,13 +21,18 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct FirstBytes<S> {
     stream: S,
     /// Until the version is known: when the connection ends, and the bytes of the preface that have come.
-    awaited: Option<(Pin<Box<Sleep>>, usize)>,
+    awaited: Option<(BoxFuture<'static, ()>, usize)>,
 }
 
 impl<S> FirstBytes<S> {
     /// Gives the peer of `stream` so much time.
     pub fn within(timeout: Duration, stream: S) -> Self {
-        Self { stream, awaited: Some((Box::pin(sleep(timeout)), 0)) }
+        Self::until(Box::pin(sleep(timeout)), stream)
+    }
+
+    /// Gives the peer of `stream` the time until `end`.
+    fn until(end: BoxFuture<'static, ()>, stream: S) -> Self {
+        Self { stream, awaited: Some((end, 0)) }
     }
 
     fn see(&mut self, bytes: &[u8]) {
@@ -90,22 +96,31 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FirstBytes<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use futures::FutureExt;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, duplex},
+        sync::oneshot,
+    };
 
     use super::*;
 
-    /// Sends `first`, and says whether the connection is still there long after the limit.
+    /// Sends `first`, and says whether the connection outlives the limit.
     async fn survives(first: &[u8]) -> bool {
         let (mut peer, stream) = duplex(1024);
-        let mut stream = FirstBytes::within(Duration::from_millis(50), stream);
+        let (limit, reached) = oneshot::channel();
+        let mut stream = FirstBytes::until(Box::pin(reached.map(|_| ())), stream);
         peer.write_all(first).await.unwrap();
-        let mut bytes = vec![0; 100];
-        let mut read = async || loop {
-            if stream.read(&mut bytes).await.is_err() {
-                break;
+        stream.read_exact(&mut vec![0; first.len()]).await.unwrap();
+        assert!(stream.read_u8().now_or_never().is_none(), "nothing else has come, and there is time");
+        // Nothing waits for the limit any more where the version is known.
+        let _ = limit.send(());
+        match stream.read_u8().now_or_never() {
+            None => true,
+            Some(read) => {
+                assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+                false
             }
-        };
-        tokio::time::timeout(Duration::from_millis(500), read()).await.is_err()
+        }
     }
 
     #[tokio::test]

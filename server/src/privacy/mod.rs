@@ -12,6 +12,6 @@ mod stream;
 pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
 pub use ground::{Ground, is_spent};
 pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale};
-pub use sabotage::{CAN_BE_BROKEN, lets_long_updates_in};
+pub use sabotage::Sabotage;
 pub use statement::{Sentence, Statement, statement};
 pub use stream::StreamNoise;

@@ -11,7 +11,7 @@ use folkmoot_privacy::{
 };
 use folkmoot_protocol::{RoundId, TaskId};
 
-use super::sabotage::noise_factor;
+use super::Sabotage;
 
 /// Says whether this build may draw noise from a seed, which protects nothing.
 pub const IS_SEEDED: bool = cfg!(feature = "dangerous-seeded-noise");
@@ -19,7 +19,10 @@ pub const IS_SEEDED: bool = cfg!(feature = "dangerous-seeded-noise");
 /// The noise of the rounds that are under way. It is drawn ahead, so that a commit need not wait for it, and lives in
 /// memory only: after a restart it is drawn anew. A task has one round under way that needs some.
 #[derive(Default)]
-pub struct Noises(Mutex<HashMap<TaskId, (RoundId, NoiseStock)>>);
+pub struct Noises {
+    stocks: Mutex<HashMap<TaskId, (RoundId, NoiseStock)>>,
+    sabotage: Option<Sabotage>,
+}
 
 /// Noise for a sum cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -42,10 +45,16 @@ pub enum DrawError {
 }
 
 impl Noises {
+    /// Noises of a coordinator that an audit is to find out.
+    pub fn sabotaged(sabotage: Option<Sabotage>) -> Self {
+        Self { sabotage, ..Self::default() }
+    }
+
     /// Begins to draw the noise of a task's round on all cores, unless that was done. What was drawn for an earlier round,
     /// which another process has committed, is gone.
     pub fn begin(&self, task: TaskId, round: RoundId, count: usize, scale: NoiseScale) {
-        let mut stocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let scale = self.drawn(scale);
+        let mut stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
         if stocks.get(&task).is_none_or(|(of, _)| *of != round) {
             stocks.insert(task, (round, NoiseStock::begin(count, scale, threads())));
         }
@@ -62,7 +71,8 @@ impl Noises {
         count: usize,
         scale: NoiseScale,
     ) -> Result<Noise, NoiseError> {
-        let drawn = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
+        let scale = self.drawn(scale);
+        let drawn = self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
         // What was drawn under other terms is of no use.
         let is_right = |stock: &NoiseStock| stock.scale() == scale && stock.count() == count;
         let drawn = drawn.filter(|(of, stock)| *of == round && is_right(stock)).map(|(_, stock)| stock);
@@ -71,7 +81,15 @@ impl Noises {
 
     /// Lets go of the noise of a task whose round was abandoned.
     pub fn forget(&self, task: TaskId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
+        self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
+    }
+
+    /// Returns the scale at which noise is drawn: the one that is asked for, unless that is sabotaged.
+    fn drawn(&self, scale: NoiseScale) -> NoiseScale {
+        match self.sabotage {
+            Some(Sabotage::NoiseIsHalved) => NoiseScale::new(scale.get() / 2.0).unwrap_or(scale),
+            _ => scale,
+        }
     }
 }
 
@@ -80,7 +98,7 @@ impl Noises {
 /// # Errors
 /// If it is out of the range that can be drawn.
 pub fn scale(terms: &Terms, clipping_norm: u64) -> Result<NoiseScale, RangeError> {
-    NoiseScale::new(terms.update_multiplier * clipping_norm as f64 * noise_factor())
+    NoiseScale::new(terms.update_multiplier * clipping_norm as f64)
 }
 
 /// Adds the noise to the count of short updates: the sum over updates of 1 for a short one and −1 for another. What one

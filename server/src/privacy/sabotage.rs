@@ -1,29 +1,11 @@
-//! What the feature `dangerous-sabotage` breaks on purpose, so that audits can be shown to find it. Without the feature
-//! nothing here can be switched on.
-
-/// The variable that names the part: `noise` or `clipping`.
-#[cfg(feature = "dangerous-sabotage")]
-const VARIABLE: &str = "FOLKMOOT_SABOTAGE";
-
-/// Says that this build can be broken: no statement may promise anything then.
-pub const CAN_BE_BROKEN: bool = cfg!(feature = "dangerous-sabotage");
-
-#[cfg(feature = "dangerous-sabotage")]
-fn is_broken(part: &str) -> bool {
-    std::env::var(VARIABLE).is_ok_and(|value| value == part)
-}
-
-#[cfg(not(feature = "dangerous-sabotage"))]
-fn is_broken(_part: &str) -> bool {
-    false
-}
-
-/// Returns the factor of every noise: 1, or 0.5 where the noise is broken.
-pub fn noise_factor() -> f64 {
-    if is_broken("noise") { 0.5 } else { 1.0 }
-}
-
-/// Says whether updates that are longer than the norm are let in.
-pub fn lets_long_updates_in() -> bool {
-    is_broken("clipping")
+/// What an audit must find: a coordinator that keeps its promise only in part.
+///
+/// A simulation can be given one, to show that audits find it. No option, file or variable of a program leads here, so a
+/// coordinator that serves clients never has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// Noise of half the scale that is claimed.
+    NoiseIsHalved,
+    /// Updates that are longer than the clipping norm are let in.
+    LongUpdatesAreLetIn,
 }

@@ -7,7 +7,7 @@ use folkmoot_privacy::{
 };
 use zeroize::Zeroizing;
 
-use super::{DrawError, sabotage::noise_factor};
+use super::DrawError;
 
 /// The noise of a stream, as it stands before the next version.
 ///
@@ -60,8 +60,7 @@ impl StreamNoise {
         clipping_norm: u64,
     ) -> Result<NoiseScale, RangeError> {
         let multiplier = terms.charge.noise_multiplier;
-        let sensitivity = clipping_norm as f64 * noise_factor();
-        self.0.noise_scale(multiplier, sensitivity, stream.releases_max, stream.pattern)
+        self.0.noise_scale(multiplier, clipping_norm as f64, stream.releases_max, stream.pattern)
     }
 
     /// Returns how many draws for each parameter the next version needs.

@@ -52,7 +52,7 @@ pub fn write(examples: &Examples) -> Result<Vec<u8>, EvaluationDataError> {
     Ok(serialize(tensors, None)?)
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 ///
 /// # Errors
 /// If the bytes are something else, or the tensors do not go together.

@@ -47,7 +47,8 @@ impl World {
         let seed = bytes(&mut Stream::new(self.settings.seed, &words));
         let chance = ChaCha20Rng::from_seed(seed);
         let coordinator =
-            Arc::new(Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance));
+            Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance);
+        let coordinator = Arc::new(coordinator.sabotaged(self.sabotage));
         coordinator.forget_unneeded_logs().await?;
         self.coordinator = Some(coordinator);
         self.wake_drivers(1);

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     coordinator::Coordinator,
+    privacy::Sabotage,
     registry::{self, CreateTaskRequest, evaluation_data},
 };
 
@@ -52,6 +53,8 @@ pub struct Simulation {
     pub kept: Option<PathBuf>,
     /// Measure every so many versions, where the task does not say.
     pub evaluate_every: u64,
+    /// What the coordinator breaks on purpose, so that an audit can be shown to find it.
+    pub sabotage: Option<Sabotage>,
 }
 
 /// What the words of a stream mean.
@@ -66,6 +69,7 @@ pub(super) mod purpose {
 /// A simulated world.
 pub(super) struct World {
     pub settings: WorldSettings,
+    pub sabotage: Option<Sabotage>,
     pub now: u64,
     pub queue: Queue,
     pub coordinator: Option<Arc<Coordinator>>,
@@ -130,8 +134,9 @@ pub async fn simulate_on(
 
 impl World {
     async fn set_up(simulation: Simulation, storage: Storage, log: RoundLog) -> Result<Self, SimulateError> {
-        let Simulation { mut description, onnx, settings, source, trace, threads, kept, evaluate_every } =
-            simulation;
+        let Simulation { mut description, settings, source, trace, .. } = simulation;
+        let (threads, kept, evaluate_every) =
+            (simulation.threads, simulation.kept, simulation.evaluate_every);
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
@@ -152,6 +157,7 @@ impl World {
         let organisation =
             storage.ensure_organisation("simulated", organisation, Timestamp(BEGINNING)).await?;
         let mut world = Self {
+            sabotage: simulation.sabotage,
             recorder: Recorder::new(description.evaluation.as_ref()),
             pool: Pool::start(crowd.clone(), threads, kept),
             chance: Stream::new(seed, &[purpose::FAULTS]),
@@ -180,7 +186,7 @@ impl World {
             settings,
         };
         world.start_coordinator().await?;
-        world.create_task(onnx).await?;
+        world.create_task(simulation.onnx).await?;
         world.let_clients_come();
         world.plan_crash();
         Ok(world)

@@ -51,8 +51,8 @@ def parse_arguments():
 
 
 def measure(arguments):
-    import numpy
     import flwr
+    import numpy
     import ray
     from flwr.app import ArrayRecord
     from flwr.clientapp import ClientApp

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, path::PathBuf};
 
 use folkmoot_client::{ClientError, TransportError};
-use folkmoot_engine::InferenceError;
+use folkmoot_inference::InferenceError;
 
 use crate::cli::chart::ChartError;
 use crate::{cli::admin_client::AdminError, host::HostError, http::ServeError, telemetry::TelemetryError};

@@ -1,6 +1,7 @@
 //! The held-out accuracy of a model version, as an independent reader of its ONNX file sees it.
 
-use folkmoot_engine::{Examples, InferenceModel};
+use folkmoot_engine::Examples;
+use folkmoot_inference::InferenceModel;
 
 use super::error::DemoError;
 

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use folkmoot_engine::{GradientCheck, InferenceModel, Model};
+use folkmoot_engine::{GradientCheck, Model};
+use folkmoot_inference::InferenceModel;
 use serde::Serialize;
 
 use super::{CliError, failed, plan::PlanArgs, read_model};

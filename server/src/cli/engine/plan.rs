@@ -9,7 +9,7 @@ use super::CliError;
 /// Which plan.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlanArgs {
-    /// A TOML file with the fields of a task's [plan]; without it softmax cross-entropy (squared error for a single
+    /// A TOML file with the fields of a task's plan; without it softmax cross-entropy (squared error for a single
     /// output) and SGD.
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,

@@ -34,7 +34,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let description = description(&args.file)?;
     let Args { canaries, rounds, confidence, .. } = args;
-    let plan = AuditPlan { description, canaries, rounds, confidence };
+    let plan = AuditPlan { description, canaries, rounds, confidence, sabotage: None };
     let report = Box::pin(audit(&plan, &mut Silent)).await;
     let report = report.map_err(|error| CliError::new(error.to_string()))?;
     args.output.print(&report, text)?;

@@ -67,6 +67,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         threads: args.threads(),
         kept: args.kept(),
         evaluate_every: args.evaluate_every,
+        sabotage: None,
     };
     let mut screen = Screen::new(&args, &description, results);
     let began = crate::clock::stopwatch();

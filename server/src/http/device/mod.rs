@@ -5,6 +5,8 @@ mod check_in;
 mod enrol;
 mod get_blob;
 mod report;
+#[cfg(test)]
+mod tests;
 mod upload_update;
 
 use axum::{

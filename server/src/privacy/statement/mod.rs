@@ -179,7 +179,7 @@ fn count(statement: &mut Statement, promise: &Promise<'_>) {
         (Participation::AtMost { count } | Participation::Whole { count }, _) => (Some(count), None),
         (Participation::Poisson { rate }, _) => (promise.participations_max(), Some(rate.get())),
     };
-    statement.is_private = !statement.is_seeded && !super::CAN_BE_BROKEN;
+    statement.is_private = !statement.is_seeded;
     statement.unit = Some(budget.population.unit);
     statement.relation = Some(terms.charge.noise_multiplier.relation());
     statement.epsilon_budget = Some(budget.epsilon.get());

@@ -23,11 +23,6 @@ pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
                     takes the noise away again. It is for tests only.";
         statement.say("Protection", text);
     }
-    if crate::privacy::CAN_BE_BROKEN {
-        let text = "NONE. This build can be broken on purpose (feature dangerous-sabotage), to show that audits find it. It is for \
-                    tests only.";
-        statement.say("Protection", text);
-    }
     say_who_is_protected(statement, promise);
     say_what_is_spent(statement, promise);
     say_mechanism(statement, promise);

@@ -189,6 +189,7 @@ impl Lab {
             threads: 1,
             kept: None,
             evaluate_every: arm.evaluate_every,
+            sabotage: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut progress = Counted { left: arm.rounds_max };

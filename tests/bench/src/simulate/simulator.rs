@@ -69,6 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         threads: case.threads,
         kept: None,
         evaluate_every: 1,
+        sabotage: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut watch = Watch::start();
