@@ -71,7 +71,7 @@ fn a_small_demo_trains_and_leaves_its_results() {
     let svg = std::fs::read_to_string(folder.join("accuracy.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     let model = std::fs::read(folder.join("model.onnx")).unwrap();
-    let inference = folkmoot_engine::InferenceModel::from_onnx(&model).unwrap();
+    let inference = folkmoot_inference::InferenceModel::from_onnx(&model).unwrap();
     assert_eq!(inference.predict(&[0.0; 64], 1).unwrap().len(), 10);
 }
 

@@ -72,6 +72,7 @@ fn simulation(
         threads,
         kept,
         evaluate_every: 1,
+        sabotage: None,
     }
 }
 

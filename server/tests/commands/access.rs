@@ -1,0 +1,25 @@
+//! Who may do what: `folkmoot population …`, `folkmoot token …` and `folkmoot key …`
+
+use super::Recorded;
+
+pub const COMMANDS: &[Recorded] = &[
+    ("population list", &["", "--json", "--api-key nothing"]),
+    ("population clients", &["digits", "digits --json", "nobody"]),
+    ("population revoke-client", &["$CLIENT", "$CLIENT --json", "$UNKNOWN"]),
+    (
+        "population set",
+        &[
+            "digits --epsilon 8 --delta 1e-6",
+            "surveys --unit user --json",
+            "digits --no-budget",
+            "digits --unit user",
+            "digits --epsilon 8",
+        ],
+    ),
+    ("token list", &["", "--json", "--api-key nothing"]),
+    ("token create", &["digits --uses 3", "digits --user anna --expires-in 3600 --json", "Digits!"]),
+    ("token revoke", &["$TOKEN", "$TOKEN --json", "nothing"]),
+    ("key list", &["", "--json", "--api-key nothing"]),
+    ("key create", &["dashboard", "robot --role operator --json", "robot --role owner"]),
+    ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
+];

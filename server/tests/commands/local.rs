@@ -1,0 +1,32 @@
+//! What needs no coordinator. Of commands that run for long or measure the machine only an error is recorded: they have
+//! tests of their own beside this one.
+
+use super::Recorded;
+
+pub const COMMANDS: &[Recorded] = &[
+    ("serve", &["--config wrong.toml --json"]),
+    ("client", &["--state state --data missing.csv --json"]),
+    ("demo", &["--clients 0 --json"]),
+    ("simulate", &["task.toml --model model.onnx --data missing.csv --json"]),
+    (
+        "eval",
+        &["model.onnx --data data.csv", "model.onnx --data data.csv --json", "model.onnx --data missing.csv"],
+    ),
+    (
+        "codec bench",
+        &[
+            "trained.onnx --base model.onnx --codec none",
+            "trained.onnx --base model.onnx --codec top_k:0.1 --json",
+            "trained.onnx",
+        ],
+    ),
+    ("engine devices", &["--json --nothing"]),
+    ("engine inspect", &["model.onnx", "model.onnx --json", "data.csv"]),
+    ("engine check", &["data.csv --json"]),
+    ("engine train", &["model.onnx --data missing.csv --json"]),
+    ("config check", &["", "--config folkmoot.toml --json", "--config wrong.toml"]),
+    ("config show", &["", "--config folkmoot.toml --json", "--config missing.toml"]),
+    ("errors", &["round_closed", "round_closed --json", "", "nothing"]),
+    ("completions", &["bash", "powerpoint"]),
+    ("openapi", &["", "--nothing"]),
+];

@@ -1,0 +1,8 @@
+//! What a coordinator is doing.
+
+use super::Recorded;
+
+pub const COMMANDS: &[Recorded] = &[
+    ("overview", &["", "--json", "--api-key nothing"]),
+    ("system", &["", "--lines 0 --json", "--url ftp://nowhere"]),
+];

@@ -1,0 +1,12 @@
+//! The `folkmoot` program, started as a process.
+//!
+//! One program for all of them: each links everything below it, which takes longer than most of them run.
+
+// What the system says of a missing file is another sentence elsewhere.
+#[cfg(unix)]
+mod commands;
+mod demo;
+mod documents;
+mod engine;
+mod private;
+mod simulate;
