@@ -33,6 +33,8 @@ struct Now {
     apps_reason: Option<String>,
     plan_rules: PlanRules,
     is_time_over: bool,
+    /// The threads that rest in [`DeviceCare::rest`].
+    resting: u32,
 }
 
 impl DeviceCare {
@@ -107,10 +109,17 @@ impl DeviceCare {
         }
         let begun = stopwatch();
         on_rest();
+        self.0.now.send_modify(|now| now.resting += 1);
         while !stop.load(Ordering::Relaxed) && self.reason_to_pause().is_some() {
             std::thread::sleep(LOOK_EVERY);
         }
+        self.0.now.send_modify(|now| now.resting -= 1);
         stopwatch().saturating_sub(begun)
+    }
+
+    /// Whether the thread that trains has noticed a pause, and waits for its end.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.0.now.borrow().resting > 0
     }
 
     /// Does a piece of training, and counts its time by `stopwatch`.
@@ -185,6 +194,11 @@ impl PauseReasons {
     pub fn now(&mut self) -> Option<PauseReason> {
         let now = self.changes.borrow_and_update();
         self.care.reason(&now)
+    }
+
+    /// Whether the thread that trains has noticed a pause, and waits for its end.
+    pub fn is_resting(&self) -> bool {
+        self.care.is_resting()
     }
 
     /// Waits until the device may ask for an assignment. That the time of the day is over is another matter.

@@ -1,7 +1,8 @@
-use std::{pin::Pin, time::Duration};
+use std::time::Duration;
 
 use folkmoot_protocol::Disposition;
 use folkmoot_session::{Failure, back_off_until};
+use futures::future::BoxFuture;
 use tokio::time::sleep;
 
 use super::{Client, ClientError, ClientEvent, journal::body_bytes};
@@ -9,9 +10,9 @@ use crate::{storage::Enrolment, transparency::LogAction};
 
 impl Client {
     /// Makes sure that the transport has a client id. Returns `false` if it was to shut down before.
-    pub(super) async fn ensure_enrolled<S: Future<Output = ()>>(
+    pub(super) async fn ensure_enrolled(
         &self,
-        shutdown: &mut Pin<Box<S>>,
+        shutdown: &mut BoxFuture<'_, ()>,
     ) -> Result<bool, ClientError> {
         if self.transport.client_id().is_some() {
             return Ok(true);
@@ -24,10 +25,7 @@ impl Client {
     }
 
     /// Enrols, again and again while the coordinator cannot be reached.
-    pub(super) async fn enrol<S: Future<Output = ()>>(
-        &self,
-        shutdown: &mut Pin<Box<S>>,
-    ) -> Result<bool, ClientError> {
+    pub(super) async fn enrol(&self, shutdown: &mut BoxFuture<'_, ()>) -> Result<bool, ClientError> {
         let token = self.token.as_deref().ok_or(ClientError::NoEnrolmentToken)?;
         tokio::select! {
             biased;

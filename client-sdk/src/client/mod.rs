@@ -16,6 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use folkmoot_engine::Examples;
 use folkmoot_protocol::{ErrorCode, messages::CheckInRequest};
 use folkmoot_session::{Offer, Session, State, StopCause};
+use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 pub use builder::ClientBuilder;
@@ -123,28 +124,39 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`] if the coordinator says to give up, or the state directory cannot be used.
-    pub async fn run(&mut self, shutdown: impl Future<Output = ()>) -> Result<RunSummary, ClientError> {
-        self.run_for(None, shutdown).await
+    pub fn run<'a>(
+        &'a mut self,
+        shutdown: impl Future<Output = ()> + Send + 'a,
+    ) -> BoxFuture<'a, Result<RunSummary, ClientError>> {
+        self.run_for(None, Box::pin(shutdown))
     }
 
     /// As [`Client::run`], but ends when so many updates have been accepted.
     ///
     /// # Errors
     /// As [`Client::run`].
-    pub async fn run_rounds(
-        &mut self,
+    pub fn run_rounds<'a>(
+        &'a mut self,
         rounds: u64,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<RunSummary, ClientError> {
-        self.run_for(Some(rounds), shutdown).await
+        shutdown: impl Future<Output = ()> + Send + 'a,
+    ) -> BoxFuture<'a, Result<RunSummary, ClientError>> {
+        self.run_for(Some(rounds), Box::pin(shutdown))
     }
 
-    async fn run_for(
+    /// Boxed, and of no other type: the code is then part of this crate, and not of every program that runs a client.
+    fn run_for<'a>(
+        &'a mut self,
+        rounds: Option<u64>,
+        shutdown: BoxFuture<'a, ()>,
+    ) -> BoxFuture<'a, Result<RunSummary, ClientError>> {
+        Box::pin(self.take_part(rounds, shutdown))
+    }
+
+    async fn take_part(
         &mut self,
         rounds: Option<u64>,
-        shutdown: impl Future<Output = ()>,
+        mut shutdown: BoxFuture<'_, ()>,
     ) -> Result<RunSummary, ClientError> {
-        let mut shutdown = Box::pin(shutdown);
         let mut accepted_rounds = 0;
         if !self.ensure_enrolled(&mut shutdown).await? {
             return Ok(RunSummary { accepted_rounds });

@@ -6,9 +6,6 @@ use tokio::time::sleep;
 use super::{Client, ClientEvent, OnEvent};
 use crate::{Host, PauseReason, care::PauseReasons};
 
-/// The step that uses the day's last time may be the training's last: its end is then about to be heard.
-const LAST_STEP: Duration = Duration::from_millis(250);
-
 /// Tells when the device is not to train, and when that has lasted too long.
 pub(super) struct Pauses {
     reasons: PauseReasons,
@@ -71,8 +68,11 @@ impl Pauses {
             let patience = match (&self.told, phase) {
                 (Some(_), _) if !was_paused => return Pause::Began,
                 (None, _) | (_, Phase::Waiting) => None,
-                // What is trained is sent; no other assignment is asked for before the day is over.
-                (Some((PauseReason::TrainingTime, _)), Phase::Working) => Some(LAST_STEP),
+                // The step that uses the day's last time may be the training's last. If it is, the training ends and is sent;
+                // if not, its thread rests. No other assignment is asked for before the day is over.
+                (Some((PauseReason::TrainingTime, _)), Phase::Working) => {
+                    self.reasons.is_resting().then_some(Duration::ZERO)
+                }
                 (Some((PauseReason::TrainingTime, _)), _)
                 | (Some((PauseReason::BatteryTime, _)), Phase::Assigned) => None,
                 (Some(_), Phase::Asking) => Some(Duration::ZERO),

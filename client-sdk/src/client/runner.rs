@@ -1,11 +1,11 @@
 use std::{
-    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_session::{Event, Session, State, StopCause};
+use futures::future::BoxFuture;
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
@@ -65,10 +65,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs until the session stops, or `shutdown` is ready or the device is not to train, and what it means was done.
-    pub async fn run<S: Future<Output = ()>>(
-        &mut self,
-        shutdown: &mut Pin<Box<S>>,
-    ) -> Result<End, ClientError> {
+    pub async fn run(&mut self, shutdown: &mut BoxFuture<'_, ()>) -> Result<End, ClientError> {
         if self.rounds == Some(0) {
             return Ok(self.end(StopCause::Requested));
         }

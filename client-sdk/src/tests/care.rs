@@ -1,22 +1,21 @@
 //! Clients that train only while their device may.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+    mpsc,
 };
 
-use folkmoot_protocol::{DeviceCondition, DeviceRule, messages::AbortReason, update::HEADER_BYTES};
-use tokio::{
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
-    time::{sleep, timeout},
+use folkmoot_protocol::{
+    DeviceCondition, DeviceRule, Timestamp, messages::AbortReason, update::HEADER_BYTES,
 };
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{
     fake::{Fake, Trouble},
+    patiently,
     story::{builder, never},
+    until,
 };
 use crate::{ClientBuilder, ClientEvent, DeviceConditions, DevicePolicy, Host, Thermal};
 
@@ -28,11 +27,20 @@ const CHARGING: DeviceConditions = DeviceConditions {
     thermal: None,
 };
 const UNPLUGGED: DeviceConditions = DeviceConditions { is_charging: Some(false), ..CHARGING };
-/// A training of some seconds.
-const LONG: u32 = 200_000;
+/// Epochs of a training that pauses: some hundred steps.
+const EPOCHS: u32 = 50;
+/// Epochs of a training that never ends by itself.
+const ENDLESS: u32 = u32::MAX / 8;
 
-fn plugged_in() -> DevicePolicy {
-    DevicePolicy { requires_charging: true, ..DevicePolicy::default() }
+/// Never gives an assignment up because of a pause, however slow the machine is.
+fn patient() -> DevicePolicy {
+    DevicePolicy { give_up_after_seconds: u32::MAX, ..DevicePolicy::default() }
+}
+
+/// A host whose clock goes on by 200 ms whenever it is read: a chunk of the training is one step, and each is told.
+fn host() -> Host {
+    let now = AtomicU64::new(1_000_000);
+    Host::new(move || Timestamp(now.fetch_add(200, Ordering::Relaxed)), [5; 32])
 }
 
 /// Hears events, and the newest step.
@@ -47,6 +55,45 @@ fn heard(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEven
     (builder, events, newest)
 }
 
+/// Holds the training thread after its first step.
+struct Gate {
+    reached: UnboundedReceiver<u64>,
+    go_on: mpsc::Sender<()>,
+}
+
+impl Gate {
+    /// Waits until the thread is held, and returns the step after which it is.
+    async fn reached(&mut self) -> u64 {
+        patiently("the first step", self.reached.recv()).await.expect("the client lives")
+    }
+
+    /// Lets the thread go on.
+    fn open(self) {
+        drop(self.go_on);
+    }
+}
+
+/// As [`heard`], but the training thread waits at a gate.
+fn gated(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEvent>, Arc<AtomicU64>, Gate) {
+    let (sender, events) = unbounded_channel();
+    let (at_gate, reached) = unbounded_channel();
+    let (go_on, opened) = mpsc::channel();
+    let opened = Mutex::new(opened);
+    let newest = Arc::new(AtomicU64::new(0));
+    let newest_here = Arc::clone(&newest);
+    let builder = builder.on_event(move |event| match event {
+        ClientEvent::Training { step, .. } => {
+            if newest_here.swap(step, Ordering::Relaxed) == 0 && step > 0 {
+                // Nobody waits for it where the test is over.
+                let _ = at_gate.send(step);
+                let _ = opened.lock().unwrap().recv();
+            }
+        }
+        event => drop(sender.send(event)),
+    });
+    (builder, events, newest, Gate { reached, go_on })
+}
+
 async fn next(
     events: &mut UnboundedReceiver<ClientEvent>,
     wanted: impl Fn(&ClientEvent) -> bool,
@@ -59,7 +106,7 @@ async fn next(
             }
         }
     };
-    timeout(Duration::from_secs(30), found).await.expect("the event comes")
+    patiently("an event", found).await
 }
 
 async fn paused(events: &mut UnboundedReceiver<ClientEvent>) -> String {
@@ -69,30 +116,22 @@ async fn paused(events: &mut UnboundedReceiver<ClientEvent>) -> String {
     }
 }
 
-async fn until(holds: impl Fn() -> bool) {
-    let holding = async {
-        while !holds() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(30), holding).await.expect("it comes to hold");
-}
-
 /// The update of a training that nothing disturbs.
 async fn undisturbed(epochs: u32) -> Vec<u8> {
     let fake = Arc::new(Fake::new(epochs, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
-    let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
+    let builder = builder(&fake, directory.path()).await.host(host());
     builder.build().unwrap().run_rounds(1, never()).await.unwrap();
     std::mem::take(&mut fake.seen().update)
 }
 
 #[tokio::test]
 async fn a_training_pauses_between_two_steps_and_goes_on_to_the_same_update() {
-    let fake = Arc::new(Fake::new(LONG, Trouble::default()));
+    let fake = Arc::new(Fake::new(EPOCHS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
-    let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
-    let (builder, mut events, step) = heard(builder.device_policy(plugged_in()));
+    let builder = builder(&fake, directory.path()).await.host(host());
+    let policy = DevicePolicy { requires_charging: true, ..patient() };
+    let (builder, mut events, step, mut gate) = gated(builder.device_policy(policy));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     let run = tokio::spawn(async move { client.run_rounds(1, never()).await });
@@ -101,14 +140,14 @@ async fn a_training_pauses_between_two_steps_and_goes_on_to_the_same_update() {
 
     care.set_conditions(CHARGING);
     next(&mut events, |event| matches!(event, ClientEvent::Resumed)).await;
-    until(|| step.load(Ordering::Relaxed) > 0).await;
+    let at = gate.reached().await;
     care.set_conditions(UNPLUGGED);
     assert_eq!(paused(&mut events).await, "charging");
-    sleep(Duration::from_millis(250)).await;
-    let at = step.load(Ordering::Relaxed);
-    sleep(Duration::from_millis(500)).await;
-    assert_eq!(step.load(Ordering::Relaxed), at, "it trains no more");
-    assert!(at < u64::from(LONG) * 5, "the training is over already");
+    gate.open();
+    until("the rest", || care.is_resting()).await;
+    // A thread that did not rest would train to the end as this other one does.
+    let undisturbed = undisturbed(EPOCHS).await;
+    assert!(care.is_resting() && step.load(Ordering::Relaxed) == at, "it trains no more");
     let stored = directory.path().join("assignments");
     assert!(std::fs::read_dir(stored).unwrap().count() > 0, "the process may end here");
 
@@ -116,14 +155,13 @@ async fn a_training_pauses_between_two_steps_and_goes_on_to_the_same_update() {
     run.await.unwrap().unwrap();
     assert!(fake.seen().aborts.is_empty());
     let update = std::mem::take(&mut fake.seen().update);
-    let undisturbed = undisturbed(LONG).await;
     assert_eq!(update[HEADER_BYTES..], undisturbed[HEADER_BYTES..]);
     assert!(update.len() > HEADER_BYTES);
 }
 
 #[tokio::test]
 async fn a_pause_that_lasts_gives_the_assignment_up_and_asks_for_none() {
-    let fake = Arc::new(Fake::new(u32::MAX / 8, Trouble::default()));
+    let fake = Arc::new(Fake::new(ENDLESS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
     let policy = DevicePolicy { give_up_after_seconds: 0, ..DevicePolicy::default() };
@@ -131,10 +169,10 @@ async fn a_pause_that_lasts_gives_the_assignment_up_and_asks_for_none() {
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     let run = tokio::spawn(async move { client.run(never()).await });
-    until(|| step.load(Ordering::Relaxed) > 0).await;
+    until("the first step", || step.load(Ordering::Relaxed) > 0).await;
     care.set_conditions(DeviceConditions { thermal: Some(Thermal::Critical), ..CHARGING });
     assert_eq!(paused(&mut events).await, "thermal");
-    until(|| !fake.seen().aborts.is_empty()).await;
+    until("an abort", || !fake.seen().aborts.is_empty()).await;
     assert_eq!(fake.seen().aborts[0].reason, AbortReason::ConditionsEnded);
     let asked = |fake: &Fake| {
         fake.seen().requests.iter().filter(|request| request.line.starts_with("POST /v1/check-in")).count()
@@ -142,7 +180,7 @@ async fn a_pause_that_lasts_gives_the_assignment_up_and_asks_for_none() {
     assert_eq!(asked(&fake), 1);
     care.set_conditions(CHARGING);
     next(&mut events, |event| matches!(event, ClientEvent::Resumed)).await;
-    until(|| asked(&fake) > 1).await;
+    until("another check-in", || asked(&fake) > 1).await;
     care.set_paused(Some("a video plays".to_owned()));
     assert_eq!(paused(&mut events).await, "a video plays");
     run.abort();
@@ -150,26 +188,28 @@ async fn a_pause_that_lasts_gives_the_assignment_up_and_asks_for_none() {
 
 #[tokio::test]
 async fn a_plans_rules_about_the_device_hold_before_and_during_its_training() {
-    let mut fake = Fake::new(LONG, Trouble::default());
+    let mut fake = Fake::new(EPOCHS, Trouble::default());
     let condition = DeviceCondition::Equals("true".into());
     fake.plan.device_rules = vec![DeviceRule { attribute: "device.charging".into(), condition }];
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
-    let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
-    let (builder, mut events, step) = heard(builder);
+    let builder = builder(&fake, directory.path()).await.host(host());
+    let (builder, mut events, _, mut gate) = gated(builder.device_policy(patient()));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     care.set_conditions(UNPLUGGED);
     let run = tokio::spawn(async move { client.run_rounds(1, never()).await });
-    until(|| !fake.seen().aborts.is_empty()).await;
+    until("an abort", || !fake.seen().aborts.is_empty()).await;
     assert_eq!(fake.seen().aborts[0].reason, AbortReason::Declined);
     assert_eq!(fake.weights_requests(), 0, "nothing but the plan was fetched for it");
     fake.seen().aborts.clear();
 
     care.set_conditions(CHARGING);
-    until(|| step.load(Ordering::Relaxed) > 0).await;
+    gate.reached().await;
     care.set_conditions(UNPLUGGED);
     assert_eq!(paused(&mut events).await, "plan");
+    gate.open();
+    until("the rest", || care.is_resting()).await;
     care.set_conditions(CHARGING);
     run.await.unwrap().unwrap();
     assert_eq!(fake.seen().reports.len(), 1);
@@ -177,7 +217,7 @@ async fn a_plans_rules_about_the_device_hold_before_and_during_its_training() {
 
 #[tokio::test]
 async fn when_the_time_of_a_day_is_over_nothing_is_asked_for_until_the_next() {
-    let fake = Arc::new(Fake::new(u32::MAX / 8, Trouble::default()));
+    let fake = Arc::new(Fake::new(ENDLESS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
     // Its clock goes on by a second whenever it is read.
     let builder = builder(&fake, directory.path()).await.training_seconds_per_day(20);
@@ -185,7 +225,7 @@ async fn when_the_time_of_a_day_is_over_nothing_is_asked_for_until_the_next() {
     let mut client = builder.build().unwrap();
     let run = tokio::spawn(async move { client.run(never()).await });
     assert_eq!(paused(&mut events).await, "training_time");
-    until(|| !fake.seen().aborts.is_empty()).await;
+    until("an abort", || !fake.seen().aborts.is_empty()).await;
     assert_eq!(fake.seen().aborts[0].reason, AbortReason::ConditionsEnded);
     let day = 24 * 60 * 60 * 1000;
     let waits = |event: &ClientEvent| matches!(event, ClientEvent::Waiting { until } if until.0 >= day);
@@ -197,21 +237,21 @@ async fn when_the_time_of_a_day_is_over_nothing_is_asked_for_until_the_next() {
 
 #[tokio::test]
 async fn when_the_battery_has_done_its_time_a_charger_lets_the_training_go_on() {
-    let fake = Arc::new(Fake::new(u32::MAX / 8, Trouble::default()));
+    let fake = Arc::new(Fake::new(ENDLESS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
-    let (builder, mut events, step) = heard(builder.battery_seconds_per_day(1));
+    let (builder, mut events, step) = heard(builder.device_policy(patient()).battery_seconds_per_day(1));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     care.set_conditions(UNPLUGGED);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let run = tokio::spawn(async move { client.run(async { drop(stopped.await) }).await });
     assert_eq!(paused(&mut events).await, "battery_time");
-    sleep(Duration::from_millis(250)).await;
+    until("the rest", || care.is_resting()).await;
     let rested = step.load(Ordering::Relaxed);
     assert!(rested > 0);
     care.set_conditions(CHARGING);
-    until(|| step.load(Ordering::Relaxed) > rested).await;
+    until("the next step", || step.load(Ordering::Relaxed) > rested).await;
     assert!(fake.seen().aborts.is_empty(), "it is the same assignment");
     stop.send(()).unwrap();
     run.await.unwrap().unwrap();

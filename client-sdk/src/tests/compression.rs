@@ -6,7 +6,7 @@ use folkmoot_update::codec;
 use super::{
     fake::{Fake, Trouble},
     story::{builder, never},
-    tiny_model,
+    tiny_model, until,
 };
 
 /// Returns the values of a compressed update.
@@ -82,11 +82,7 @@ async fn a_part_that_is_none_is_given_up() {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().expect("a folder");
     let mut client = builder(&fake, directory.path()).await.build().expect("a client");
-    let stop = async {
-        while fake.seen().aborts.is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
+    let stop = until("an abort", || !fake.seen().aborts.is_empty());
     client.run_rounds(1, stop).await.expect("it stops");
     let abort = &fake.seen().aborts[0];
     assert!(format!("{abort:?}").contains("part 0 of the weights"), "{abort:?}");

@@ -1,6 +1,6 @@
 //! What leaves the device of a client that does not take part: that it does not.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use folkmoot_protocol::{
     DeviceCondition, DeviceRule,
@@ -10,6 +10,7 @@ use folkmoot_protocol::{
 use super::{
     fake::{Fake, SentRequest, Trouble, artifact},
     story::{builder, never},
+    until,
 };
 use crate::ClientBuilder;
 
@@ -33,11 +34,9 @@ fn equals(city: &str) -> DeviceCondition {
 async fn requests_until_given_up(fake: Arc<Fake>, builder: ClientBuilder) -> Vec<SentRequest> {
     let mut client = builder.build().unwrap();
     let checks_in = |request: &SentRequest| request.line.starts_with("POST /v1/check-in");
-    let given_up = async {
-        while fake.seen().requests.iter().filter(|request| checks_in(request)).count() < 2 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
+    let given_up = until("a second check-in", || {
+        fake.seen().requests.iter().filter(|request| checks_in(request)).count() >= 2
+    });
     client.run(given_up).await.unwrap();
     let mut requests = std::mem::take(&mut fake.seen().requests);
     assert_eq!(requests.remove(0).line, "POST /v1/enrol");

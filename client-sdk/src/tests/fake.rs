@@ -1,6 +1,7 @@
 //! A coordinator of one round and one client that checks what it is sent, and fails as it is told to.
 
 use std::{
+    path::PathBuf,
     sync::{
         Mutex, MutexGuard,
         atomic::{AtomicU8, Ordering},
@@ -17,9 +18,10 @@ use folkmoot_protocol::{
     signing::{self, SignedParts},
 };
 use hyper::{Response, http::request::Parts};
+use tokio::sync::watch;
 
 use super::{
-    listener::{Answers, Body, broken, slow, whole},
+    listener::{Answers, Body, broken, gated, whole},
     tiny_model,
 };
 
@@ -28,7 +30,8 @@ use super::{
 pub struct Trouble {
     pub check_in_garbage: bool,
     pub clock_skew: bool,
-    pub weights_broken: bool,
+    /// The weights break off when their first bytes are in this file.
+    pub weights_broken: Option<PathBuf>,
     pub upload_half: bool,
     pub client_forgotten: bool,
     /// What the first check-in is refused with.
@@ -38,8 +41,8 @@ pub struct Trouble {
     pub holds: bool,
     /// As long as this is set, check-ins are told to wait and offered it.
     pub offers: Option<Artifact>,
-    /// The weights come in two parts with this in between.
-    pub weights_pause: Duration,
+    /// The rest of the weights is sent when this becomes true.
+    pub weights_gate: Option<watch::Receiver<bool>>,
 }
 
 /// A request as it came.
@@ -191,12 +194,14 @@ impl Fake {
             let start: usize = range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap();
             return whole(206, "application/octet-stream", bytes[start..].to_vec());
         }
-        if bytes == tiny_model::weight_bytes() && self.takes(|trouble| &mut trouble.weights_broken) {
-            return broken(bytes[..6].to_vec());
-        }
-        let pause = self.trouble.lock().unwrap().weights_pause;
-        if bytes == tiny_model::weight_bytes() && !pause.is_zero() {
-            return slow(bytes[..6].to_vec(), pause, bytes[6..].to_vec());
+        if bytes == tiny_model::weight_bytes() {
+            let mut trouble = self.trouble.lock().unwrap();
+            if let Some(file) = trouble.weights_broken.take() {
+                return broken(bytes[..6].to_vec(), file);
+            }
+            if let Some(gate) = trouble.weights_gate.take() {
+                return gated(bytes[..6].to_vec(), gate, bytes[6..].to_vec());
+            }
         }
         whole(200, "application/octet-stream", bytes)
     }

@@ -1,6 +1,6 @@
 //! The client with a graphics adapter. Where there is none these tests are left out, and say so.
 
-#[path = "../../engine/tests/support/adapter.rs"]
+#[path = "../../engine/tests/adapter.rs"]
 mod adapter;
 
 use std::{

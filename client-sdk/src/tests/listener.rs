@@ -1,6 +1,11 @@
 //! HTTP/1.1 in this process, with or without TLS.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -15,8 +20,11 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
+    sync::watch,
 };
 use tokio_rustls::TlsAcceptor;
+
+use super::until;
 
 pub type Body = BoxBody<Bytes, io::Error>;
 
@@ -33,21 +41,27 @@ pub fn whole(status: u16, content_type: &str, bytes: impl Into<Bytes>) -> Respon
     response
 }
 
-/// A body that breaks off after these bytes, when they have had time to arrive.
-pub fn broken(bytes: Vec<u8>) -> Response<Body> {
+/// A body that breaks off after these bytes, when all of them are in the client's `file`.
+pub fn broken(bytes: Vec<u8>, file: PathBuf) -> Response<Body> {
+    let length = bytes.len() as u64;
     let begin = stream::once(async { Ok(Frame::data(Bytes::from(bytes))) });
-    let end = stream::once(async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    let end = stream::once(async move {
+        until("the first bytes in the client's file", || has_length(&file, length)).await;
         Err(io::Error::from(io::ErrorKind::BrokenPipe))
     });
     Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))
 }
 
-/// A body with a pause in the middle.
-pub fn slow(begin: Vec<u8>, pause: Duration, end: Vec<u8>) -> Response<Body> {
+/// Says whether a file has so many bytes.
+pub fn has_length(file: &Path, bytes: u64) -> bool {
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == bytes)
+}
+
+/// A body whose end is sent when `gate` becomes true. The receiver is dropped with the body.
+pub fn gated(begin: Vec<u8>, mut gate: watch::Receiver<bool>, end: Vec<u8>) -> Response<Body> {
     let begin = stream::once(async { Ok(Frame::data(Bytes::from(begin))) });
     let end = stream::once(async move {
-        tokio::time::sleep(pause).await;
+        gate.wait_for(|is_open| *is_open).await.map_err(io::Error::other)?;
         Ok(Frame::data(Bytes::from(end)))
     });
     Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))

@@ -13,3 +13,32 @@ mod tiny_model;
 mod tls;
 mod traffic;
 mod transparency;
+
+use std::time::Duration;
+
+/// How long a test waits for anything before it fails. It is long because the machine may be busy with other work.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often [`until`] checks its condition.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Waits until a condition holds.
+///
+/// # Panics
+/// If it does not hold within [`PATIENCE`]; `what` names the condition in the message.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let holding = async {
+        while !holds() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    patiently(what, holding).await;
+}
+
+/// Waits for `future`.
+///
+/// # Panics
+/// If it is not ready within [`PATIENCE`]; `what` names it in the message.
+async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let ready = tokio::time::timeout(PATIENCE, future).await;
+    ready.unwrap_or_else(|_| panic!("{what}: it did not come within {PATIENCE:?}"))
+}

@@ -3,42 +3,53 @@
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use folkmoot_protocol::messages::Artifact;
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
 
 use super::{
     fake::{Fake, Trouble, artifact},
+    listener::has_length,
+    patiently,
     story::{builder, never},
-    tiny_model,
+    tiny_model, until,
 };
-use crate::ClientEvent;
+use crate::{ClientEvent, LogEntry};
 
 fn weights() -> Artifact {
     artifact(&tiny_model::weight_bytes())
 }
 
-fn offering(offered: Artifact, weights_pause: Duration) -> Arc<Fake> {
-    Arc::new(Fake::new(1, Trouble { offers: Some(offered), weights_pause, ..Trouble::default() }))
+fn offering(offered: Artifact) -> Arc<Fake> {
+    Arc::new(Fake::new(1, Trouble { offers: Some(offered), ..Trouble::default() }))
+}
+
+/// Offers the weights, and sends the rest of them when the returned gate is opened. The gate closes when the server has
+/// noticed that the client is gone.
+fn offering_gated() -> (Arc<Fake>, watch::Sender<bool>) {
+    let (gate, weights_gate) = watch::channel(false);
+    let trouble = Trouble { offers: Some(weights()), weights_gate: Some(weights_gate), ..Trouble::default() };
+    (Arc::new(Fake::new(1, trouble)), gate)
 }
 
 fn cached(directory: &Path, artifact: Artifact) -> PathBuf {
     directory.join("blobs").join(artifact.digest.to_string())
 }
 
-async fn until(is_so: impl Fn() -> bool) {
-    let reached = async {
-        while !is_so() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(20), reached).await.expect("it comes within 20 seconds");
+/// The file of a blob that is on its way.
+pub(super) fn partial(directory: &Path, artifact: Artifact) -> PathBuf {
+    cached(directory, artifact).with_added_extension("partial")
 }
 
-/// Runs a client that is assigned its round when `is_time`, and returns the failures that it told of.
-async fn run_round(fake: &Arc<Fake>, directory: &Path, is_time: impl Fn() -> bool) -> Vec<String> {
+/// Runs a client that is assigned its round when `is_time`, and returns the failures that it told of. The `gate` of the
+/// weights, if there is one, is opened when the assignment asks for them.
+async fn run_round(
+    fake: &Arc<Fake>,
+    directory: &Path,
+    is_time: impl Fn() -> bool,
+    gate: Option<watch::Sender<bool>>,
+) -> Vec<String> {
     let failures = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&failures);
     let builder = builder(fake, directory).await.on_event(move |event| {
@@ -47,9 +58,16 @@ async fn run_round(fake: &Arc<Fake>, directory: &Path, is_time: impl Fn() -> boo
         }
     });
     let mut client = builder.build().unwrap();
+    let log = client.transparency_log().clone();
+    let is_model = |entry: &LogEntry| entry.detail.as_deref() == Some("model");
     let assign = async {
-        until(is_time).await;
+        until("the time to assign", is_time).await;
         fake.trouble.lock().unwrap().offers = None;
+        if let Some(gate) = gate {
+            // The weights are asked for as soon as the model is here.
+            until("the model", || log.entries().unwrap().iter().any(is_model)).await;
+            gate.send(true).unwrap();
+        }
     };
     let (summary, ()) = tokio::join!(client.run_rounds(1, never()), assign);
     assert_eq!(summary.unwrap().accepted_rounds, 1);
@@ -58,10 +76,10 @@ async fn run_round(fake: &Arc<Fake>, directory: &Path, is_time: impl Fn() -> boo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_offered_version_is_here_before_the_assignment_and_comes_once() {
-    let fake = offering(weights(), Duration::ZERO);
+    let fake = offering(weights());
     let directory = tempfile::tempdir().unwrap();
     let path = cached(directory.path(), weights());
-    let failures = run_round(&fake, directory.path(), || path.exists()).await;
+    let failures = run_round(&fake, directory.path(), || path.exists(), None).await;
     assert!(failures.is_empty(), "{failures:?}");
     assert_eq!(fake.weights_requests(), 1);
     let plan = serde_json::to_vec(&fake.plan).unwrap();
@@ -71,9 +89,9 @@ async fn an_offered_version_is_here_before_the_assignment_and_comes_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_assignment_waits_for_weights_that_are_on_their_way() {
-    let fake = offering(weights(), Duration::from_millis(600));
+    let (fake, gate) = offering_gated();
     let directory = tempfile::tempdir().unwrap();
-    let failures = run_round(&fake, directory.path(), || fake.weights_requests() > 0).await;
+    let failures = run_round(&fake, directory.path(), || fake.weights_requests() > 0, Some(gate)).await;
     assert!(failures.is_empty(), "{failures:?}");
     assert_eq!(fake.weights_requests(), 1);
     assert!(fake.seen().ranges.is_empty(), "nothing of it was asked for again");
@@ -82,38 +100,37 @@ async fn an_assignment_waits_for_weights_that_are_on_their_way() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_is_not_to_be_had_costs_nothing() {
     let unknown = artifact(b"what nobody has");
-    let fake = offering(unknown, Duration::ZERO);
+    let fake = offering(unknown);
     let directory = tempfile::tempdir().unwrap();
     let asked = || {
         let digest = unknown.digest.to_string();
         fake.seen().requests.iter().any(|request| request.line.ends_with(&digest))
     };
-    let failures = run_round(&fake, directory.path(), asked).await;
+    let failures = run_round(&fake, directory.path(), asked, None).await;
     assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_is_larger_than_the_cache_is_not_asked_for() {
-    let fake = offering(Artifact { bytes: u64::MAX, ..weights() }, Duration::ZERO);
+    let fake = offering(Artifact { bytes: u64::MAX, ..weights() });
     let directory = tempfile::tempdir().unwrap();
     let waits = || {
         let requests = &fake.seen().requests;
         requests.iter().filter(|request| request.line.contains("check-in")).count() > 2
     };
-    let failures = run_round(&fake, directory.path(), waits).await;
+    let failures = run_round(&fake, directory.path(), waits, None).await;
     assert!(failures.is_empty(), "{failures:?}");
     assert_eq!(fake.weights_requests(), 1, "the assignment's own, which says the right size");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_ends_it() {
-    let fake = offering(weights(), Duration::from_millis(600));
+    let (fake, gate) = offering_gated();
     let directory = tempfile::tempdir().unwrap();
     let mut client = builder(&fake, directory.path()).await.build().unwrap();
-    let path = cached(directory.path(), weights());
-    let partial = path.with_added_extension("partial");
-    let begun = until(|| std::fs::metadata(&partial).is_ok_and(|metadata| metadata.len() == 6));
-    client.run(begun).await.unwrap();
-    sleep(Duration::from_millis(1000)).await;
-    assert!(!path.exists() && partial.exists());
+    let partial = partial(directory.path(), weights());
+    client.run(until("the first six bytes", || has_length(&partial, 6))).await.unwrap();
+    // The rest was never sent: the connection ends because the client has given the fetch up.
+    patiently("the end of the connection", gate.closed()).await;
+    assert!(!cached(directory.path(), weights()).exists() && has_length(&partial, 6));
 }

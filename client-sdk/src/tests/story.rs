@@ -4,7 +4,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use folkmoot_engine::{Examples, Labels};
@@ -16,8 +15,10 @@ use folkmoot_protocol::{
 use tokio::sync::Notify;
 
 use super::{
-    fake::{Fake, Trouble},
+    fake::{Fake, Trouble, artifact},
     listener::listen,
+    prefetch::partial,
+    tiny_model, until,
 };
 use crate::{Client, ClientBuilder, ClientError, ClientEvent, Device, Host};
 
@@ -49,15 +50,15 @@ pub(super) fn never() -> impl Future<Output = ()> {
 
 #[tokio::test]
 async fn a_round_is_finished_over_a_bad_line() {
+    let directory = tempfile::tempdir().unwrap();
     let trouble = Trouble {
         check_in_garbage: true,
         clock_skew: true,
-        weights_broken: true,
+        weights_broken: Some(partial(directory.path(), artifact(&tiny_model::weight_bytes()))),
         upload_half: true,
         ..Trouble::default()
     };
     let fake = Arc::new(Fake::new(3, trouble));
-    let directory = tempfile::tempdir().unwrap();
     let events = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&events);
     let builder = builder(&fake, directory.path()).await;
@@ -167,8 +168,8 @@ async fn kill_in_training(fake: &Arc<Fake>, directory: &Path) {
         end = client.run(never()) => panic!("the run ended: {end:?}"),
     }
     drop(client);
-    // The thread that trains ends after the step under way.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The training thread ends after the step under way, and with it the last handle to the listener.
+    until("the end of the training thread", || Arc::strong_count(&is_training) == 1).await;
     assert!(!fake.seen().is_accepted);
 }
 
@@ -240,12 +241,7 @@ async fn abort(fake: Fake) -> AbortRequest {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
     let mut client = builder(&fake, directory.path()).await.build().unwrap();
-    let aborted = async {
-        while fake.seen().aborts.is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    client.run(aborted).await.unwrap();
+    client.run(until("an abort", || !fake.seen().aborts.is_empty())).await.unwrap();
     fake.seen().aborts[0].clone()
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Prepared {
 /// Makes the update of what was trained or measured and stores it durably.
 ///
 /// # Errors
-/// Those of [`make`]; [`AbortReason::TrainingFailed`] if the update cannot be stored.
+/// Those of [`make()`]; [`AbortReason::TrainingFailed`] if the update cannot be stored.
 pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
     let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
     let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);
