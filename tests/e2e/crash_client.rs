@@ -3,75 +3,40 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_protocol::{AssignmentId, ErrorCode, UpdateDigest};
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, DropReason, RoundRepository};
 use folkmoot_tests::{
-    client_process::{ClientConfig, ClientProcess},
+    client_process::{ClientConfig, ClientMoment, ClientProcess},
     deployment::{Deployment, patiently},
     raw::RawRequest,
     task::{TaskSpec, now},
 };
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use futures::future::join_all;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{CLIENT, COORDINATOR, cohort::await_version};
 
-const SEED: u64 = 20_261_121;
 const CLIENTS: usize = 3;
-const ROUNDS: u64 = 14;
+/// A client is killed in the round of its last kill or in the next one. The last rounds run undisturbed.
+const ROUNDS: u64 = MOMENTS.len() as u64 + 3;
 /// Local steps: about a second of training on an idle machine.
 const STEPS: u32 = 12_000;
-/// The clients' clocks run so many times as fast: they store a checkpoint every quarter of a second.
-const CLOCK_RATE: u64 = 20;
+/// The clients' clocks run so many times as fast: they store a checkpoint every twentieth of a second, so that each
+/// training has some, even on a machine that is much faster.
+const CLOCK_RATE: u64 = 100;
 
-/// Where a client is killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
-    /// At the first steps.
-    TrainingBegins,
-    /// After more than half of the steps: there ought to be a checkpoint.
-    TrainingGoesOn,
-    /// After the last step, while the update is made.
-    Preparing,
-    /// When the upload has begun.
-    Uploading,
-    /// When the update counts.
-    Accepted,
-}
-
-const MOMENTS: [Moment; 10] = [
-    Moment::TrainingGoesOn,
-    Moment::Preparing,
-    Moment::Uploading,
-    Moment::Accepted,
-    Moment::TrainingBegins,
-    Moment::TrainingGoesOn,
-    Moment::Preparing,
-    Moment::Uploading,
-    Moment::Accepted,
-    Moment::TrainingBegins,
+/// The moments at which each client is killed. Each client begins with another one of them.
+const MOMENTS: [ClientMoment; 5] = [
+    ClientMoment::TrainingGoesOn,
+    ClientMoment::Trained,
+    ClientMoment::Uploading,
+    ClientMoment::Accepted,
+    ClientMoment::TrainingBegins,
 ];
-
-impl Moment {
-    fn is_reached(self, line: &str) -> Option<()> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let number = |index: usize| words.get(index)?.parse::<u64>().ok();
-        let is_so = match (self, *words.first()?) {
-            (Moment::TrainingBegins, "training") => number(2)? < number(3)? / 2,
-            (Moment::TrainingGoesOn, "training") => number(2)? > number(3)? / 2 && number(2)? < number(3)?,
-            (Moment::Preparing, "training") => number(2)? == number(3)?,
-            (Moment::Uploading, "uploading") | (Moment::Accepted, "accepted") => true,
-            _ => false,
-        };
-        is_so.then_some(())
-    }
-}
 
 fn spec() -> TaskSpec {
     let examples = examples_folder();
@@ -90,7 +55,12 @@ fn examples_folder() -> PathBuf {
     Path::new(&tests).join("../examples/digits")
 }
 
-fn start_client(deployment: &Deployment, states: &TempDir, part: usize) -> ClientProcess {
+fn start_client(
+    deployment: &Deployment,
+    states: &TempDir,
+    part: usize,
+    moment: ClientMoment,
+) -> ClientProcess {
     let config = ClientConfig {
         url: deployment.url(),
         certificate: deployment.certificate_path(),
@@ -101,6 +71,7 @@ fn start_client(deployment: &Deployment, states: &TempDir, part: usize) -> Clien
         parts: CLIENTS,
         clock_anchor: now(),
         clock_rate: CLOCK_RATE,
+        halt_at: Some(moment),
     };
     ClientProcess::start(CLIENT, config)
 }
@@ -129,25 +100,10 @@ impl Digests {
 async fn a_killed_client_goes_on_and_sends_one_update() {
     let deployment = Deployment::start(COORDINATOR, &spec(), |_| {}).await;
     let states = tempfile::tempdir().expect("there is room for a folder");
-    let mut clients: Vec<_> = (0..CLIENTS).map(|part| start_client(&deployment, &states, part)).collect();
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    let (mut digests, mut resumed) = (Digests::default(), 0);
-    for (index, moment) in MOMENTS.into_iter().enumerate() {
-        let victim = &mut clients[index % CLIENTS];
-        let line = victim.events.len();
-        let reached = victim.events.wait_for(line, |line| moment.is_reached(line));
-        patiently(&format!("{moment:?}"), reached).await;
-        tokio::time::sleep(Duration::from_micros(rng.random_range(0..2_000))).await;
-        victim.kill().await;
-        digests.collect(victim);
-        let line = victim.events.len();
-        victim.restart();
-        if moment == Moment::TrainingGoesOn {
-            resumed += u32::from(first_step(victim, line).await > 0);
-        }
-    }
-    assert!(resumed > 0, "no training was gone on with from its checkpoint");
+    let kills = (0..CLIENTS).map(|part| kill_often(&deployment, &states, part));
+    let (mut clients, digests): (Vec<_>, Vec<_>) = join_all(kills).await.into_iter().unzip();
     await_version(&deployment, ROUNDS).await;
+    let mut digests = Digests(digests.into_iter().flat_map(|digests| digests.0).collect());
     for client in &mut clients {
         client.kill().await;
         digests.collect(client);
@@ -155,6 +111,28 @@ async fn a_killed_client_goes_on_and_sends_one_update() {
     }
     assert_one_update_each(&deployment, &digests).await;
     deployment.assert_answers().await;
+}
+
+/// Kills a client at every moment and restarts it; the last process is left alone. No client waits for another one's kill:
+/// a round needs all of them.
+async fn kill_often(deployment: &Deployment, states: &TempDir, part: usize) -> (ClientProcess, Digests) {
+    let mut digests = Digests::default();
+    let mut moments = MOMENTS;
+    moments.rotate_left(part);
+    let mut client = start_client(deployment, states, part, moments[0]);
+    let mut line = 0;
+    for (kill, moment) in moments.into_iter().enumerate() {
+        patiently(&format!("{moment:?}"), client.halted(line)).await;
+        client.kill().await;
+        digests.collect(&client);
+        line = client.events.len();
+        client.config.halt_at = moments.get(kill + 1).copied();
+        client.restart();
+        if moment == ClientMoment::TrainingGoesOn {
+            assert!(first_step(&client, line).await > 0, "the training did not go on from its checkpoint");
+        }
+    }
+    (client, digests)
 }
 
 /// Returns the step at which the training begins again.

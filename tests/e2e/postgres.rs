@@ -10,6 +10,7 @@ use folkmoot_server::{
     host::{Host, HostConfig},
 };
 use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_tests::deployment::patiently;
 use serde_json::json;
 
 const CLIENTS: usize = 3;
@@ -65,13 +66,16 @@ async fn real_clients_train_over_postgresql() {
     }
 
     // The last acknowledgement comes before the last commit.
-    let versions = loop {
-        let versions = api.versions(task, Page { limit: 10, before: None }).await.unwrap();
-        if versions.len() as u64 == ROUNDS + 1 {
-            break versions;
+    let all = async {
+        loop {
+            let versions = api.versions(task, Page { limit: 10, before: None }).await.unwrap();
+            if versions.len() as u64 == ROUNDS + 1 {
+                return versions;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     };
+    let versions = patiently("the last version", all).await;
     assert!(versions.iter().all(|version| version.number == 0 || version.round_id.is_some()));
     host.stop().await.unwrap();
 }

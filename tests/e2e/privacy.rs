@@ -22,6 +22,7 @@ use folkmoot_storage::{
 };
 use folkmoot_tests::{
     deployment::{Deployment, patiently},
+    halt::Halt,
     task::TaskSpec,
 };
 use serde_json::{Value, json};
@@ -263,39 +264,76 @@ async fn a_stream_of_noise_goes_on_after_a_kill() {
     kill_around_commits(&spec_with(0.125, json!({ "kind": "tree", "separation": 1 })), 1).await;
 }
 
+/// The moment at which the coordinator is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// One update is missing.
+    Reporting,
+    /// Nothing is made of the updates yet.
+    Aggregating,
+    /// The version is stored with its noise, and neither released nor charged.
+    Made,
+    /// It is released and charged, and what was needed for it is not forgotten yet.
+    Committed,
+    /// The next round is open.
+    NextRound,
+}
+
+const MOMENTS: [Moment; 5] =
+    [Moment::Reporting, Moment::Aggregating, Moment::Made, Moment::Committed, Moment::NextRound];
+
+impl Moment {
+    /// Where the process stops, if the version of this round is made around the kill.
+    fn halt(self, round: u64) -> Option<Halt> {
+        match self {
+            Moment::Reporting => None,
+            Moment::Aggregating => Some(Halt::at_phase("aggregating", round)),
+            Moment::Made => Some(Halt::at("version made", round)),
+            Moment::Committed => Some(Halt::at("round committed", round)),
+            Moment::NextRound => Some(Halt::at("round opened", round + 1)),
+        }
+    }
+
+    fn is_after_commit(self) -> bool {
+        matches!(self, Moment::Committed | Moment::NextRound)
+    }
+}
+
 async fn kill_around_commits(spec: &TaskSpec, states: usize) {
-    const KILLS: usize = 12;
+    // Each moment twice, so that it also comes after versions that survived a kill. The first needs no halt.
+    const KILLS: usize = 2 * MOMENTS.len();
     let mut deployment = Deployment::start(COORDINATOR, spec, |_| {}).await;
     let clients = enrol(&deployment, GOAL as usize).await;
-    let mut killed_between = 0;
-    for kill in 0..KILLS as u64 {
+    for (kill, moment) in MOMENTS.into_iter().cycle().take(KILLS).enumerate() {
         let mut members = draw(&deployment, &clients).await;
         members.iter_mut().for_each(|member| scale(member, 0.5));
         for member in &members[1..] {
             assert_accepted(&member.upload().await);
         }
-        let last = members[0].clone();
-        let sent = tokio::spawn(async move {
-            // Its answer may be lost with the process.
-            let request = last.client.upload(last.id(), &last.update.bytes()).sign(&last.client.key);
-            let _ = last.client.endpoint.try_send(&request).await;
-        });
-        // From before the last byte to after the commit, whatever the machine.
-        tokio::time::sleep(Duration::from_millis(kill * 5)).await;
+        let round = members[0].assignment.round_number;
+        if moment != Moment::Reporting {
+            let last = members[0].clone();
+            let sent = tokio::spawn(async move {
+                // Its answer may be lost with the process.
+                let request = last.client.upload(last.id(), &last.update.bytes()).sign(&last.client.key);
+                let _ = last.client.endpoint.try_send(&request).await;
+            });
+            deployment.halted().await;
+            sent.abort();
+        }
         deployment.kill().await;
-        sent.abort();
         let (dead, _copy) = deployment.dead_storage().await;
-        let before = assert_charged(&deployment, &dead).await.len();
+        let charged = assert_charged(&deployment, &dead).await.len();
+        assert_eq!(charged, kill + usize::from(moment.is_after_commit()), "{moment:?}");
         dead.close().await;
+        deployment.halt_at(MOMENTS[(kill + 1) % MOMENTS.len()].halt(round + 1));
         deployment.restart().await;
         members[0].upload_rest().await;
-        let version = deployment_version(&deployment).await;
-        killed_between += usize::from(version as usize > before);
+        assert_eq!(deployment_version(&deployment).await, kill as u64 + 1, "{moment:?}");
     }
     let storage = deployment.storage().await;
     let entries = assert_charged(&deployment, &storage).await;
     assert_eq!(entries.len(), KILLS, "every round made one version");
-    assert!(killed_between > 0, "no kill came before a commit: the test shows nothing");
     let names = blob_files(&deployment);
     // The model, its plan, and the weights of every version: no noisy copy that was not charged.
     assert_eq!(names.len(), 2 + 1 + KILLS + states, "{names:?}");

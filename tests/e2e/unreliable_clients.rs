@@ -1,13 +1,17 @@
 //! Clients that vanish, stall, break off, repeat themselves, or come too late: the round commits with the others
 //! or is abandoned with a reason, and the next one begins.
 
+use std::time::Duration;
+
 use folkmoot_coordinator::round::AbandonReason;
 use folkmoot_protocol::{
     ErrorCode,
     messages::{AbortReason, AbortRequest},
 };
 use folkmoot_tests::{
+    coordinator_process::CoordinatorConfig,
     deployment::{Deployment, patiently},
+    log::fields_of,
     raw::{Answer, Connection},
     raw_client::update_path,
     task::TaskSpec,
@@ -20,6 +24,11 @@ use crate::{
 };
 
 const WIDTHS: [usize; 3] = [20, 40, 10];
+
+/// Stops the coordinator's clock, so that no deadline passes before everything that the test does first has happened.
+fn hold_clock(config: &mut CoordinatorConfig) {
+    config.is_clock_held = true;
+}
 
 /// Sends the head of an upload and half of its bytes, and returns the connection, which waits for the rest.
 async fn stall(member: &Member) -> Connection {
@@ -88,7 +97,7 @@ async fn a_round_commits_at_its_deadline_with_those_that_were_in_time() {
     let spec = TaskSpec::synthetic(&WIDTHS, 9, 2)
         .with_scheduling("minimum_cohort", 3)
         .with_scheduling("reporting_deadline_seconds", 10);
-    let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut deployment = Deployment::start(COORDINATOR, &spec, hold_clock).await;
     let clients = enrol(&deployment, 9).await;
     let first = draw(&deployment, &clients).await;
     let [_vanished, stalled, resumed, repeated, concurrent, late, aborted, good, other_good] = &first[..]
@@ -106,7 +115,9 @@ async fn a_round_commits_at_its_deadline_with_those_that_were_in_time() {
     assert_eq!(aborted.upload().await.code(), Some(ErrorCode::AssignmentExpired));
     assert_accepted(&good.upload().await);
     assert_accepted(&other_good.upload().await);
+    await_half(stalled).await;
 
+    deployment.advance(Duration::from_secs(10)).await;
     await_version(&deployment, 1).await;
     assert_too_late(&late.upload().await);
     assert_too_late(&late.client.send(&late.client.get(&update_path(late.id()))).await);
@@ -133,12 +144,15 @@ async fn a_round_that_too_few_answer_is_abandoned_and_the_next_begins() {
         .with_scheduling("minimum_cohort", 2)
         .with_scheduling("selection_deadline_seconds", 1)
         .with_scheduling("reporting_deadline_seconds", 4);
-    let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut deployment = Deployment::start(COORDINATOR, &spec, hold_clock).await;
     let clients = enrol(&deployment, 3).await;
 
-    // One of three waits: selection comes to nothing.
+    // Nobody waits for the round that is open: selection comes to nothing.
+    let opened = deployment.log.wait_for(0, |line| fields_of(line, "round opened"));
+    patiently("the first round", opened).await;
+    deployment.advance(Duration::from_secs(1)).await;
     await_abandoned(&deployment, 0).await;
-    // All are drawn, two give up, one vanishes.
+    // All are drawn and two give up: the third alone would be too few.
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     give_up(&silent[0]).await;
@@ -149,6 +163,7 @@ async fn a_round_that_too_few_answer_is_abandoned_and_the_next_begins() {
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     drop(stall(&silent[0]).await);
+    deployment.advance(Duration::from_secs(4)).await;
     await_abandoned(&deployment, line).await;
     assert_too_late(&silent[1].upload().await);
 

@@ -6,7 +6,7 @@ use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::process::{Child, ChildStdin, Command};
 
-use crate::log::Log;
+use crate::{halt::HALTED, log::Log};
 
 /// What the process is told, as its one argument in JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +29,23 @@ pub struct ClientConfig {
     pub clock_anchor: Timestamp,
     /// How many times as fast it runs.
     pub clock_rate: u64,
+    /// The moment at which the process stops, so that a test can kill it there.
+    pub halt_at: Option<ClientMoment>,
+}
+
+/// A moment in the work of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClientMoment {
+    /// The training begins.
+    TrainingBegins,
+    /// It goes on, and a checkpoint of it is stored.
+    TrainingGoesOn,
+    /// It is over, and its update is not made yet.
+    Trained,
+    /// The update is stored, and its upload has begun.
+    Uploading,
+    /// The update counts.
+    Accepted,
 }
 
 /// A client that can be killed and started again on its state directory.
@@ -50,6 +67,11 @@ impl ClientProcess {
         let mut client = Self { events, log, config, program: program.to_owned(), running: None };
         client.restart();
         client
+    }
+
+    /// Waits until the process has stopped at [`ClientConfig::halt_at`], from a line of the events on.
+    pub async fn halted(&self, line: usize) {
+        self.events.wait_for(line, |line| (line == HALTED).then_some(())).await;
     }
 
     /// Kills the process with SIGKILL.

@@ -5,12 +5,15 @@ use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 use folkmoot_server::host::HostConfig;
 use serde::{Deserialize, Serialize};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, Command},
     time::timeout,
 };
 
-use crate::log::Log;
+use crate::{
+    halt::{HALTED, Halt},
+    log::Log,
+};
 
 /// How long a process may take to start or to stop, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,6 +33,10 @@ pub struct CoordinatorConfig {
     pub control_milliseconds: u64,
     /// Milliseconds that an upload may go without a byte.
     pub upload_idle_milliseconds: u64,
+    /// Whether only [`CoordinatorProcess::advance`] moves the clock.
+    pub is_clock_held: bool,
+    /// The point at which the process stops, so that a test can kill it there.
+    pub halt: Option<Halt>,
 }
 
 impl CoordinatorConfig {
@@ -44,6 +51,8 @@ impl CoordinatorConfig {
             head_milliseconds: milliseconds(limits.head_timeout),
             control_milliseconds: milliseconds(limits.control_timeout),
             upload_idle_milliseconds: milliseconds(limits.upload_idle_timeout),
+            is_clock_held: false,
+            halt: None,
         }
     }
 
@@ -63,6 +72,8 @@ impl CoordinatorConfig {
 pub struct CoordinatorProcess {
     child: Child,
     stdin: ChildStdin,
+    /// What it writes to its standard output after it is ready.
+    said: Log,
 }
 
 impl CoordinatorProcess {
@@ -86,7 +97,24 @@ impl CoordinatorProcess {
         let ready = timeout(PATIENCE, stdout.next_line()).await.expect("the coordinator starts in time");
         let is_ready = matches!(ready, Ok(Some(line)) if line == "ready");
         assert!(is_ready, "the coordinator did not start:\n{}", log.since(0).join("\n"));
-        Self { child, stdin }
+        let said = Log::default();
+        said.follow(stdout.into_inner());
+        Self { child, stdin, said }
+    }
+
+    /// Advances the clock of a coordinator whose clock is held.
+    ///
+    /// # Panics
+    /// If the process is gone.
+    pub async fn advance(&mut self, time: Duration) {
+        let line = format!("{}\n", time.as_millis());
+        self.stdin.write_all(line.as_bytes()).await.expect("the coordinator reads");
+        self.stdin.flush().await.expect("the coordinator reads");
+    }
+
+    /// Waits until the process has stopped at [`CoordinatorConfig::halt`], and returns the round.
+    pub async fn halted(&self) -> u64 {
+        self.said.wait_for(0, |line| line.strip_prefix(HALTED)?.trim().parse().ok()).await
     }
 
     /// Sends SIGKILL and waits until the process is gone.
@@ -102,7 +130,7 @@ impl CoordinatorProcess {
     /// # Panics
     /// If it fails or does not end.
     pub async fn stop(self) {
-        let Self { mut child, stdin } = self;
+        let Self { mut child, stdin, .. } = self;
         drop(stdin);
         let status = timeout(PATIENCE, child.wait()).await.expect("the coordinator stops in time");
         assert!(status.expect("it is our child").success(), "the coordinator failed at its end");

@@ -1,22 +1,19 @@
 //! A data folder, a task in it, and the coordinator process that serves it.
 
-use std::{collections::BTreeMap, net::TcpListener, path::Path, time::Duration};
+use std::{collections::BTreeMap, io, net::Ipv4Addr, path::Path, time::Duration};
 
 use folkmoot_client::HttpSettings;
 use folkmoot_storage::{BlobStore, SqlStorage};
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 use crate::{
     coordinator_process::{CoordinatorConfig, CoordinatorProcess},
+    halt::Halt,
     log::Log,
     raw::{Endpoint, RawRequest},
-    task::{TaskSpec, TestTask, open_storage, random_bytes},
+    task::{TaskSpec, TestTask, open_storage},
 };
-
-/// Ports from here on lie below those that systems give to outgoing connections: while the coordinator is
-/// down, nobody else takes its port, and no client connects to itself.
-const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 10_000;
 
 /// A coordinator that can be killed and started again, on one folder and one port.
 pub struct Deployment {
@@ -30,6 +27,8 @@ pub struct Deployment {
     program: String,
     config: CoordinatorConfig,
     process: Option<CoordinatorProcess>,
+    /// Keeps the port while no process listens on it.
+    _port: TcpSocket,
 }
 
 impl Deployment {
@@ -40,12 +39,14 @@ impl Deployment {
     pub async fn start(program: &str, spec: &TaskSpec, tune: impl FnOnce(&mut CoordinatorConfig)) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let task = TestTask::create(folder.path(), spec).await;
-        let mut config = CoordinatorConfig::new(folder.path().to_owned(), free_port());
+        let (reserved, port) = reserve_port().expect("a port is free");
+        let mut config = CoordinatorConfig::new(folder.path().to_owned(), port);
         tune(&mut config);
         let log = Log::default();
         let process = CoordinatorProcess::start(program, &config, &log).await;
         let endpoint = Endpoint::new(config.port, &certificate(folder.path()));
-        Self { task, log, endpoint, folder, program: program.to_owned(), config, process: Some(process) }
+        let (program, process) = (program.to_owned(), Some(process));
+        Self { task, log, endpoint, folder, program, config, process, _port: reserved }
     }
 
     /// Returns where it listens.
@@ -78,6 +79,29 @@ impl Deployment {
     /// Starts the process again, on the same folder and port.
     pub async fn restart(&mut self) {
         self.process = Some(CoordinatorProcess::start(&self.program, &self.config, &self.log).await);
+    }
+
+    /// Sets the point at which every process stops that is started from now on.
+    pub fn halt_at(&mut self, halt: Option<Halt>) {
+        self.config.halt = halt;
+    }
+
+    /// Waits until the process has stopped at its point, and returns the round's number.
+    ///
+    /// # Panics
+    /// If there is no process.
+    pub async fn halted(&self) -> u64 {
+        let process = self.process.as_ref().expect("the coordinator runs");
+        patiently(&format!("{:?}", self.config.halt), process.halted()).await
+    }
+
+    /// Advances the clock of a coordinator whose clock is held.
+    ///
+    /// # Panics
+    /// If there is no process, or its clock is not held.
+    pub async fn advance(&mut self, time: Duration) {
+        assert!(self.config.is_clock_held, "its clock goes by itself");
+        self.process.as_mut().expect("the coordinator runs").advance(time).await;
     }
 
     /// Lets the process end in good order.
@@ -168,11 +192,14 @@ fn certificate(data: &Path) -> Vec<u8> {
     std::fs::read(data.join("ca.pem")).expect("a coordinator that listens has made its certificate")
 }
 
-fn free_port() -> u16 {
-    let start = u16::from_le_bytes(random_bytes());
-    let candidates = (0..PORTS).map(|step| FIRST_PORT + (start.wrapping_add(step)) % PORTS);
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    candidates.into_iter().find(is_free).expect("one of ten thousand ports is free")
+/// Reserves a free port for as long as the socket lives: the system chooses it for no other socket and no outgoing
+/// connection. A coordinator can still listen on it, because both set `SO_REUSEADDR` and this socket does not listen.
+fn reserve_port() -> io::Result<(TcpSocket, u16)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let port = socket.local_addr()?.port();
+    Ok((socket, port))
 }
 
 /// How long a test waits for anything before it fails: machines may have much else to do.
@@ -186,5 +213,23 @@ pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,
         Err(_) => panic!("{what} did not come within {PATIENCE:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reserved_port_can_be_listened_on_again_and_again_and_taken_by_nobody_else() {
+        let (_reserved, port) = reserve_port().expect("a port is free");
+        let address = (Ipv4Addr::LOCALHOST, port);
+        for _ in 0..3 {
+            drop(TcpListener::bind(address).expect("it is ours"));
+            let other = TcpSocket::new_v4().expect("a socket can be had");
+            assert!(other.bind(address.into()).is_err(), "it was taken between two listeners");
+        }
     }
 }

@@ -5,6 +5,7 @@ pub mod bad_network;
 pub mod client_process;
 pub mod coordinator_process;
 pub mod deployment;
+pub mod halt;
 pub mod log;
 pub mod oracle;
 pub mod raw;

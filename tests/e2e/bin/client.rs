@@ -1,7 +1,7 @@
 //! The real client in a process of its own, for tests that kill it. It writes a line for every event and runs
 //! until its standard input ends.
 
-use std::error::Error;
+use std::{error::Error, path::Path};
 
 use folkmoot_client::{
     Client, ClientEvent, Host,
@@ -12,7 +12,8 @@ use folkmoot_client::{
     protocol::Timestamp,
 };
 use folkmoot_tests::{
-    client_process::ClientConfig,
+    client_process::{ClientConfig, ClientMoment},
+    halt::HALTED,
     task::{now, random_bytes},
 };
 
@@ -25,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
+    let assignments = config.state_directory.join("assignments");
     let mut client = Client::builder(&config.url)
         .certificate_pem(std::fs::read(&config.certificate)?)
         .enrolment_token(&config.token)
@@ -34,7 +36,13 @@ async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
         // What it sends is compared with the oracle, bit for bit.
         .device(folkmoot_client::Device::Cpu)
         .host(fast_host(&config))
-        .on_event(|event| println!("{}", line_of(&event)))
+        .on_event(move |event| {
+            println!("{}", line_of(&event));
+            if config.halt_at.is_some_and(|moment| is_at(moment, &event, &assignments)) {
+                println!("{HALTED}");
+                stop_here();
+            }
+        })
         .build()?;
     let end = async {
         let _ = tokio::task::spawn_blocking(|| {
@@ -57,6 +65,27 @@ fn examples(config: &ClientConfig) -> Result<Examples, Box<dyn Error>> {
 fn fast_host(config: &ClientConfig) -> Host {
     let (anchor, rate) = (config.clock_anchor, config.clock_rate);
     Host::new(move || Timestamp(anchor.0 + now().milliseconds_since(anchor) * rate), random_bytes())
+}
+
+/// Says whether the client is at a moment when it tells of an event.
+fn is_at(moment: ClientMoment, event: &ClientEvent, assignments: &Path) -> bool {
+    match (moment, event) {
+        (ClientMoment::TrainingBegins, ClientEvent::Training { step, steps_total, .. }) => step < steps_total,
+        (ClientMoment::TrainingGoesOn, ClientEvent::Training { assignment_id, .. }) => {
+            assignments.join(format!("{assignment_id}.checkpoint")).exists()
+        }
+        (ClientMoment::Trained, ClientEvent::Training { step, steps_total, .. }) => step == steps_total,
+        (ClientMoment::Uploading, ClientEvent::Uploading { .. })
+        | (ClientMoment::Accepted, ClientEvent::Accepted { .. }) => true,
+        _ => false,
+    }
+}
+
+/// Waits for the kill: the thread that was about to go on with the work does not.
+fn stop_here() {
+    loop {
+        std::thread::park();
+    }
 }
 
 fn line_of(event: &ClientEvent) -> String {

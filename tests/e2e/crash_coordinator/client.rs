@@ -99,7 +99,7 @@ impl CrashClient {
             Err(error) => return self.next_after(&error),
         };
         let (offset, length) = (status.received_bytes, update.len() as u64);
-        if self.rng.random_bool(0.5) {
+        if self.rng.random_bool(0.5) && !self.ledger.holds(assignment) {
             let source = UpdateSource::Bytes(update.clone());
             let digest = UpdateDigest::of(update);
             return match self.transport.upload(id, &source, offset, length, digest).await {
@@ -114,7 +114,7 @@ impl CrashClient {
         }
     }
 
-    /// Writes the rest of an update in pieces, and tells after each how much is on the way.
+    /// Writes the rest of an update in pieces, and tells after each but the last that it is on the way.
     async fn upload_in_pieces(
         &mut self,
         assignment: &Assignment,
@@ -132,7 +132,9 @@ impl CrashClient {
             connection.write_all(&update[sent..sent + piece]).await?;
             connection.flush().await?;
             sent += piece;
-            self.ledger.sending(id, sent, total);
+            if sent < total {
+                self.ledger.sending(assignment).await;
+            }
             self.pause(3).await;
         }
         patiently("the end of an upload", endpoint.read_answer(&mut connection)).await

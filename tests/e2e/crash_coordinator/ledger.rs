@@ -6,43 +6,32 @@ use std::{
 use bytes::Bytes;
 use folkmoot_protocol::{AssignmentId, RoundId, messages::Assignment};
 use folkmoot_tests::{task::TestTask, update::TestUpdate};
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 
-/// What a client does, for whoever waits for the moment to kill.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress {
-    /// So much of an update was written to the socket, of so much.
-    Sent {
-        /// Bytes.
-        sent: usize,
-        /// Of the whole update.
-        total: usize,
-    },
-    /// An update was acknowledged, as the given one of its round.
-    Acknowledged {
-        /// From 1.
-        count: u64,
-    },
-}
-
-/// What all clients together remember: every update's bytes, and which were acknowledged.
+/// What all clients together remember: every update's bytes, which are under way, and which were acknowledged.
 pub struct Ledger {
     /// The task.
     pub task: TestTask,
-    progress: broadcast::Sender<Progress>,
     state: Mutex<State>,
+    /// Counts the changes of `state`.
+    changes: watch::Sender<u64>,
+    /// The round from which on uploads stop half-way, if they do.
+    held_from: watch::Sender<Option<u64>>,
 }
 
 #[derive(Default)]
 struct State {
     sent: BTreeMap<AssignmentId, Bytes>,
-    acknowledged: BTreeMap<AssignmentId, RoundId>,
-    in_flight: BTreeMap<AssignmentId, usize>,
+    /// With the number of the round.
+    acknowledged: BTreeMap<AssignmentId, (RoundId, u64)>,
+    /// The number of the round.
+    in_flight: BTreeMap<AssignmentId, u64>,
 }
 
 impl Ledger {
     pub fn new(task: TestTask) -> Self {
-        Self { task, progress: broadcast::Sender::new(4096), state: Mutex::default() }
+        let (changes, held_from) = (watch::Sender::new(0), watch::Sender::new(None));
+        Self { task, state: Mutex::default(), changes, held_from }
     }
 
     /// Returns the bytes of an assignment's update, the same ones always.
@@ -52,19 +41,18 @@ impl Ledger {
     }
 
     pub fn acknowledge(&self, assignment: &Assignment) {
-        let mut state = self.lock();
-        state.acknowledged.insert(assignment.assignment_id, assignment.round_id);
-        let of_round = state.acknowledged.values().filter(|&&round| round == assignment.round_id);
-        let count = of_round.count() as u64;
-        drop(state);
-        // Nobody may be listening.
-        let _ = self.progress.send(Progress::Acknowledged { count });
+        let of = (assignment.round_id, assignment.round_number);
+        self.lock().acknowledged.insert(assignment.assignment_id, of);
+        self.changed();
     }
 
-    /// Remembers how far an upload is, until [`Ledger::landed`].
-    pub fn sending(&self, assignment: AssignmentId, sent: usize, total: usize) {
-        self.lock().in_flight.insert(assignment, sent);
-        let _ = self.progress.send(Progress::Sent { sent, total });
+    /// Remembers that a part of an upload was written, until [`Ledger::landed`], and waits while uploads are held.
+    pub async fn sending(&self, assignment: &Assignment) {
+        self.lock().in_flight.insert(assignment.assignment_id, assignment.round_number);
+        self.changed();
+        let is_free = |held: &Option<u64>| held.is_none_or(|round| assignment.round_number < round);
+        let mut held_from = self.held_from.subscribe();
+        held_from.wait_for(is_free).await.expect("this ledger holds the sender");
     }
 
     /// Forgets an upload that is no longer under way.
@@ -72,12 +60,33 @@ impl Ledger {
         self.lock().in_flight.remove(&assignment);
     }
 
-    pub fn in_flight(&self) -> usize {
-        self.lock().in_flight.len()
+    /// Lets uploads of this round and later ones stop half-way, or none.
+    pub fn hold_from(&self, round: Option<u64>) {
+        self.held_from.send_replace(round);
     }
 
-    pub fn listen(&self) -> broadcast::Receiver<Progress> {
-        self.progress.subscribe()
+    /// Says whether an upload of this assignment is to stop half-way.
+    pub fn holds(&self, assignment: &Assignment) -> bool {
+        self.held_from.borrow().is_some_and(|round| assignment.round_number >= round)
+    }
+
+    /// Waits until an upload of this round is under way.
+    pub async fn upload_in(&self, round: u64) {
+        self.wait_until(|state| state.in_flight.values().any(|&number| number == round)).await;
+    }
+
+    /// Waits until so many updates of this round were acknowledged.
+    pub async fn acknowledged_in(&self, round: u64, count: u64) {
+        let of_round =
+            |state: &State| state.acknowledged.values().filter(|(_, number)| *number == round).count();
+        self.wait_until(|state| of_round(state) as u64 >= count).await;
+    }
+
+    /// Waits until the clients have got on so many times.
+    pub async fn progress(&self, times: u64) {
+        let mut changes = self.changes.subscribe();
+        let begun = *changes.borrow();
+        changes.wait_for(|count| *count >= begun + times).await.expect("this ledger holds the sender");
     }
 
     pub fn sent(&self) -> BTreeMap<AssignmentId, Bytes> {
@@ -85,7 +94,18 @@ impl Ledger {
     }
 
     pub fn acknowledged(&self) -> BTreeMap<AssignmentId, RoundId> {
-        self.lock().acknowledged.clone()
+        self.lock().acknowledged.iter().map(|(assignment, (round, _))| (*assignment, *round)).collect()
+    }
+
+    async fn wait_until(&self, holds: impl Fn(&State) -> bool) {
+        let mut changes = self.changes.subscribe();
+        while !holds(&self.lock()) {
+            changes.changed().await.expect("this ledger holds the sender");
+        }
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -4,7 +4,7 @@ mod client;
 mod ledger;
 mod moment;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_storage::{RoundRepository, TaskRepository};
@@ -14,28 +14,31 @@ use folkmoot_tests::{
     task::TaskSpec,
     verify::{EndedRound, verify_rounds},
 };
-use rand::{RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use tokio::task::JoinSet;
 
 use crate::{COORDINATOR, cohort::await_forgotten};
 use client::CrashClient;
 use ledger::Ledger;
-use moment::{Aim, Evidence, Moment};
+use moment::Moment;
 
 const SEED: u64 = 20_261_120;
 const CLIENTS: u64 = 8;
-/// Rounds that commit. Kills come in the first of them; the last run undisturbed.
-const ROUNDS: u64 = 32;
-const KILLS_MIN: u32 = 24;
-/// Each state must have been hit so often.
-const HITS_MIN: u32 = 3;
+/// Updates of a round.
+const GOAL: u64 = 6;
+/// Kills in each state.
+const HITS: u64 = 4;
+/// The most that clients do before a kill that comes anywhere. No round takes less than an acknowledgement of each update.
+const PROGRESS_MAX: u64 = 18;
+/// Rounds that commit: enough for every kill to come in a new one, and for some that run undisturbed.
+const ROUNDS: u64 = HITS * (Moment::ALL.len() as u64 + PROGRESS_MAX / GOAL) + 4;
 /// About 130,000 parameters: four tiles of the running sum, eight pieces of an upload.
 const WIDTHS: [usize; 3] = [360, 350, 12];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
-    let spec = TaskSpec::synthetic(&WIDTHS, 6, ROUNDS).with_scheduling("over_selection_factor", 1.3);
+    let spec = TaskSpec::synthetic(&WIDTHS, GOAL, ROUNDS).with_scheduling("over_selection_factor", 1.3);
     let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let ledger = Arc::new(Ledger::new(deployment.task.clone()));
     let mut clients = JoinSet::new();
@@ -44,7 +47,7 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
         clients.spawn(client.run());
     }
 
-    let hits = kill_often(&mut deployment, &ledger).await;
+    kill_often(&mut deployment, &ledger).await;
     let updates_when_undisturbed = ledger.acknowledged().len();
     patiently("the last round", completion(&deployment)).await;
     clients.shutdown().await;
@@ -57,39 +60,46 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     assert_no_acknowledged_update_is_lost(&ledger, &rounds);
     await_forgotten(&deployment, &rounds).await;
     println!(
-        "seed {SEED}: kills by state {hits:?}, {} updates acknowledged, {updates_when_undisturbed} of them by then",
+        "seed {SEED}: {} updates acknowledged, {updates_when_undisturbed} of them when the last kill had come",
         ledger.acknowledged().len()
     );
 }
 
-/// Kills and restarts until every state was hit often enough, and returns how often.
-async fn kill_often(deployment: &mut Deployment, ledger: &Ledger) -> BTreeMap<Moment, u32> {
+/// Kills and restarts in every state, in an order that the seed gives.
+async fn kill_often(deployment: &mut Deployment, ledger: &Ledger) {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    let mut hits = BTreeMap::from(Moment::ALL.map(|moment| (moment, 0)));
-    let mut kills = 0;
-    while kills < KILLS_MIN || hits.values().any(|&count| count < HITS_MIN) {
-        assert!(kills < 3 * KILLS_MIN, "{kills} kills did not hit every state: {hits:?}");
-        let aim = Aim::draw(&hits, &mut rng);
-        patiently("the moment to kill", aim.wait(&deployment.log, ledger)).await;
-        // Progress is remembered by the byte, so that what was under way when the kill came is known.
-        let evidence = Evidence::before_kill(ledger);
-        deployment.kill().await;
-        kills += 1;
-        if let Some(moment) = evidence.classify(&aim, observed_phase(deployment).await.as_ref()) {
-            *hits.entry(moment).or_default() += 1;
-        }
-        tokio::time::sleep(Duration::from_millis(rng.random_range(0..30))).await;
+    let mut moments = Moment::ALL.repeat(HITS as usize);
+    moments.shuffle(&mut rng);
+    deployment.kill().await;
+    for moment in moments {
+        // The round under way may be past the moment.
+        let next_round = observed(deployment).await.1 + 1;
+        deployment.halt_at(moment.halt(next_round));
+        ledger.hold_from((moment == Moment::Uploading).then_some(next_round));
         deployment.restart().await;
+        if moment == Moment::Anything {
+            patiently("progress", ledger.progress(rng.random_range(0..PROGRESS_MAX))).await;
+        } else {
+            let round = deployment.halted().await;
+            patiently(&format!("{moment:?}"), moment.of_clients(round, ledger, &mut rng)).await;
+        }
+        deployment.kill().await;
+        let (phase, _) = observed(deployment).await;
+        assert!(moment.is_of(phase.as_ref()), "killed in {phase:?}, not in {moment:?}");
     }
-    hits
+    deployment.halt_at(None);
+    ledger.hold_from(None);
+    deployment.restart().await;
 }
 
-/// Reads from a copy of the dead process's database where its round stood; none if no round was open.
-async fn observed_phase(deployment: &Deployment) -> Option<Phase> {
+/// Reads from a copy of the dead process's database where its open round stood, and the newest round's number.
+async fn observed(deployment: &Deployment) -> (Option<Phase>, u64) {
     let (storage, _folder) = deployment.dead_storage().await;
-    let round = storage.unfinished_round(deployment.task.id).await.expect("what was killed can be read");
+    let task = deployment.task.id;
+    let open = storage.unfinished_round(task).await.expect("what was killed can be read");
+    let newest = storage.rounds(task, 1, None).await.expect("what was killed can be read");
     storage.close().await;
-    round.map(|record| record.round.phase)
+    (open.map(|record| record.round.phase), newest.first().map_or(0, |record| record.round.number))
 }
 
 /// Waits until the task is over. The storage knows it even if the last log line was lost in a kill.

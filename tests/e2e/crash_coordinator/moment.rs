@@ -1,11 +1,8 @@
-use std::{collections::BTreeMap, time::Duration};
-
 use folkmoot_coordinator::round::Phase;
-use folkmoot_tests::log::{Log, fields_of, phase_of};
-use rand::{Rng, RngExt, seq::IndexedRandom};
-use tokio::{sync::broadcast::error::RecvError, time::sleep};
+use folkmoot_tests::halt::Halt;
+use rand::{Rng, RngExt};
 
-use super::ledger::{Ledger, Progress};
+use super::{GOAL, ledger::Ledger};
 
 /// A state of a round in which a kill is worth a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,102 +13,56 @@ pub enum Moment {
     Uploading,
     /// An update was acknowledged a moment ago.
     Acknowledged,
-    /// The accepted updates are being combined.
+    /// The accepted updates are about to be combined.
     Aggregating,
-    /// A version was released a moment ago, and the next round has no cohort yet.
+    /// They are combined, and the version is not released yet.
+    Made,
+    /// A version was released a moment ago, and the next round is not open yet.
     Committed,
+    /// Whatever happens just then.
+    Anything,
 }
 
 impl Moment {
-    pub const ALL: [Moment; 5] =
-        [Moment::Selecting, Moment::Uploading, Moment::Acknowledged, Moment::Aggregating, Moment::Committed];
-}
+    pub const ALL: [Moment; 7] = [
+        Moment::Selecting,
+        Moment::Uploading,
+        Moment::Acknowledged,
+        Moment::Aggregating,
+        Moment::Made,
+        Moment::Committed,
+        Moment::Anything,
+    ];
 
-/// What a kill waits for, and how long after it strikes.
-#[derive(Clone, Copy, Debug)]
-pub struct Aim {
-    moment: Moment,
-    /// For an upload: the part of its bytes that must be on the way.
-    part: f64,
-    /// For an acknowledgement: which one of the round.
-    count: u64,
-    delay: Duration,
-}
-
-/// What the clients knew when the kill was sent.
-pub struct Evidence {
-    uploads_in_flight: usize,
-}
-
-impl Aim {
-    /// Draws an aim at one of the states that were hit least.
-    pub fn draw(hits: &BTreeMap<Moment, u32>, rng: &mut impl Rng) -> Self {
-        let fewest = hits.values().min().copied().unwrap_or_default();
-        let rare: Vec<Moment> =
-            hits.iter().filter(|(_, count)| **count == fewest).map(|(moment, _)| *moment).collect();
-        let moment = *rare.choose(rng).expect("at least one state was hit least");
-        let microseconds_max = match moment {
-            Moment::Selecting => 3_000,
-            Moment::Uploading => 1_000,
-            Moment::Acknowledged => 5_000,
-            // The state is short: most kills come at once, some a little later.
-            Moment::Aggregating | Moment::Committed => 500,
-        };
-        let delay = Duration::from_micros(rng.random_range(0..microseconds_max));
-        Self { moment, part: rng.random_range(0.0..0.95), count: rng.random_range(1..=6), delay }
-    }
-
-    /// Waits for the moment.
-    pub async fn wait(&self, log: &Log, ledger: &Ledger) {
-        let line = log.len();
-        let went_to = |phase: &'static str| move |text: &str| (phase_of(text)? == phase).then_some(());
-        match self.moment {
-            Moment::Selecting => log.wait_for(line, |text| fields_of(text, "round opened").map(drop)).await,
-            Moment::Aggregating => log.wait_for(line, went_to("aggregating")).await,
-            Moment::Committed => {
-                log.wait_for(line, |text| fields_of(text, "round committed").map(drop)).await
-            }
-            Moment::Uploading | Moment::Acknowledged => self.wait_for_progress(ledger).await,
-        }
-        sleep(self.delay).await;
-    }
-
-    async fn wait_for_progress(&self, ledger: &Ledger) {
-        let mut progress = ledger.listen();
-        loop {
-            let is_it = match progress.recv().await {
-                Ok(Progress::Sent { sent, total }) => {
-                    self.moment == Moment::Uploading
-                        && sent < total
-                        && sent as f64 >= self.part * total as f64
-                }
-                Ok(Progress::Acknowledged { count }) => {
-                    self.moment == Moment::Acknowledged && count >= self.count
-                }
-                Err(RecvError::Lagged(_)) => false,
-                Err(RecvError::Closed) => unreachable!("the ledger holds the sender"),
-            };
-            if is_it {
-                return;
-            }
+    /// Where the coordinator's driver stops: in the moment itself, or where nothing but uploads goes on.
+    pub fn halt(self, from_round: u64) -> Option<Halt> {
+        match self {
+            Moment::Selecting => Some(Halt::at("round opened", from_round)),
+            Moment::Uploading | Moment::Acknowledged => Some(Halt::at_phase("reporting", from_round)),
+            Moment::Aggregating => Some(Halt::at_phase("aggregating", from_round)),
+            Moment::Made => Some(Halt::at("version made", from_round)),
+            Moment::Committed => Some(Halt::at("round committed", from_round)),
+            Moment::Anything => None,
         }
     }
-}
 
-impl Evidence {
-    pub fn before_kill(ledger: &Ledger) -> Self {
-        Self { uploads_in_flight: ledger.in_flight() }
+    /// Waits for what the clients do in the moment, when the driver has stopped in this round.
+    pub async fn of_clients(self, round: u64, ledger: &Ledger, rng: &mut impl Rng) {
+        match self {
+            Moment::Uploading => ledger.upload_in(round).await,
+            Moment::Acknowledged => ledger.acknowledged_in(round, rng.random_range(1..=GOAL)).await,
+            _ => {}
+        }
     }
 
-    /// Says which state was hit, by where the dead process's database says that the round stood.
-    pub fn classify(&self, aim: &Aim, phase: Option<&Phase>) -> Option<Moment> {
-        match (phase, aim.moment) {
-            (Some(Phase::Aggregating { .. }), _) => Some(Moment::Aggregating),
-            (Some(Phase::Reporting { .. }), Moment::Acknowledged) => Some(Moment::Acknowledged),
-            (Some(Phase::Reporting { .. }), _) => (self.uploads_in_flight > 0).then_some(Moment::Uploading),
-            (None | Some(Phase::Selecting { .. }), Moment::Committed) => Some(Moment::Committed),
-            (Some(Phase::Selecting { .. }), _) => Some(Moment::Selecting),
-            _ => None,
+    /// Says whether a round may stand there in the dead process's database; none if no round was open.
+    pub fn is_of(self, phase: Option<&Phase>) -> bool {
+        match self {
+            Moment::Selecting => matches!(phase, Some(Phase::Selecting { .. })),
+            Moment::Uploading | Moment::Acknowledged => matches!(phase, Some(Phase::Reporting { .. })),
+            Moment::Aggregating | Moment::Made => matches!(phase, Some(Phase::Aggregating { .. })),
+            Moment::Committed => phase.is_none(),
+            Moment::Anything => true,
         }
     }
 }
