@@ -3,8 +3,8 @@
  * `config.json` that says which coordinator, which token, and how many digits are held out.
  */
 
-import { Folkmoot } from './folkmoot/index.js';
 import { draw } from './chart.mjs';
+import { Folkmoot } from './folkmoot/index.js';
 import { Pad } from './pad.mjs';
 
 const SIZE = 64;
@@ -89,7 +89,10 @@ async function measure() {
 }
 
 async function showLog() {
-  const entries = (await client.log()).filter(({ action }) => action !== 'asked').slice(-8).reverse();
+  const entries = (await client.log())
+    .filter(({ action }) => action !== 'asked')
+    .slice(-8)
+    .reverse();
   const rows = entries.map((entry) => {
     const row = document.createElement('tr');
     const what = entry.detail === undefined ? entry.action : `${entry.action}: ${entry.detail}`;
@@ -183,10 +186,13 @@ $('forget').addEventListener('click', async () => {
 });
 
 function parse(text) {
-  return text.trim().split('\n').map((line) => {
-    const numbers = line.split(',').map(Number);
-    return { features: numbers.slice(0, SIZE), label: numbers[SIZE] };
-  });
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const numbers = line.split(',').map(Number);
+      return { features: numbers.slice(0, SIZE), label: numbers[SIZE] };
+    });
 }
 
 function softmax(scores) {

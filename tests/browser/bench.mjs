@@ -1,11 +1,13 @@
 /**
- * `cargo xtask bench browser`: a training step of the engine and of TensorFlow.js, in one run of one browser, by turns.
+ * `cargo xtask bench browser`: how much a training disturbs its page; and a training step of the engine and of
+ * TensorFlow.js, in one run of one browser, by turns.
  * `--json` prints the figures for a machine, `--seconds N` measures longer.
  */
 
 import { cpus } from 'node:os';
 
 import { openBrowser } from './support/browser.mjs';
+import { measureDisturbance } from './support/disturbance.mjs';
 import { serveSite } from './support/site.mjs';
 
 const BATCH_SIZE = 32;
@@ -21,6 +23,18 @@ const SYSTEMS = [
   { name: 'TensorFlow.js, WebGL', system: 'tensorflow', backend: 'webgl' },
   { name: 'TensorFlow.js, WebGPU', system: 'tensorflow', backend: 'webgpu' },
 ];
+
+const disturbance = await measureDisturbance(seconds);
+if (!isJson) {
+  const { pauses, long_tasks: tasks } = disturbance;
+  console.log(`a training rests after ${pauses.median.toFixed(1)} ms, ${pauses.largest.toFixed(1)} at most of ${pauses.count} times`);
+  for (const [what, { count, longest }] of [
+    ['idle', tasks.idle],
+    ['training', tasks.training],
+  ]) {
+    console.log(`${what}: ${count} tasks of the main thread over 50 ms in ${tasks.seconds} s, the longest ${longest.toFixed(0)} ms`);
+  }
+}
 
 const site = await serveSite();
 const browser = await openBrowser();
@@ -45,7 +59,7 @@ try {
 }
 
 if (isJson) {
-  console.log(JSON.stringify({ batch_size: BATCH_SIZE, processors: cpus().length, results }, null, 2));
+  console.log(JSON.stringify({ batch_size: BATCH_SIZE, processors: cpus().length, disturbance, results }, null, 2));
 } else {
   for (const network of ['2NN', 'CNN']) {
     console.log(comparison(network));

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 
 import { openBrowser } from './support/browser.mjs';
-import { signIn } from './support/console.mjs';
+import { api, drawn, signIn } from './support/console.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { root } from './support/paths.mjs';
 
@@ -84,13 +84,19 @@ test('an answer that a view cannot show leaves the others as they are', { timeou
   const page = await signIn(browser, coordinator);
   await page.route('**/v1/admin/system', (route) => route.fulfill({ json: { version: 'of another time' } }));
   // The view that comes next is there later than an answer is, which the broken view must not ask for.
+  let letThrough;
+  const isAsked = new Promise((resolve) => (letThrough = resolve));
   await page.route('**/tasks-*.js', async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await isAsked;
     await route.continue();
   });
   await page.getByRole('link', { name: 'System' }).click();
   await page.getByRole('alert').getByText('This view cannot show what the coordinator answered').waitFor();
   await page.getByRole('link', { name: 'Tasks' }).click();
+  // A broken view that asked again would have its answer before this one.
+  await drawn(page);
+  await api(page, '/system');
+  letThrough();
   await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
   await page.unroute('**/v1/admin/system');
   await page.getByRole('link', { name: 'System' }).click();

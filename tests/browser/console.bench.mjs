@@ -57,7 +57,7 @@ async function opening(page, url, selector) {
   return median(times);
 }
 
-async function heap(page, session) {
+async function heap(session) {
   await session.send('HeapProfiler.collectGarbage');
   const { metrics } = await session.send('Performance.getMetrics');
   return metrics.find(({ name }) => name === 'JSHeapUsedSize').value;
@@ -68,9 +68,9 @@ const browser = await openBrowser();
 const figures = {};
 try {
   const task = await coordinator.task({ rounds: 1_000_000, scheduling: { reportGoal: 2 } });
-  let clients = natives(coordinator, await coordinator.token(), 3);
+  const clients = natives(coordinator, await coordinator.token(), 3);
   await until(async () => ((await coordinator.rounds(task.id)).length > 5 ? true : null));
-  let page = await signIn(browser, coordinator);
+  const page = await signIn(browser, coordinator);
   const session = await browser.context.newCDPSession(page);
   await session.send('Performance.enable');
 
@@ -78,9 +78,9 @@ try {
   await page.goto(`${coordinator.url}/console/tasks/${task.id}`);
   await page.getByRole('heading', { name: 'Rounds', exact: true }).waitFor();
   await page.waitForTimeout(10_000);
-  const start = { bytes: await heap(page, session), version: (await api(page, `/tasks/${task.id}`)).latest_version };
+  const start = { bytes: await heap(session), version: (await api(page, `/tasks/${task.id}`)).latest_version };
   await page.waitForTimeout(60_000 * minutes);
-  const end = { bytes: await heap(page, session), version: (await api(page, `/tasks/${task.id}`)).latest_version };
+  const end = { bytes: await heap(session), version: (await api(page, `/tasks/${task.id}`)).latest_version };
   figures.live = { minutes, rounds: end.version - start.version, heap_bytes_before: start.bytes, heap_bytes_after: end.bytes };
   await clients.end();
   await coordinator.command('task', 'pause', task.id);
@@ -105,7 +105,9 @@ try {
   const scrolled = [];
   for (const share of [0.5, 0.1, 0.9, 0.3, 0.7]) {
     const before = await page.evaluate(() => performance.now());
-    await list.evaluate((element, share) => { element.scrollTop = share * element.scrollHeight; }, share);
+    await list.evaluate((element, share) => {
+      element.scrollTop = share * element.scrollHeight;
+    }, share);
     const wanted = Math.round((1 - share) * total);
     await page.waitForFunction(
       (wanted) => [...document.querySelectorAll('.rounds-row a')].some((link) => Math.abs(Number(link.textContent) - wanted) < 60),
@@ -129,5 +131,7 @@ if (isJson) {
   console.log(`  a task of ${ROUNDS} rounds            ${figures.long_task_view_ms.toFixed(0)} ms`);
   console.log(`  a jump among ${ROUNDS} rounds         ${figures.jump_among_rounds_ms.toFixed(0)} ms`);
   const { live } = figures;
-  console.log(`live for ${live.minutes} min, ${live.rounds} rounds: heap ${mebibytes(live.heap_bytes_before)} -> ${mebibytes(live.heap_bytes_after)} MiB`);
+  console.log(
+    `live for ${live.minutes} min, ${live.rounds} rounds: heap ${mebibytes(live.heap_bytes_before)} -> ${mebibytes(live.heap_bytes_after)} MiB`,
+  );
 }

@@ -6,12 +6,12 @@ import { after, afterEach, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { openBrowser } from './support/browser.mjs';
-import { api, chartRows, natives, screenshot, signIn, violations } from './support/console.mjs';
+import { api, chartRows, natives, screenshot, settled, signIn, violations } from './support/console.mjs';
+import { confirm, createFromToml, fact, MODEL, set, toml } from './support/console_forms.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { folkmoot, root } from './support/paths.mjs';
 import { holds, until } from './support/world.mjs';
 
-const MODEL = `${root}examples/digits/model.onnx`;
 const execute = promisify(execFile);
 let coordinator, browser;
 
@@ -29,49 +29,6 @@ after(async () => {
   await browser?.close();
   await coordinator?.close();
 });
-
-/** Fills a field of the form for tasks, by its path in the file. */
-async function set(page, path, value) {
-  await page.locator(`[name="${path}"]`).fill(String(value));
-}
-
-/** The line below a name among the facts of a view. */
-function fact(page, name) {
-  return page.locator('.facts > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd').first();
-}
-
-async function confirm(page, name) {
-  await page.locator('dialog[open]').getByRole('button', { name }).click();
-}
-
-/** Creates a task from the text of its file. */
-async function createFromToml(page, toml) {
-  await page.goto(`${coordinator.url}/console/tasks/new`);
-  await page.getByLabel('ONNX file').setInputFiles(MODEL);
-  await page.getByRole('button', { name: 'Write it as TOML' }).click();
-  await page.getByLabel("The task's file").fill(toml);
-  await page.getByText('Nothing is wrong with it.').waitFor();
-  await page.getByRole('button', { name: 'Create the task' }).click();
-  await page.getByRole('heading', { name: 'Where it stands' }).waitFor();
-  return page.url().split('/').at(-1);
-}
-
-function toml(name, population, extra = '', rounds = 500) {
-  return `name = "${name}"
-population = "${population}"
-[plan]
-loss = "softmax_cross_entropy"
-epochs = 1
-batch_size = 16
-optimizer = { sgd = { learning_rate = 0.1 } }
-[scheduling]
-kind = "synchronous"
-report_goal = 2
-over_selection_factor = 1.0
-[stop]
-rounds = ${rounds}
-${extra}`;
-}
 
 test('a wrong key is refused, a right one opens an overview that says what to do', { timeout: 60_000 }, async () => {
   const page = await browser.page(`${coordinator.url}/console/tasks`);
@@ -144,7 +101,9 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     const before = (await api(page, `/tasks/${task}`)).latest_version;
     const row = (version) => page.getByRole('row').filter({ has: page.getByLabel(`Compare version ${version}`, { exact: true }) });
     await row(before).waitFor();
-    await row(before - 1).getByRole('button', { name: 'Roll back' }).click();
+    await row(before - 1)
+      .getByRole('button', { name: 'Roll back' })
+      .click();
     await confirm(page, 'Roll back');
     await page.getByRole('cell', { name: `weights of version ${before - 1}`, exact: true }).waitFor();
     const [newest] = await api(page, `/tasks/${task}/versions?limit=1`);
@@ -154,7 +113,12 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     const series = await api(page, `/tasks/${task}/series?points=600`);
     const shows = async (title, columns, values) => {
       const rows = series.points.map((point) => values(point));
-      await holds(async () => assert.deepEqual((await chartRows(page, title)).map((row) => row.slice(0, columns)), rows));
+      await holds(async () =>
+        assert.deepEqual(
+          (await chartRows(page, title)).map((row) => row.slice(0, columns)),
+          rows,
+        ),
+      );
     };
     await shows('Accuracy', 2, (point) => [point.version, point.accuracy ?? null]);
     assert.ok(!series.points[0].accuracy && series.points.at(-2).accuracy, 'version 0 was measured by nobody: a gap');
@@ -162,15 +126,23 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     await shows('Loss', 2, (point) => [point.created_at, point.loss ?? null]);
     await page.getByRole('button', { name: 'bytes', exact: true }).click();
     await shows('Loss', 1, (point) => [point.upload_bytes]);
-    const names = await page.locator('figure.chart [role=img]').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')));
-    assert.ok(names.every((name) => /\(.+\)/.test(name)), `axes have units: ${names}`);
+    const names = await page
+      .locator('figure.chart [role=img]')
+      .evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')));
+    assert.ok(
+      names.every((name) => /\(.+\)/.test(name)),
+      `axes have units: ${names}`,
+    );
 
     await page.getByRole('button', { name: 'Resume' }).click();
     await fact(page, 'State').getByText('active').waitFor();
     await until(async () => ((await api(page, `/tasks/${task}`)).latest_version > before + 3 ? true : null), 60);
     await screenshot(page, 'task-story-light-wide');
     const download = page.waitForEvent('download');
-    await page.getByRole('link', { name: /^Download version/ }).first().click();
+    await page
+      .getByRole('link', { name: /^Download version/ })
+      .first()
+      .click();
     const path = await (await download).path();
     const digits = `${root}examples/digits/digits.csv`;
     const { stdout } = await execute(folkmoot(), ['eval', path, '--data', digits, '--json']);
@@ -197,7 +169,7 @@ clipping = { kind = "fixed", norm = 1.0 }
 [aggregator]
 kind = "uniform_mean"
 `;
-  const task = await createFromToml(page, toml('private', 'private', privacy, 50));
+  const task = await createFromToml(page, coordinator, toml('private', 'private', privacy, 50));
   const clients = natives(coordinator, (await coordinator.command('token', 'create', 'private')).token, 3, 'private');
   try {
     await fact(page, 'State').getByText('completed').waitFor();
@@ -207,8 +179,13 @@ kind = "uniform_mean"
     await until(async () => (Number(await gauge.getAttribute('aria-valuenow')) === statement.epsilon_spent ? true : null));
     await page.getByText('nothing is told').waitFor();
     await page.getByRole('link', { name: 'Privacy', exact: true }).click();
-    await page.locator('section', { has: page.getByRole('heading', { name: 'Ledger' }) }).locator('select').selectOption('private');
-    await until(async () => ((await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === statement.releases ? true : null));
+    await page
+      .locator('section', { has: page.getByRole('heading', { name: 'Ledger' }) })
+      .locator('select')
+      .selectOption('private');
+    await until(async () =>
+      (await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === statement.releases ? true : null,
+    );
     assert.equal((await chartRows(page, 'Epsilon spent')).at(-1)[1] <= 8.0001, true, 'the planner draws its curve');
     await page.getByLabel('Epsilon', { exact: true }).fill('-1');
     await page.getByText('must be above 0').waitFor();
@@ -234,7 +211,11 @@ test('whom a population protects and what it may spend is set, and taken away ag
   await page.getByLabel('Delta of that').fill('1e-6');
   await page.getByRole('button', { name: 'Set', exact: true }).click();
   await confirm(page, 'Set it');
-  const cells = () => page.getByRole('row', { name: /^users/ }).locator('td').allTextContents();
+  const cells = () =>
+    page
+      .getByRole('row', { name: /^users/ })
+      .locator('td')
+      .allTextContents();
   await until(async () => ((await cells()).slice(1, 4).join() === 'every user,4,1.00e-6' ? true : null));
   const named = async () => (await api(page, '/populations')).find(({ name }) => name === 'users');
   const set = await named();
@@ -252,9 +233,18 @@ test('a viewer is offered nothing, and the API refuses all the same', { timeout:
   const [task] = await api(page, '/tasks?limit=1');
   for (const place of ['tasks', `tasks/${task.id}`, 'models', 'access', 'tasks/new']) {
     await page.goto(`${coordinator.url}/console/${place}`);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.waitForLoadState('networkidle').catch(() => undefined);
-    for (const name of ['Create a task', 'Create the task', 'Pause', 'Resume', 'Cancel', 'Roll back', 'Revoke', 'Make a token', 'Make a key']) {
+    await settled(page);
+    for (const name of [
+      'Create a task',
+      'Create the task',
+      'Pause',
+      'Resume',
+      'Cancel',
+      'Roll back',
+      'Revoke',
+      'Make a token',
+      'Make a key',
+    ]) {
       assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, `${name} on ${place}`);
     }
   }
@@ -288,14 +278,17 @@ test('every view is readable by everybody: axe-core, light and dark, wide and na
     system: 'system',
   };
   const problems = [];
-  for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390]]) {
+  for (const [theme, width] of [
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 390],
+    ['dark', 390],
+  ]) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, path] of Object.entries(views)) {
       await page.goto(`${coordinator.url}/console/${path}`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.waitForFunction(() => !document.querySelector('main .note[role=status]')?.textContent?.startsWith('Loading'));
-      await page.waitForTimeout(300);
+      await settled(page);
       problems.push(...(await violations(page)).map((violation) => `${name}, ${theme}, ${width}: ${violation}`));
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (overflow > 1) problems.push(`${name}, ${width}: ${overflow} pixels too wide`);
@@ -349,9 +342,22 @@ test('where events do not come through, the page asks from time to time', { time
   await page.evaluate(
     async ([description, model]) => {
       const { csrf_token } = await (await fetch('/v1/admin/session')).json();
-      await fetch('/v1/admin/tasks', { method: 'POST', headers: { 'content-type': 'application/json', 'x-folkmoot-csrf': csrf_token }, body: JSON.stringify({ description, model }) });
+      await fetch('/v1/admin/tasks', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-folkmoot-csrf': csrf_token },
+        body: JSON.stringify({ description, model }),
+      });
     },
-    [{ name, population: 'elsewhere', plan: { loss: 'softmax_cross_entropy', epochs: 1, batch_size: 16, optimizer: { sgd: { learning_rate: 0.1 } } }, scheduling: { kind: 'synchronous', report_goal: 2 }, stop: { rounds: 2 } }, model.model],
+    [
+      {
+        name,
+        population: 'elsewhere',
+        plan: { loss: 'softmax_cross_entropy', epochs: 1, batch_size: 16, optimizer: { sgd: { learning_rate: 0.1 } } },
+        scheduling: { kind: 'synchronous', report_goal: 2 },
+        stop: { rounds: 2 },
+      },
+      model.model,
+    ],
   );
   await page.getByRole('link', { name }).waitFor({ timeout: 15_000 });
 });

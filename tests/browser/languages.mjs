@@ -58,9 +58,13 @@ test('clients in four languages are in the same rounds, and they commit', { time
   try {
     programs.push(await python(), await kotlin());
     const native = coordinator.nativeClient(await coordinator.token(), 'native', lines.slice(0, 200));
-    programs.push({ name: 'native', end: () => native.end(), get rounds() {
-      return native.events.filter(({ event }) => event === 'accepted').length;
-    } });
+    programs.push({
+      name: 'native',
+      end: () => native.end(),
+      get rounds() {
+        return native.events.filter(({ event }) => event === 'accepted').length;
+      },
+    });
     const page = await world.page();
     await page.evaluate(() => client.start());
     const task = await coordinator.task({ scheduling: { reportGoal: 4 }, rounds: ROUNDS });
@@ -68,8 +72,11 @@ test('clients in four languages are in the same rounds, and they commit', { time
       const committed = await coordinator.rounds(task.id);
       return committed.length === ROUNDS ? committed : null;
     }, 120);
-    assert.deepEqual(rounds.map(({ accepted }) => accepted), Array(ROUNDS).fill(4));
-    await page.evaluate((last) => heard('round', 30_000, last), ROUNDS - 1);
+    assert.deepEqual(
+      rounds.map(({ accepted }) => accepted),
+      Array(ROUNDS).fill(4),
+    );
+    await page.evaluate((last) => heard('round', last), ROUNDS - 1);
     // All four were needed for each round; and each says that it was in all of them.
     for (const one of programs) {
       await until(async () => (one.rounds === ROUNDS ? true : null)).catch(() => {

@@ -3,25 +3,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { stored } from './support/storage.mjs';
 import { reload, until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
-const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
+const HOUR_MILLISECONDS = 60 * 60 * 1000;
+/** A day begins at midnight in UTC. The tests are at noon, so that it is over when they say so. */
+const NOON = Date.UTC(2030, 0, 15, 12);
+const MIDNIGHT = NOON + 12 * HOUR_MILLISECONDS;
 /** The bytes of the model's weights, and of an update of them. */
 const WEIGHTS_BYTES = 4 * 4810;
 
 const world = worldOfTests();
 
-/** What is kept of the day. */
-function dayOf(page) {
-  return page.evaluate(async (name) => {
-    const request = indexedDB.open(`folkmoot-${name}`);
-    await new Promise((resolve) => (request.onsuccess = resolve));
-    const get = request.result.transaction('state').objectStore('state').get('day_bytes');
-    await new Promise((resolve) => (get.onsuccess = resolve));
-    request.result.close();
-    return get.result;
-  }, page.options.name);
+/** Sets the clock of a page's client, which runs on from there. The page has not started it yet. */
+async function setClock(page, moment) {
+  await page
+    .workers()
+    .at(-1)
+    .evaluate((moment) => {
+      const now = Date.now;
+      const offset = moment - now();
+      Date.now = () => now() + offset;
+    }, moment);
 }
 
 /** Bytes of the log, both ways, and what was fetched, by name. */
@@ -33,33 +37,44 @@ async function logged(page) {
 
 test('what would pass the bytes of the day is declined, and the next day is waited for', OPTIONS, async () => {
   const page = await world.page({ limits: { bytesPerDay: 2 * WEIGHTS_BYTES } });
+  await setClock(page, NOON);
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: 3 });
   assert.equal((await page.evaluate(() => heard('aborted'))).reason, 'declined');
-  const tomorrow = (Math.floor(Date.now() / DAY_MILLISECONDS) + 1) * DAY_MILLISECONDS;
-  const waits = () => page.evaluate((tomorrow) => told.find(({ name, until }) => name === 'waiting' && until >= tomorrow) ?? null, tomorrow);
+  const waits = () =>
+    page.evaluate((midnight) => told.find(({ name, until }) => name === 'waiting' && until >= midnight) ?? null, MIDNIGHT);
   const { until: wakes } = await until(waits);
-  assert.ok(wakes <= tomorrow + 60 * 60 * 1000, `it waits until ${wakes}, long after ${tomorrow}`);
+  assert.ok(wakes <= MIDNIGHT + HOUR_MILLISECONDS, `it waits until ${wakes}, long after ${MIDNIGHT}`);
   assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
-  assert.equal((await dayOf(page)).isSpent, true);
+  assert.equal((await stored(page, 'state', 'day_bytes')).isSpent, true);
 
   // Who is stopped has no moment to wait for any more: it is the day that keeps the next session from asking.
   await page.evaluate(() => client.stop());
   const { bytes } = await logged(page);
   await reload(page);
+  await setClock(page, NOON);
   await page.evaluate(() => client.start());
   await until(waits);
   assert.equal((await logged(page)).bytes, bytes, 'a reload does not begin the day anew: nothing is asked for');
+
+  await page.evaluate(() => client.stop());
+  await reload(page);
+  await setClock(page, NOON + 24 * HOUR_MILLISECONDS);
+  await page.evaluate(() => client.start());
+  // It asks, and what it gets is declined as it was the day before.
+  await page.evaluate(() => heard('aborted'));
+  assert.ok((await logged(page)).bytes > bytes, 'the next day is begun anew');
 });
 
 test('all that goes and comes is counted, and a compressed update for what it is', OPTIONS, async () => {
   // Enough for the model, the weights and an update of 4 bits, not for one of 32.
   const page = await world.page({ limits: { bytesPerDay: 3 * WEIGHTS_BYTES } });
+  await setClock(page, NOON);
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: 1, compression: '[compression]\ncodec = "eden:4"' });
   await page.evaluate(() => heard('round'));
   await page.evaluate(() => client.stop());
-  const [{ bytes: counted, isSpent }, { bytes }] = [await dayOf(page), await logged(page)];
+  const [{ bytes: counted, isSpent }, { bytes }] = [await stored(page, 'state', 'day_bytes'), await logged(page)];
   assert.equal(isSpent, false);
   // The log has the update as it went; the day has what was answered to it, too.
   assert.ok(counted >= bytes && counted < bytes + 1024, `${counted} were counted, ${bytes} are in the log`);
@@ -70,7 +85,10 @@ test('a limit that is none is refused', OPTIONS, async () => {
   const refused = await page.evaluate(async (options) => {
     client.close();
     const limits = { bytesPerDay: 0 };
-    return Folkmoot.connect({ examples: { shape: [64] }, ...options, limits }).then(() => 'opened', (error) => [error.code, error.message]);
+    return Folkmoot.connect({ examples: { shape: [64] }, ...options, limits }).then(
+      () => 'opened',
+      (error) => [error.code, error.message],
+    );
   }, page.options);
   assert.deepEqual(refused, ['bad_option', 'limits.bytesPerDay is 0: give a number of bytes, at least 1']);
 });

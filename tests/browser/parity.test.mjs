@@ -33,7 +33,11 @@ function values(bytes) {
 }
 
 for (const name of ['mlp', 'cnn']) {
-  for (const [build, onDevice] of [['cpu', false], ['gpu', false], ['gpu', true]]) {
+  for (const [build, onDevice] of [
+    ['cpu', false],
+    ['gpu', false],
+    ['gpu', true],
+  ]) {
     const where = onDevice ? 'WebGPU' : `WebAssembly (${build})`;
     test(`${name}: ${where} makes a native client's update`, { timeout: 120_000 }, async () => {
       const made = await page.evaluate((argument) => engine('update', argument), { build, name, onDevice });
@@ -45,7 +49,10 @@ for (const name of ['mlp', 'cnn']) {
       const largest = values(found).reduce((largest, value, index) => Math.max(largest, Math.abs(value - expected[index])), 0);
       console.log(`${name}, ${where}: differs by ${largest.toExponential(1)} at most`);
       assert.ok(largest <= TOLERANCE, `differs by ${largest}`);
-      assert.ok(expected.some((value) => Math.abs(value) > 1e-2), 'something was learnt');
+      assert.ok(
+        expected.some((value) => Math.abs(value) > 1e-2),
+        'something was learnt',
+      );
     });
   }
 }

@@ -23,7 +23,7 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
     const first = await page.evaluate(() => heard('round'));
     assert.equal(first.round_number, 1);
     assert.ok(first.report.upload_bytes > 0 && first.report.download_bytes > 0);
-    await page.evaluate(() => heard('round', 30_000, 1));
+    await page.evaluate(() => heard('round', 1));
     const rounds = await until(async () => {
       const committed = await coordinator.rounds(task.id);
       return committed.length === 2 ? committed : null;
@@ -32,6 +32,7 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
       assert.equal(round.accepted, 3, 'the page and both natives are in it');
     }
     await page.evaluate(() => client.forget());
+    await page.close();
   } finally {
     await Promise.all(natives.map((native) => native.end()));
   }
@@ -45,7 +46,7 @@ test('updates and versions travel compressed where the task says so', { timeout:
   const task = await coordinator.task({ compression, rounds: 2 });
   const reports = [];
   for (const round of [0, 1]) {
-    reports.push(await page.evaluate((round) => heard('round', 30_000, round), round));
+    reports.push(await page.evaluate((round) => heard('round', round), round));
   }
   assert.ok(reports[0].report.upload_bytes < 4000, `${reports[0].report.upload_bytes} bytes, float32 would be 19,352`);
   const [first, second] = reports.map(({ report }) => report.download_bytes);
@@ -65,7 +66,7 @@ test('the newest model predicts, and the log says what left the device', { timeo
   await coordinator.task({ plan: { epochs: 20 }, rounds: 3 });
   await page.evaluate(() => heard('round'));
   // The weights that the round made are offered with the next check-in.
-  await page.evaluate(() => heard('model', 30_000, 1));
+  await page.evaluate(() => heard('model', 1));
   const [features, labels] = [lines.slice(600, 800), lines.slice(600, 800)].map((part, kind) =>
     part.flatMap((line) => (kind === 0 ? line.split(',').slice(0, 64) : line.split(',').slice(64)).map(Number)),
   );

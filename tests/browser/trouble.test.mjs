@@ -3,29 +3,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { watchSteps } from './support/steps.mjs';
 import { reload, until, worldOfTests } from './support/world.mjs';
 
-/** A training that lasts for some seconds. */
-const LONG = { plan: { epochs: 120 }, rounds: 1 };
+/** Its training is held where a test wants it; the deadline is beyond all tests. */
+const TASK = { plan: { epochs: 10 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
+/** The worker stores a checkpoint after this time of training. */
+const CHECKPOINT_MILLISECONDS = 2000;
 /** An update of the digits' classifier as float32, with its header. */
 const UPDATE_BYTES = 19_352;
-/** Over the longest waits of a test together: two of 60 s, and some of 30 s. */
 const OPTIONS = { timeout: 240_000 };
 
 const world = worldOfTests();
 
-/** Opens a page whose client is in the middle of a long training. */
-async function training(options = {}) {
+/** Opens a page whose client is in the middle of a training, after so many chunks of steps, and is held there. */
+async function training(options = {}, chunks = 2) {
   const page = await world.page(options);
+  const steps = await watchSteps(page, options.device === 'webgpu' ? 'gpu' : 'cpu');
+  await steps.allow(chunks);
   await page.evaluate(() => client.start());
-  const task = await world.coordinator.task(LONG, 'cnn.onnx');
-  await page.evaluate(() => heard('training', 60_000));
-  return { page, task };
+  const task = await world.coordinator.task(TASK, 'cnn.onnx');
+  await steps.held();
+  return { page, task, steps };
 }
 
 /** Waits for the round, and that it committed with this update alone. */
 async function counted(page, task) {
-  await page.evaluate(() => heard('round', 60_000));
+  await page.evaluate(() => heard('round'));
   const [round] = await until(async () => {
     const rounds = await world.coordinator.rounds(task.id);
     return rounds.length === 1 ? rounds : null;
@@ -36,50 +40,61 @@ async function counted(page, task) {
 }
 
 test('a reload in mid-training goes on from the checkpoint', OPTIONS, async () => {
-  // It takes a share of the time only, so that it lasts beyond its first checkpoint.
-  const { page, task } = await training({ policy: { cpuShare: 0.2 } });
-  const begun = (await page.evaluate(() => heard('training'))).at;
-  await page.waitForFunction((begun) => told.findLast(({ name }) => name === 'training').at > begun + 5000, begun);
+  const { page, task, steps } = await training({}, 5);
+  await steps.skip(CHECKPOINT_MILLISECONDS);
+  await steps.allow(1);
+  // The checkpoint is stored before the next chunk begins.
+  await steps.held();
+  const { step } = await page.evaluate(() => told.findLast(({ name }) => name === 'training'));
   await reload(page);
   await page.evaluate(() => client.start());
-  const first = await page.evaluate(() => heard('training', 60_000));
-  assert.ok(first.step > 20, `it goes on at step ${first.step}`);
-  await page.evaluate(() => client.setPolicy({}));
+  const first = await page.evaluate(() => heard('training'));
+  assert.equal(first.step, step + 1, 'the first chunk has one step');
   await counted(page, task);
 });
 
 test('a hidden page goes on, or rests if the policy says so', OPTIONS, async () => {
-  const { page, task } = await training();
+  const { page, task, steps } = await training();
   const hide = (state) => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
     document.dispatchEvent(new Event('visibilitychange'));
   };
   await page.evaluate(hide, 'hidden');
+  await steps.allow(1);
+  // One more chunk was taken when the next is held.
+  await steps.held();
   await page.evaluate(() => client.setPolicy({ pauseWhenHidden: true }));
   assert.equal((await page.evaluate(() => heard('paused'))).reason, 'hidden');
-  const steps = () => page.evaluate(() => told.filter((event) => event.name === 'training').length);
-  const before = await steps();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  assert.equal(await steps(), before, 'no step is taken');
+  await steps.go();
+  // The worker answers, and would take steps in between if it did not rest.
+  await page.evaluate(async () => {
+    for (let time = 0; time < 20; time += 1) {
+      await client.examples.count();
+    }
+  });
+  const journal = await steps.journal();
+  assert.ok(!journal.slice(journal.indexOf('paused')).includes('chunk'), `no step is begun: ${journal}`);
   await page.evaluate(hide, 'visible');
   await page.evaluate(() => heard('resumed'));
   await counted(page, task);
 });
 
 test('a long rest gives the assignment up, and the next one is taken', OPTIONS, async () => {
-  const { page, task } = await training({ policy: { giveUpAfterSeconds: 1 } });
+  const { page, task, steps } = await training({ policy: { giveUpAfterSeconds: 1 } });
   await page.evaluate(() => client.pause('the page has better things to do'));
   const aborted = await page.evaluate(() => heard('aborted'));
   assert.equal(aborted.reason, 'conditions_ended');
+  await steps.go();
   await page.evaluate(() => client.resume());
   await counted(page, task);
 });
 
 test('a lost network is waited for', OPTIONS, async () => {
-  const { page, task } = await training();
+  const { page, task, steps } = await training();
   world.network.cut();
+  await steps.go();
   try {
-    await page.evaluate(() => heard('backing_off', 60_000));
+    await page.evaluate(() => heard('backing_off'));
   } finally {
     world.network.mend();
   }
@@ -103,11 +118,11 @@ test('an upload that is cut goes on, and the log has what was to go and what arr
   world.network.cutUpdateAfter(8000);
   await page.evaluate(() => client.start());
   try {
-    await page.evaluate(() => heard('backing_off', 60_000));
+    await page.evaluate(() => heard('backing_off'));
   } finally {
     world.network.mend();
   }
-  await page.evaluate(() => heard('round', 60_000));
+  await page.evaluate(() => heard('round'));
   const sent = (await page.evaluate(() => client.log())).filter(({ action }) => action === 'sent');
   assert.equal(sent.length, 2, 'the upload was cut once');
   assert.equal(sent[0].bytesSent, UPDATE_BYTES);
@@ -118,14 +133,15 @@ test('an upload that is cut goes on, and the log has what was to go and what arr
 });
 
 test('a coordinator that is killed and comes back gets its update', OPTIONS, async () => {
-  const { page, task } = await training();
+  const { page, task, steps } = await training();
   await world.coordinator.stop('SIGKILL');
   await world.coordinator.start();
+  await steps.go();
   await counted(page, task);
 });
 
 test('without room in storage the assignment is dropped, and with room it is made good', OPTIONS, async () => {
-  const { page, task } = await training();
+  const { page, task, steps } = await training();
   // Chromium's own quota cannot be made smaller for an origin: the database says what it would say.
   const [worker] = page.workers();
   await worker.evaluate(() => {
@@ -135,10 +151,14 @@ test('without room in storage the assignment is dropped, and with room it is mad
     };
   });
   const refused = await page.evaluate(() =>
-    client.examples.add({ features: new Float32Array(64), label: 1 }).then(() => 'taken', (error) => error.code),
+    client.examples.add({ features: new Float32Array(64), label: 1 }).then(
+      () => 'taken',
+      (error) => error.code,
+    ),
   );
   assert.equal(refused, 'storage_full');
-  const stopped = await page.evaluate(() => heard('stopped', 60_000));
+  await steps.go();
+  const stopped = await page.evaluate(() => heard('stopped'));
   assert.equal(stopped.reason, 'storage_full');
   await worker.evaluate(() => {
     IDBObjectStore.prototype.put = globalThis.put;
@@ -148,11 +168,12 @@ test('without room in storage the assignment is dropped, and with room it is mad
 });
 
 test('a lost WebGPU device costs steps, not the round', OPTIONS, async () => {
-  const { page, task } = await training({ device: 'webgpu' });
+  const { page, task, steps } = await training({ device: 'webgpu' });
   const device = await page.evaluate(() => heard('device'));
   assert.notEqual(device.device, 'cpu', `the training is on the adapter: ${device.fault}`);
   await page.evaluate(() => client.loseDevice());
-  const after = await page.evaluate(() => heard('device', 30_000, 1));
+  await steps.go();
+  const after = await page.evaluate(() => heard('device', 1));
   assert.equal(after.device, 'cpu');
   assert.match(after.fault, /given up|lost/);
   await counted(page, task);

@@ -65,7 +65,11 @@ class Network {
   parameters = [];
 
   parameter(name, shape, fanIn) {
-    const values = noise(shape.reduce((product, size) => product * size, 1), Math.sqrt(3 / fanIn), this.parameters.length + 1);
+    const values = noise(
+      shape.reduce((product, size) => product * size, 1),
+      Math.sqrt(3 / fanIn),
+      this.parameters.length + 1,
+    );
     this.parameters.push({ name, shape, values });
     this.initializers.push(tensor(5, name, shape, FLOAT, new Uint8Array(values.buffer)));
     return name;

@@ -21,9 +21,7 @@ async function bytes(path) {
 async function inputs(name) {
   const folder = `/golden/browser/${name}`;
   const [assignment, plan, model, weights, features, labels] = await Promise.all(
-    ['assignment.json', 'plan.json', 'model.onnx', 'weights.bin', 'features.bin', 'labels.bin'].map((file) =>
-      bytes(`${folder}/${file}`),
-    ),
+    ['assignment.json', 'plan.json', 'model.onnx', 'weights.bin', 'features.bin', 'labels.bin'].map((file) => bytes(`${folder}/${file}`)),
   );
   const shape = JSON.parse(new TextDecoder().decode(await bytes(`${folder}/shape.json`)));
   return { assignment: new TextDecoder().decode(assignment), plan, model, weights, features, labels, shape };
@@ -31,12 +29,7 @@ async function inputs(name) {
 
 async function begin(engine, name, device) {
   const { assignment, plan, model, weights, features, labels, shape } = await inputs(name);
-  const examples = engine.ExampleSet.classes(
-    new Float32Array(features.buffer),
-    Uint32Array.from(shape),
-    new Uint32Array(labels.buffer),
-    1,
-  );
+  const examples = engine.ExampleSet.classes(new Float32Array(features.buffer), Uint32Array.from(shape), new Uint32Array(labels.buffer), 1);
   const work = engine.AssignedWork.begin(assignment, plan, model, weights, examples, undefined, 40);
   examples.free();
   if (device !== null) {

@@ -24,9 +24,29 @@ export async function api(page, path) {
   return page.evaluate(async (path) => (await fetch(`/v1/admin${path}`)).json(), path);
 }
 
+/** Returns when a view has loaded all that it shows, and has drawn it. */
+export async function settled(page) {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('main .note[role=status]')].every((note) => !note.textContent.startsWith('Loading')),
+  );
+  await drawn(page);
+}
+
+/** Returns when what the page has to do for two frames is done: what a frame shows may ask for more. */
+export async function drawn(page) {
+  await page.evaluate(async () => {
+    for (const _ of [1, 2]) {
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+  });
+}
+
 /** Starts native clients, each on its own digits; `end` stops them. */
 export function natives(coordinator, token, count, name = 'native') {
-  const started = Array.from({ length: count }, (_, index) => coordinator.nativeClient(token, `${name}-${index}`, lines.slice(120 * index, 120 * (index + 1))));
+  const started = Array.from({ length: count }, (_, index) =>
+    coordinator.nativeClient(token, `${name}-${index}`, lines.slice(120 * index, 120 * (index + 1))),
+  );
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
@@ -36,7 +56,13 @@ export async function violations(page) {
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} (${node.failureSummary})`).join(' | ')}`);
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.html} (${node.failureSummary})`)
+          .join(' | ')}`,
+    );
 }
 
 /** Keeps what the page looks like: all of it, or its first `height` pixels. */
@@ -54,6 +80,8 @@ export async function chartRows(page, title) {
     await figure.locator('summary').click();
   }
   await figure.locator('details tbody tr').first().waitFor();
-  const rows = await figure.locator('details tbody tr').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.dataset.value ?? cell.textContent)));
+  const rows = await figure
+    .locator('details tbody tr')
+    .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.dataset.value ?? cell.textContent)));
   return rows.map((row) => row.map((text) => (text === '' ? null : Number(text))));
 }

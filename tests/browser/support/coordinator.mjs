@@ -1,10 +1,9 @@
 /** A coordinator process with a data folder of its own, and an operator's commands. */
 
 import { execFile, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
 import { folkmoot, root } from './paths.mjs';
@@ -16,8 +15,7 @@ const PATIENCE_MILLISECONDS = 30_000;
 /** Starts a coordinator that lets pages of this origin in. It serves without TLS, as behind a proxy. */
 export async function startCoordinator(origin) {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
-  const port = await freePort();
-  const coordinator = new Coordinator(folder, port, origin);
+  const coordinator = new Coordinator(folder, origin);
   try {
     await coordinator.start();
   } catch (error) {
@@ -28,16 +26,18 @@ export async function startCoordinator(origin) {
 }
 
 export class Coordinator {
-  constructor(folder, port, origin) {
-    Object.assign(this, { folder, origin, port, url: `http://127.0.0.1:${port}`, process: null, apiKey: null });
+  constructor(folder, origin) {
+    Object.assign(this, { folder, origin, url: null, process: null, apiKey: null });
     this.population = 'digits';
   }
 
+  /** Starts the process on a free port, another one after each start. */
   async start() {
-    const listen = ['--listen', `127.0.0.1:${this.port}`, '--tls', 'off', '--allow-origin', this.origin];
+    const listen = ['--listen', '127.0.0.1:0', '--tls', 'off', '--allow-origin', this.origin];
     const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
     this.process = spawn(folkmoot(), flags, { cwd: this.folder, stdio: ['ignore', 'pipe', 'inherit'] });
     const served = await firstLine(this.process, (line) => line.event === 'serving');
+    this.url = served.url;
     this.apiKey ??= served.first_api_key;
   }
 
@@ -149,12 +149,4 @@ export async function firstLine(child, isWanted, heard = () => undefined) {
       }
     });
   });
-}
-
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

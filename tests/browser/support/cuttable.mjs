@@ -1,9 +1,10 @@
-/** A network that can be cut: connections to a port of this machine, handed on to another. */
+/** A network that can be cut: connections to a port of this machine, handed on to a server. */
 
 import { connect, createServer } from 'node:net';
 import { Transform } from 'node:stream';
 
-export async function cuttable(port) {
+/** `url` returns the server's address, which may change. */
+export async function cuttable(url) {
   const open = new Set();
   let isCut = false;
   let answersToBreak = 0;
@@ -13,8 +14,12 @@ export async function cuttable(port) {
       from.destroy();
       return;
     }
-    const to = connect(port, '127.0.0.1');
-    for (const [socket, other] of [[from, to], [to, from]]) {
+    const { hostname, port } = new URL(url());
+    const to = connect(port, hostname);
+    for (const [socket, other] of [
+      [from, to],
+      [to, from],
+    ]) {
       open.add(socket);
       socket.on('error', () => undefined);
       socket.on('close', () => {

@@ -27,7 +27,13 @@ export async function startDemo() {
     },
   };
   try {
-    demo.page = (await firstLine(child, ({ event }) => event === 'serving', (event) => events.push(event))).page;
+    demo.page = (
+      await firstLine(
+        child,
+        ({ event }) => event === 'serving',
+        (event) => events.push(event),
+      )
+    ).page;
   } catch (error) {
     await demo.close().catch(() => undefined);
     throw error;

@@ -1,7 +1,7 @@
 /** A static site with a strict content security policy, as an app would serve the package. */
 
-import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { extname, normalize } from 'node:path';
 
 import { packageFolder, root } from './paths.mjs';
@@ -59,5 +59,12 @@ export async function serveSite(coordinator = '') {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
-  return { origin, close: () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }) };
+  return {
+    origin,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(resolve);
+      }),
+  };
 }

@@ -9,7 +9,7 @@ import { examples } from './digits.mjs';
 import { serveSite } from './site.mjs';
 
 /** Opens everything; `close` ends it. */
-async function openWorld() {
+export async function openWorld() {
   // The page's policy names the coordinator, and the coordinator names the page: one of both comes first.
   const opened = [];
   const keep = async (opening) => {
@@ -31,7 +31,7 @@ async function openWorld() {
   try {
     site = await keep(serveSite('http://127.0.0.1:*'));
     coordinator = await keep(startCoordinator(site.origin));
-    network = await keep(cuttable(coordinator.port));
+    network = await keep(cuttable(() => coordinator.url));
     browser = await keep(openBrowser());
   } catch (error) {
     await close().catch(() => undefined);
@@ -59,6 +59,14 @@ async function openWorld() {
       await Promise.all(browser.context.pages().map((page) => page.close()));
     },
 
+    /** Shows what the pages that are open heard last. */
+    async showLast() {
+      for (const page of browser.context.pages()) {
+        const last = await page.evaluate(() => (globalThis.told ?? []).slice(-10)).catch(() => []);
+        last.forEach((event) => console.log(`the page heard ${JSON.stringify(event)}`));
+      }
+    },
+
     close,
   };
 }
@@ -70,7 +78,12 @@ export function worldOfTests() {
     Object.assign(world, await openWorld());
   });
   beforeEach(() => world.coordinator.newPopulation());
-  afterEach(() => world.closePages());
+  afterEach(async ({ passed }) => {
+    if (!passed) {
+      await world.showLast();
+    }
+    await world.closePages();
+  });
   after(() => world.close?.());
   return world;
 }

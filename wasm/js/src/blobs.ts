@@ -101,7 +101,12 @@ export class Blobs {
       return fetched;
     } catch (error) {
       const isWorthKeeping = at > 0 && at < artifact.bytes;
-      const stays = isWorthKeeping && (await this.put(partial, bytes.slice(0, at)).then(() => true, () => false));
+      const stays =
+        isWorthKeeping &&
+        (await this.put(partial, bytes.slice(0, at)).then(
+          () => true,
+          () => false,
+        ));
       if (error instanceof RequestError) {
         error.refusal.failure.transferred_bytes = stays ? at - from : 0;
       }

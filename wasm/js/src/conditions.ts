@@ -31,12 +31,15 @@ export class Conditions {
     const tell = () => this.tell();
     document.addEventListener('visibilitychange', tell, options);
     this.hints.connection?.addEventListener('change', tell, options);
-    void this.hints.getBattery?.().then((battery) => {
-      this.battery = battery;
-      battery.addEventListener('levelchange', tell, options);
-      battery.addEventListener('chargingchange', tell, options);
-      tell();
-    }, () => undefined);
+    void this.hints.getBattery?.().then(
+      (battery) => {
+        this.battery = battery;
+        battery.addEventListener('levelchange', tell, options);
+        battery.addEventListener('chargingchange', tell, options);
+        tell();
+      },
+      () => undefined,
+    );
     tell();
   }
 

@@ -1,9 +1,9 @@
 /** Where a training runs: on the processor, or on a graphics adapter that is faster and has not failed. */
 
+import type { Assignment } from './effects.js';
 import type { Engine } from './engine.js';
 import type { AssignedWork, Device } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
-import type { Assignment } from './effects.js';
 import type { Storage } from './storage.js';
 
 /** What was measured with an adapter. */

@@ -3,7 +3,7 @@
 import type { Engine } from './engine.js';
 import type { ExampleSet } from './gpu/folkmoot.js';
 import type { Storage } from './storage.js';
-import { FolkmootError, type Example, type ExampleFormat } from './types.js';
+import { type Example, type ExampleFormat, FolkmootError } from './types.js';
 
 interface Stored {
   features: Float32Array;

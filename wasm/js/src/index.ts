@@ -3,11 +3,11 @@
 import { Conditions } from './conditions.js';
 import type { Call, Calls, ClientEvent, ToPage, ToWorker, WorkerOptions } from './messages.js';
 import {
-  FolkmootError,
   type AssignmentOffer,
   type ClientEvents,
   type ConnectOptions,
   type Example,
+  FolkmootError,
   type LogEntry,
   type Policy,
   type Prediction,
@@ -65,9 +65,7 @@ export class Folkmoot {
         this.tell({ name: 'stopped', value: { reason: 'internal', detail } });
       }
     };
-    this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) =>
-      this.post({ kind: 'conditions', pause, cpuShare }),
-    );
+    this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) => this.post({ kind: 'conditions', pause, cpuShare }));
   }
 
   /** Opens a client: loads the worker and its database. Nothing is sent before {@link Folkmoot.start}. */

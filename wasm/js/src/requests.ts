@@ -1,17 +1,8 @@
 /** What each request of a session does. */
 
 import type { Artifact } from './blobs.js';
-import {
-  AnswerError,
-  isDeclined,
-  weightsOf,
-  type Answer,
-  type Assignment,
-  type Newest,
-  type RunnerHost,
-  type Values,
-} from './effects.js';
 import { Traffic } from './day_bytes.js';
+import { type Answer, AnswerError, type Assignment, isDeclined, type Newest, type RunnerHost, type Values, weightsOf } from './effects.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { Written } from './log.js';
 import type { AssignmentOffer, LogEntry } from './types.js';

@@ -1,7 +1,7 @@
 /** Performs the effects of a session and feeds it with events. */
 
 import { TooLargeError } from './blobs.js';
-import { answerOf, type Answer, type Effect, type RunnerHost } from './effects.js';
+import { type Answer, answerOf, type Effect, type RunnerHost } from './effects.js';
 import type { BrowserSession } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import { Requests } from './requests.js';

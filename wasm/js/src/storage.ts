@@ -100,11 +100,7 @@ export class Storage {
     this.database.close();
   }
 
-  private run<T>(
-    store: StoreName,
-    mode: IDBTransactionMode,
-    begin: (objects: IDBObjectStore) => IDBRequest<T> | null,
-  ): Promise<T> {
+  private run<T>(store: StoreName, mode: IDBTransactionMode, begin: (objects: IDBObjectStore) => IDBRequest<T> | null): Promise<T> {
     return new Promise((resolve, reject) => {
       try {
         const transaction = this.database.transaction(store, mode, { durability: 'strict' });

@@ -3,19 +3,19 @@
 import { Blobs } from './blobs.js';
 import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
-import { loadEngine, type Engine } from './engine.js';
+import { type Newest, type RunnerHost, weightsOf } from './effects.js';
+import { type Engine, loadEngine } from './engine.js';
 import { Examples } from './examples.js';
+import type { TrainedModel } from './gpu/folkmoot.js';
 import { ClientKey } from './key.js';
 import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
 import { Pace } from './pace.js';
-import { weightsOf, type Newest, type RunnerHost } from './effects.js';
 import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
-import { FolkmootError, type AssignmentOffer, type Example, type LogEntry, type Prediction } from './types.js';
+import { type AssignmentOffer, type Example, FolkmootError, type LogEntry, type Prediction } from './types.js';
 import { forgetAllBut, forgetAllMade, forgetOldMemories } from './work_store.js';
-import type { TrainedModel } from './gpu/folkmoot.js';
 
 /** Seconds of a check-in that waits. */
 const WAIT_SECONDS = 30;

@@ -112,10 +112,7 @@ export class Transport {
     let alarm = setTimeout(() => silence.abort(), CONTROL_MILLISECONDS_MAX);
     const path = `/v1/blobs/${artifact.digest}`;
     try {
-      const response = await this.send(
-        { method: 'GET', path, rangeStart, millisecondsMax: Infinity, traffic },
-        either,
-      );
+      const response = await this.send({ method: 'GET', path, rangeStart, millisecondsMax: Infinity, traffic }, either);
       if (response.status !== (rangeStart > 0 ? 206 : 200)) {
         throw this.broken('the range was not heeded');
       }
@@ -158,8 +155,7 @@ export class Transport {
   private async sendOnce(unsigned: Unsigned, signal: AbortSignal): Promise<Response> {
     const { body, headers } = await this.signed(unsigned);
     const rest = body?.byteLength ?? 0;
-    const patience =
-      unsigned.update === undefined ? CONTROL_MILLISECONDS_MAX : 60_000 + (rest / UPLOAD_BYTES_PER_SECOND_MIN) * 1000;
+    const patience = unsigned.update === undefined ? CONTROL_MILLISECONDS_MAX : 60_000 + (rest / UPLOAD_BYTES_PER_SECOND_MIN) * 1000;
     const limit = unsigned.millisecondsMax ?? patience;
     const signals = Number.isFinite(limit) ? [signal, AbortSignal.timeout(limit)] : [signal];
     let response: Response;

@@ -2,12 +2,12 @@
 
 import type { Blobs } from './blobs.js';
 import type { Devices } from './devices.js';
+import { type Assignment, weightsOf } from './effects.js';
 import type { Engine } from './engine.js';
 import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
-import { weightsOf, type Assignment } from './effects.js';
 import type { Storage } from './storage.js';
 
 /** A chunk of steps takes at most about so long: a pause is noticed within 100 ms. */
@@ -70,31 +70,16 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   // They held when the plan came; since then the page may have been opened again with other attributes.
   const described = JSON.stringify(assignment);
   engine.screen(plan, host.privateAttributes, described);
-  const checkpoint = await storage
-    .get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`)
-    .catch(() => undefined);
+  const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const examples = await host.examples.load(engine);
   try {
-    return engine.AssignedWork.begin(
-      described,
-      plan,
-      model,
-      weights,
-      examples,
-      checkpoint,
-      CHUNK_MILLISECONDS,
-    );
+    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, CHUNK_MILLISECONDS);
   } finally {
     examples.free();
   }
 }
 
-async function advanceToEnd(
-  host: WorkHost,
-  task: AssignedWork,
-  id: string,
-  signal: AbortSignal,
-): Promise<Progress['kind']> {
+async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, signal: AbortSignal): Promise<Progress['kind']> {
   let toldAt = -Infinity;
   let storedAt = performance.now();
   await host.pace.untilAllowed(signal);

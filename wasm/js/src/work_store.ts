@@ -33,11 +33,7 @@ export async function forgetAllBut(storage: Storage, kept: string | null): Promi
  * Makes what an accepted update has left out the task's memory. Where it is not known whether the update was accepted, the
  * task's memory goes, since some of it may have arrived. It may be called again.
  */
-export async function settleMemory(
-  storage: Storage,
-  assignmentId: string,
-  wasAccepted: boolean | null,
-): Promise<void> {
+export async function settleMemory(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
   const key = `${assignmentId}.memory`;
   const pending = await storage.get<{ task: string; bytes: Uint8Array }>('work', key);
   if (pending === undefined || wasAccepted === false) {

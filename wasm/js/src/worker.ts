@@ -2,7 +2,7 @@
 
 import type { Call, ClientEvent, ToPage, ToWorker } from './messages.js';
 import { failureOf, Trainer } from './trainer.js';
-import { FolkmootError, type AssignmentOffer } from './types.js';
+import { type AssignmentOffer, FolkmootError } from './types.js';
 
 const questions = new Map<number, (agreed: boolean) => void>();
 let questionsAsked = 0;

@@ -1,0 +1,51 @@
+/** What a person does in the console's forms, and reads beside them. */
+
+import { root } from './paths.mjs';
+
+export const MODEL = `${root}examples/digits/model.onnx`;
+
+/** Fills a field of the form for tasks, by its path in the file. */
+export async function set(page, path, value) {
+  await page.locator(`[name="${path}"]`).fill(String(value));
+}
+
+/** The line below a name among the facts of a view. */
+export function fact(page, name) {
+  return page
+    .locator('.facts > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
+    .locator('dd')
+    .first();
+}
+
+export async function confirm(page, name) {
+  await page.locator('dialog[open]').getByRole('button', { name }).click();
+}
+
+/** Creates a task from the text of its file. */
+export async function createFromToml(page, coordinator, toml) {
+  await page.goto(`${coordinator.url}/console/tasks/new`);
+  await page.getByLabel('ONNX file').setInputFiles(MODEL);
+  await page.getByRole('button', { name: 'Write it as TOML' }).click();
+  await page.getByLabel("The task's file").fill(toml);
+  await page.getByText('Nothing is wrong with it.').waitFor();
+  await page.getByRole('button', { name: 'Create the task' }).click();
+  await page.getByRole('heading', { name: 'Where it stands' }).waitFor();
+  return page.url().split('/').at(-1);
+}
+
+export function toml(name, population, extra = '', rounds = 500) {
+  return `name = "${name}"
+population = "${population}"
+[plan]
+loss = "softmax_cross_entropy"
+epochs = 1
+batch_size = 16
+optimizer = { sgd = { learning_rate = 0.1 } }
+[scheduling]
+kind = "synchronous"
+report_goal = 2
+over_selection_factor = 1.0
+[stop]
+rounds = ${rounds}
+${extra}`;
+}

@@ -1,0 +1,55 @@
+/** How much a training disturbs its page: measured, since nothing about it holds on every machine. */
+
+import { openWorld } from './world.mjs';
+
+const PAUSES = 20;
+
+/** Measures for so many seconds with and without a training. Times are in milliseconds. */
+export async function measureDisturbance(seconds) {
+  const world = await openWorld();
+  try {
+    const page = await world.page();
+    const idle = await longTasks(page, seconds);
+    await page.evaluate(() => client.start());
+    const task = { plan: { epochs: 1_000_000 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
+    await world.coordinator.task(task, 'cnn.onnx');
+    await page.evaluate(() => heard('training'));
+    const training = await longTasks(page, seconds);
+    const pauses = await page.evaluate(timePauses, PAUSES);
+    pauses.sort((a, b) => a - b);
+    return {
+      pauses: { count: PAUSES, median: pauses[PAUSES / 2], largest: pauses.at(-1) },
+      long_tasks: { seconds, idle, training },
+    };
+  } finally {
+    await world.close();
+  }
+}
+
+/** The time from `pause()` until the worker says that it rests, again and again. */
+async function timePauses(count) {
+  const times = [];
+  for (let time = 0; time < count; time += 1) {
+    // Right after some progress was told the worker listens anyway.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const begun = performance.now();
+    client.pause();
+    times.push((await heard('paused', time)).at - begun);
+    const trained = told.filter(({ name }) => name === 'training').length;
+    client.resume();
+    await heard('training', trained);
+  }
+  return times;
+}
+
+/** The tasks of the main thread that take longer than 50 ms, within so many seconds. */
+function longTasks(page, seconds) {
+  return page.evaluate(async (milliseconds) => {
+    const durations = [];
+    const observer = new PerformanceObserver((list) => durations.push(...list.getEntries().map(({ duration }) => duration)));
+    observer.observe({ type: 'longtask' });
+    await new Promise((resolve) => setTimeout(resolve, milliseconds));
+    observer.disconnect();
+    return { count: durations.length, longest: Math.max(0, ...durations) };
+  }, 1000 * seconds);
+}
