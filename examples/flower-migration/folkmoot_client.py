@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """The same client in Folkmoot's rounds.
 
-    python3 folkmoot_client.py NUMBER https://127.0.0.1:8443 ca.pem TOKEN
+python3 folkmoot_client.py NUMBER https://127.0.0.1:8443 ca.pem TOKEN
 """
 
 import sys
 
-from flower_client import TumourClient
-
 import folkmoot
+from flower_client import TumourClient
 from folkmoot.flower import FlowerTrainer
 
 number, coordinator, certificate, token = sys.argv[1:]

@@ -2,9 +2,8 @@
 """Makes char_lstm.onnx: predicts the next character at each of 16 positions with an LSTM."""
 
 import numpy as np
-from onnx import TensorProto
-
 from common import ModelBuilder
+from onnx import TensorProto
 
 SEED = 8
 POSITIONS = 16

@@ -6,7 +6,6 @@ input's, as exporters do.
 """
 
 import numpy as np
-
 from common import ModelBuilder
 
 SEED = 6

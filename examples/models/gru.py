@@ -2,7 +2,6 @@
 """Makes gru.onnx: classifies a sequence of 12 readings of 4 sensors by the last state of a GRU."""
 
 import numpy as np
-
 from common import ModelBuilder
 
 SEED = 9

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes every model of this folder.
 
-    pip install onnx numpy
-    python3 make.py
+pip install onnx numpy
+python3 make.py
 """
 
 import importlib

@@ -2,7 +2,6 @@
 """Makes mlp.onnx: a multilayer perceptron 64-32-10 with Gelu, for 8x8 grey digits of pixels 0 to 16."""
 
 import numpy as np
-
 from common import ModelBuilder
 
 SEED = 3

@@ -4,9 +4,8 @@
 A row of the input is a user's number and an item's number, as floats.
 """
 
-from onnx import TensorProto
-
 from common import ModelBuilder
+from onnx import TensorProto
 
 SEED = 11
 USERS = 50

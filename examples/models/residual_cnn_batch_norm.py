@@ -5,7 +5,6 @@ The running means and variances are initializers too: training updates them, no 
 """
 
 import numpy as np
-
 from common import ModelBuilder
 from residual_cnn import CHANNELS, add_network
 

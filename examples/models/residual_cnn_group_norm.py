@@ -2,7 +2,6 @@
 """Makes residual_cnn_group_norm.onnx: a small residual network with GroupNormalization, for digits."""
 
 import numpy as np
-
 from common import ModelBuilder
 from residual_cnn import CHANNELS, add_network
 

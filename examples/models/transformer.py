@@ -6,9 +6,8 @@ written as exporters write it: fused queries, keys and values, heads split by sh
 """
 
 import numpy as np
-from onnx import TensorProto
-
 from common import ModelBuilder
+from onnx import TensorProto
 
 SEED = 10
 POSITIONS = 16

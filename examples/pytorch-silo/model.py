@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """The network that the silos train, and its ONNX file. See README.md.
 
-    python3 model.py picture.onnx
+python3 model.py picture.onnx
 """
 
 import argparse
 
 import torch
-from torch import nn
-
 from folkmoot.export import to_onnx
+from torch import nn
 
 PIXEL_MAX = 16.0
 SEED = 20240607

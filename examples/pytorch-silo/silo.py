@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 """One of three silos that train a network together, each in PyTorch's own loop. See README.md.
 
-    python3 silo.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
+python3 silo.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
 """
 
 import argparse
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import torch
 from model import Picture
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-import folkmoot
 
 SILOS = 3
 ROUNDS = 10

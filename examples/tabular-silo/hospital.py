@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """One of three hospitals that train a classifier of tumours together. See README.md.
 
-    python3 hospital.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
+python3 hospital.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
 """
 
 import argparse
 from pathlib import Path
 
-import numpy as np
-
 import folkmoot
+import numpy as np
 
 HOSPITALS = 3
 ROUNDS = 10
@@ -42,9 +41,7 @@ def main():
     x, y = patients(arguments.number)
     held_out = np.arange(len(x)) % HELD_OUT == 0
     state = Path(f"hospital-{arguments.number}")
-    with folkmoot.Client(
-        arguments.coordinator, state=state, token=arguments.token, certificate=arguments.ca
-    ) as client:
+    with folkmoot.Client(arguments.coordinator, state=state, token=arguments.token, certificate=arguments.ca) as client:
         client.examples.add(x[~held_out], y[~held_out], labels="classes")
         client.on("round", lambda event: print(f"round {event.round_number}", flush=True))
         client.run(rounds=ROUNDS)

@@ -11,9 +11,8 @@ import resource
 import tempfile
 import time
 
-import numpy as np
-
 import folkmoot
+import numpy as np
 from folkmoot import _buffers
 from folkmoot._native import folkmoot_mobile as native
 from folkmoot.trainer import NativeTrainer

@@ -6,17 +6,16 @@ import re
 import threading
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import onnx
 import pytest
 from coordinator import linear_model, task_text
-from onnx import numpy_helper
-from test_rounds import connect, line
-
-import folkmoot
 from folkmoot import _buffers
 from folkmoot.admin import Admin, AdminRefusedError, looks, views
 from folkmoot.admin.connection import Connection
+from onnx import numpy_helper
+from test_rounds import connect, line
 
 OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"

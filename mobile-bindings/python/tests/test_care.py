@@ -2,10 +2,9 @@
 
 import threading
 
+import folkmoot
 import pytest
 from test_rounds import connect, line, start
-
-import folkmoot
 
 
 def test_a_client_pauses_while_its_device_may_not_train(coordinator, tmp_path, generator):
@@ -35,7 +34,10 @@ def test_the_log_says_what_left_the_machine(coordinator, tmp_path, generator):
         entries = client.transparency_log()
     actions = [entry.action for entry in entries]
     assert actions[:2] == ["consent", "enrolled"] and actions[-1] == "consent"
-    assert [entry.detail for entry in entries if entry.action == "consent"] == ["given: the words of version 1", "withdrawn"]
+    assert [entry.detail for entry in entries if entry.action == "consent"] == [
+        "given: the words of version 1",
+        "withdrawn",
+    ]
     [sent] = [entry for entry in entries if entry.action == "sent"]
     assert sent.bytes_sent > 0 and sent.task_id == task and sent.round_number == 1
 

@@ -7,11 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import linear_model, task_text
-
-import folkmoot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TABLE = EXAMPLES / "tabular-silo" / "breast_cancer.csv"
@@ -73,7 +72,14 @@ def test_three_silos_with_pytorch(coordinator, tmp_path):
     [written] = ended([start([str(folder / "model.py"), "picture.onnx"], tmp_path, **slim)])
     assert "convolution.weight [16, 1, 3, 3]" in written
     task = coordinator.task((folder / "task.toml").read_text(), tmp_path / "picture.onnx")
-    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate), "--token", coordinator.token("silos")]
+    more = [
+        "--coordinator",
+        coordinator.url,
+        "--ca",
+        str(coordinator.certificate),
+        "--token",
+        coordinator.token("silos"),
+    ]
     script = str(folder / "silo.py")
     outputs = ended([start([script, str(number), *more], tmp_path, **slim) for number in range(3)])
     for output in outputs:

@@ -6,15 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import onnx
 import pytest
 from coordinator import PROGRAM, task_text
+from folkmoot.export import ExportError, graph, sklearn_to_onnx, to_onnx, weights
 from onnx.reference import ReferenceEvaluator
 from test_rounds import connect
-
-import folkmoot
-from folkmoot.export import ExportError, graph, sklearn_to_onnx, to_onnx, weights
 
 OPERATORS = Path(__file__).parents[3] / "docs" / "operators.md"
 FEATURES = 5
@@ -211,7 +210,9 @@ class TestPyTorch:
 
         before = {name: tensor.clone() for name, tensor in picture.state_dict().items()}
         exported = to_onnx(picture, torch.zeros(1, 64), tmp_path / "model.onnx")
-        assert all(torch.equal(tensor, before[name]) for name, tensor in picture.state_dict().items()), "it is as before"
+        assert all(torch.equal(tensor, before[name]) for name, tensor in picture.state_dict().items()), (
+            "it is as before"
+        )
         weights = ["convolution.weight", "normalise.weight", "normalise.bias", "last.weight", "last.bias"]
         assert trained(exported.path) == weights
         assert set(exported.parameters) - set(weights) == {"normalise.running_mean", "normalise.running_var"}
@@ -239,7 +240,11 @@ class TestPyTorch:
         assert {one["name"]: tuple(one["shape"]) for one in shown["parameters"] if one["role"] == "trained"} == expected
         # The engine's outputs against another implementation, and its gradients against differences.
         engine("check", str(exported.path))
-        rows = torch.randint(0, 20, (5, *example.shape[1:])) if example.dtype == torch.int64 else torch.randn(5, *example.shape[1:])
+        rows = (
+            torch.randint(0, 20, (5, *example.shape[1:]))
+            if example.dtype == torch.int64
+            else torch.randn(5, *example.shape[1:])
+        )
         with torch.no_grad():
             y = given.float().eval()(rows)
         first = y[0] if isinstance(y, tuple) else y
@@ -302,7 +307,6 @@ class TestPyTorch:
             with pytest.raises(kind, match=words):
                 to_onnx(module, example, tmp_path / "model.onnx")
         assert not (tmp_path / "model.onnx").exists()
-
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch, tmp_path):

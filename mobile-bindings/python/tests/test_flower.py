@@ -3,11 +3,10 @@
 import threading
 import time
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import linear_model, task_text
-
-import folkmoot
 from folkmoot.flower import FlowerTrainer
 
 flwr = pytest.importorskip("flwr", reason="Flower is not installed: `cargo xtask test --only python` installs it")

@@ -4,11 +4,10 @@ import os
 import threading
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import PROGRAM
-
-import folkmoot
 
 REPOSITORY = Path(__file__).parents[3]
 DIGITS = REPOSITORY / "examples" / "digits"
@@ -42,7 +41,11 @@ def test_an_operators_notebook(coordinator, tmp_path, monkeypatch, capsys):
     assert has_token.wait(PATIENCE_SECONDS)
     table = np.loadtxt(DIGITS / "digits.csv", delimiter=",")
     with folkmoot.Client(
-        coordinator.url, state=tmp_path / "state", token=scope["token"], certificate=coordinator.certificate, device="cpu"
+        coordinator.url,
+        state=tmp_path / "state",
+        token=scope["token"],
+        certificate=coordinator.certificate,
+        device="cpu",
     ) as client:
         client.examples.add(table[:, :64], table[:, 64].astype(int))
         client.run(rounds=10)
@@ -53,7 +56,9 @@ def test_an_operators_notebook(coordinator, tmp_path, monkeypatch, capsys):
 
 
 def test_models_of_other_libraries(tmp_path, monkeypatch, capsys, generator):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed, and it is too large for every run of the tests")
+    torch = pytest.importorskip(
+        "torch", reason="PyTorch is not installed, and it is too large for every run of the tests"
+    )
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -3,11 +3,10 @@
 import asyncio
 import threading
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import linear_model, task_text
-
-import folkmoot
 from folkmoot import _buffers
 
 

@@ -1,9 +1,8 @@
 """A key that is kept elsewhere than in the state directory."""
 
+import folkmoot
 import pytest
 from test_rounds import connect, line, start
-
-import folkmoot
 
 
 class Locker:

@@ -5,18 +5,19 @@ import stat
 import threading
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import PROGRAM, linear_model, task_text
-
-import folkmoot
 from folkmoot import _toml, simulation
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
 
 def digits(**options):
-    return folkmoot.simulate(DIGITS / "task.toml", DIGITS / "model.onnx", DIGITS / "digits.csv", program=PROGRAM, **options)
+    return folkmoot.simulate(
+        DIGITS / "task.toml", DIGITS / "model.onnx", DIGITS / "digits.csv", program=PROGRAM, **options
+    )
 
 
 def test_a_simulation_gives_a_row_for_each_round(tmp_path):
@@ -42,7 +43,9 @@ def test_a_task_a_world_and_examples_from_python(tmp_path, generator):
     y = x @ np.array([1.0, -2.0]) + 0.5
     model = linear_model(tmp_path / "model.onnx", np.zeros((2, 1), np.float32), np.zeros(1, np.float32))
     world = {"clients": 10, "devices": {"dropout": {"vanish_probability": 0.2}}, "partition": {"kind": "iid"}}
-    done = folkmoot.simulate(task, model, (x, y[:, None]), held_out=(x[:50], y[:50, None]), world=world, program=PROGRAM)
+    done = folkmoot.simulate(
+        task, model, (x, y[:, None]), held_out=(x[:50], y[:50, None]), world=world, program=PROGRAM
+    )
     losses = [row["held_out_loss"] for row in done.rounds if row["version"]]
     assert losses[-1] < 0.05 * losses[0]
     assert sum(row["dropped"] for row in done.rounds) > 0, "the world is the one that was given"
@@ -84,7 +87,9 @@ echo '{{}}'
 def test_what_interrupts_it_ends_the_program(tmp_path, monkeypatch):
     started = []
     popen = simulation.subprocess.Popen
-    monkeypatch.setattr(simulation.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)) or started[0])
+    monkeypatch.setattr(
+        simulation.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)) or started[0]
+    )
 
     def stop(row):
         raise KeyboardInterrupt
@@ -123,6 +128,9 @@ def test_toml_comes_back_as_it_was():
         "large": 2**62,
     }
     expected = {**settings, "a key.with dots": {"deeper": [1, 2.5, 1e-300, True], "empty": {}}}
-    assert tomllib.loads(_toml.text({**settings, "number": np.float32(0.5), "left_out": None})) == {**expected, "number": 0.5}
+    assert tomllib.loads(_toml.text({**settings, "number": np.float32(0.5), "left_out": None})) == {
+        **expected,
+        "number": 0.5,
+    }
     with pytest.raises(folkmoot.BadOptionError, match="inner.task is a object"):
         _toml.text({"inner": {"task": object()}})

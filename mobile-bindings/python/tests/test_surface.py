@@ -7,9 +7,8 @@ import re
 import typing
 from pathlib import Path
 
-import pytest
-
 import folkmoot
+import pytest
 from folkmoot import errors, events
 from folkmoot._native import folkmoot_mobile as native
 
@@ -98,7 +97,9 @@ def members(kind):
     functions = [(name, getattr(one, "__func__", one)) for name, one in methods]
     is_async = inspect.iscoroutinefunction
     return [
-        f"{'async ' * is_async(one)}{name}{inspect.signature(one)}" for name, one in functions if inspect.isfunction(one)
+        f"{'async ' * is_async(one)}{name}{inspect.signature(one)}"
+        for name, one in functions
+        if inspect.isfunction(one)
     ]
 
 
@@ -108,4 +109,6 @@ def test_the_surface_is_the_one_that_was_reviewed():
         API.write_text(now)
     before = API.read_text() if API.is_file() else ""
     if now != before:
-        pytest.fail("mobile-bindings/api.txt is not the library's surface: look at the change, then BLESS=1 rewrites it")
+        pytest.fail(
+            "mobile-bindings/api.txt is not the library's surface: look at the change, then BLESS=1 rewrites it"
+        )

@@ -7,11 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+import folkmoot
 import numpy as np
 import pytest
 from coordinator import linear_model, task_text
-
-import folkmoot
 from folkmoot._native import folkmoot_mobile as native
 from folkmoot.trainer import NativeTrainer
 
@@ -49,7 +48,9 @@ def start(coordinator, tmp_path, name, *, rounds, report_goal=1, **more):
 
 def connect(coordinator, tmp_path, token, trainer, **more):
     certificate = coordinator.certificate
-    return folkmoot.Client(coordinator.url, state=tmp_path, token=token, certificate=certificate, trainer=trainer, **more)
+    return folkmoot.Client(
+        coordinator.url, state=tmp_path, token=token, certificate=certificate, trainer=trainer, **more
+    )
 
 
 def data(generator, count=40):

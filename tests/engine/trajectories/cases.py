@@ -1,7 +1,7 @@
 """What is trained: a model, its examples and a plan. Together the plans use every loss and optimizer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import data
 

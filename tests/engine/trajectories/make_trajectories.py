@@ -18,12 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import numpy_helper
-
 import optimizers
 from cases import CASES
 from forward import MODELS, is_running
 from losses import loss_of
+from onnx import numpy_helper
 
 HERE = Path(__file__).parent
 EXAMPLE_MODELS = HERE.parents[2] / "examples" / "models"
@@ -55,8 +54,7 @@ def make_trajectory(name, case):
         exact_batches = [widen_batch(batch) for batch in batches]
         exact = train(case.plan, take_step, widen(weights), exact_batches)
         changed = [
-            train(case.plan, take_step, perturb(widen(weights), seed), exact_batches)
-            for seed in range(PERTURBED_RUNS)
+            train(case.plan, take_step, perturb(widen(weights), seed), exact_batches) for seed in range(PERTURBED_RUNS)
         ]
     assert result[0].dtype == np.float32 and exact[0].dtype == np.float64
     float64_deviation = deviation(result, exact)
@@ -141,8 +139,7 @@ def perturb(weights, seed):
     """Changes every weight by about a millionth, far more than rounding does."""
     generator = np.random.Generator(np.random.PCG64(seed))
     return {
-        key: weight * (1.0 + PERTURBATION * generator.standard_normal(weight.shape))
-        for key, weight in weights.items()
+        key: weight * (1.0 + PERTURBATION * generator.standard_normal(weight.shape)) for key, weight in weights.items()
     }
 
 
@@ -164,9 +161,7 @@ def deviation(run, exact):
     """
     losses, exact_losses = run[0], exact[0]
     sizes = np.maximum(np.abs(exact_losses), 0.01 * np.max(exact_losses))
-    of_weights = [
-        np.linalg.norm(run[1][key] - weight) / np.linalg.norm(weight) for key, weight in exact[1].items()
-    ]
+    of_weights = [np.linalg.norm(run[1][key] - weight) / np.linalg.norm(weight) for key, weight in exact[1].items()]
     return float(max(np.max(np.abs(losses - exact_losses) / sizes), *of_weights))
 
 

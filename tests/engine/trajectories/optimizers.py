@@ -86,7 +86,5 @@ def update(plan, step, weights, gradients, states):
     """Takes one step (from 1) with every trained weight."""
     ((name, settings),) = plan["optimizer"].items()
     clipped = clip(plan, gradients)
-    updated = {
-        key: OPTIMIZERS[name](settings, step, weights[key], clipped[key], states[key]) for key in weights
-    }
+    updated = {key: OPTIMIZERS[name](settings, step, weights[key], clipped[key], states[key]) for key in weights}
     return {key: pair[0] for key, pair in updated.items()}, {key: pair[1] for key, pair in updated.items()}

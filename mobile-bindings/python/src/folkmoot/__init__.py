@@ -1,12 +1,12 @@
 """Federated learning on this machine's own data.
 
-    import folkmoot
+import folkmoot
 
-    with folkmoot.Client("https://coordinator.example:8443", state="state", token="...", certificate="ca.pem") as client:
-        client.examples.add(x, y)
-        client.on("round", print)
-        client.run(rounds=10)
-        print(client.predict(x[:3]))
+with folkmoot.Client("https://coordinator.example:8443", state="state", token="...", certificate="ca.pem") as client:
+    client.examples.add(x, y)
+    client.on("round", print)
+    client.run(rounds=10)
+    print(client.predict(x[:3]))
 """
 
 from .care import DeviceConditions, DevicePolicy, Limits, LogEntry, Thermal

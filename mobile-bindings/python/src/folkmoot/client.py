@@ -15,7 +15,6 @@ from . import _buffers, _log, errors, events
 from ._buffers import ArrayLike
 from ._native import folkmoot_mobile as native
 from .care import DeviceConditions, DevicePolicy, Limits, LogEntry
-from .events import Event
 from .examples import Examples
 from .offer import AssignmentOffer
 from .secrets import NativeSecrets, SecretStorage

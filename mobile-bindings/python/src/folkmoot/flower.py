@@ -127,7 +127,9 @@ class _App:
             self._app = client_app(client_fn=client)
         else:
             kind = type(client).__name__
-            raise BadOptionError(f"{kind} is neither a NumPyClient, a Client, a ClientApp nor a function that makes one")
+            raise BadOptionError(
+                f"{kind} is neither a NumPyClient, a Client, a ClientApp nor a function that makes one"
+            )
         self._messages = 0
         # One for all rounds: what a client keeps in its state is there again.
         self._context = app.Context(0, 0, dict(node_config), record_dict(), dict(run_config))

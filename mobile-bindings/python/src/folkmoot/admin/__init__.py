@@ -1,12 +1,12 @@
 """An operator's side of a coordinator, for notebooks and scripts: with Python's own library alone.
 
-    from folkmoot.admin import Admin
+from folkmoot.admin import Admin
 
-    admin = Admin("https://127.0.0.1:8443", api_key, "folkmoot-data/ca.pem")
-    task = admin.create_task("task.toml", "model.onnx", activate=True)
-    for row in admin.watch(task):
-        print(row["number"], row["phase"], row["accepted"])
-    pandas.DataFrame(admin.versions(task))
+admin = Admin("https://127.0.0.1:8443", api_key, "folkmoot-data/ca.pem")
+task = admin.create_task("task.toml", "model.onnx", activate=True)
+for row in admin.watch(task):
+    print(row["number"], row["phase"], row["accepted"])
+pandas.DataFrame(admin.versions(task))
 """
 
 from .admin import Admin

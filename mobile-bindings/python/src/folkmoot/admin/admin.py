@@ -62,7 +62,9 @@ class Admin(Looking):
         """
         missing = [name for name in ("FOLKMOOT_URL", "FOLKMOOT_API_KEY") if not os.environ.get(name)]
         if missing:
-            raise BadOptionError(f"the environment has no {' and no '.join(missing)}: set it, or call Admin(url, api_key)")
+            raise BadOptionError(
+                f"the environment has no {' and no '.join(missing)}: set it, or call Admin(url, api_key)"
+            )
         certificate = os.environ.get("FOLKMOOT_CA") or None
         return cls(os.environ["FOLKMOOT_URL"], os.environ["FOLKMOOT_API_KEY"], certificate)
 
@@ -303,4 +305,3 @@ class Admin(Looking):
 
 def _id(task: TaskLike) -> str:
     return task if isinstance(task, str) else task["id"]
-

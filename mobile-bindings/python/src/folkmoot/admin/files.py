@@ -57,7 +57,9 @@ def examples(x: ArrayLike, y: ArrayLike, labels: Literal["classes", "targets"] |
     shape, features = _flat(x)
     label_shape, values = _flat(y)
     if not shape or not 1 <= len(label_shape) <= 2 or shape[0] != label_shape[0]:
-        raise BadExampleError(f"x has the shape {shape} and y {label_shape}: [n, ...] and [n] or [n, labels] are expected")
+        raise BadExampleError(
+            f"x has the shape {shape} and y {label_shape}: [n, ...] and [n] or [n, labels] are expected"
+        )
     if kind == "targets":
         return _safetensors(shape, features, "F32", [*label_shape, 1][:2], array("f", values))
     if any(value != int(value) or not 0 <= value <= CLASS_MAX for value in values):

@@ -134,7 +134,9 @@ def written(model: Any, path: str | os.PathLike[str]) -> tuple[Path, dict[str, t
     floats = [one for one in model.graph.initializer if one.data_type == package.TensorProto.FLOAT]
     parameters = {one.name: tuple(one.dims) for one in floats}
     if not parameters:
-        raise ExportError("the model has no weights to train: its initializers of floats would be trained, and it has none")
+        raise ExportError(
+            "the model has no weights to train: its initializers of floats would be trained, and it has none"
+        )
     target = Path(path)
     try:
         target.write_bytes(model.SerializeToString(deterministic=True))

@@ -150,9 +150,7 @@ def _place_weights(onnx: Any, module: Any, model: Any) -> None:
     """Leaves as initializers what is trained, with the module's own values, and makes constants of the rest."""
     values = {name: tensor.detach().cpu() for name, tensor in module.state_dict(keep_vars=True).items()}
     trained = {name for name, tensor in module.named_parameters(remove_duplicate=False) if tensor.requires_grad}
-    statistics = {
-        name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]
-    }
+    statistics = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
     floats = onnx.TensorProto.FLOAT
     kept, constants = [], []
     for tensor in model.graph.initializer:

@@ -63,7 +63,9 @@ class _Writer:
     def scale(self, scaler: Any, features: int) -> None:
         """Standardises with constants."""
         if not _is_a(scaler, ("StandardScaler",)):
-            raise ExportError(f"{_name(scaler)} cannot be exported: a StandardScaler can, others belong before the examples")
+            raise ExportError(
+                f"{_name(scaler)} cannot be exported: a StandardScaler can, others belong before the examples"
+            )
         _require_fitted(scaler, "n_features_in_")
         if scaler.n_features_in_ != features:
             raise ExportError(f"the scaler has {scaler.n_features_in_} features and the estimator {features}")
