@@ -41,6 +41,7 @@ cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
 # The generator reads a library for this machine: the sources are the same for all.
 cargo build --package folkmoot-bindgen --package folkmoot-mobile --lib --bins
 target=${CARGO_TARGET_DIR:-target}
+# shellcheck disable=SC2012 # the names are ours
 library=$(ls "$target"/debug/libfolkmoot_mobile.so "$target"/debug/libfolkmoot_mobile.dylib 2>/dev/null | head -n 1)
 [ -n "$library" ] || { echo "build-native.sh: $target/debug has no libfolkmoot_mobile" >&2; exit 1; }
 "$target"/debug/uniffi-bindgen generate "$library" --language kotlin --no-format --out-dir "$package/build/bindings"

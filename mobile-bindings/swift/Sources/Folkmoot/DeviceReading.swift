@@ -1,5 +1,17 @@
 import Foundation
 
+#if !canImport(Darwin)
+extension ProcessInfo {
+    /// Only Apple's Foundation has it.
+    enum ThermalState {
+        case nominal
+        case fair
+        case serious
+        case critical
+    }
+}
+#endif
+
 /// What the system says of the device, before it is put into the client's words.
 struct DeviceReading: Equatable {
     /// The battery, as `UIDevice.BatteryState` has it.

@@ -1,3 +1,4 @@
+#if canImport(Network)
 import Foundation
 import Network
 #if os(iOS)
@@ -10,8 +11,7 @@ import UIKit
 @MainActor
 public final class DeviceWatcher {
     private let report: @Sendable (DeviceConditions) -> Void
-    private var monitor: NWPathMonitor?
-    private var observers: [NSObjectProtocol] = []
+    private var watch: Watch?
     private var link: DeviceReading.Link?
 
     /// Whether nobody uses the device, which no app can find out; `BackgroundTraining` sets it while the system lets it
@@ -30,37 +30,30 @@ public final class DeviceWatcher {
         self.report = report
     }
 
-    deinit {
-        monitor?.cancel()
-        observers.forEach { NotificationCenter.default.removeObserver($0) }
-    }
-
     /// Begins to watch, and tells at once what holds now.
     public func start() {
-        guard monitor == nil else {
+        guard watch == nil else {
             return
         }
-        watchLink()
-        watch(ProcessInfo.thermalStateDidChangeNotification)
+        let watch = Watch()
+        self.watch = watch
+        watchLink(watch)
+        watch.observers.append(observer(of: ProcessInfo.thermalStateDidChangeNotification))
         #if os(iOS)
         UIDevice.current.isBatteryMonitoringEnabled = true
-        watch(UIDevice.batteryLevelDidChangeNotification)
-        watch(UIDevice.batteryStateDidChangeNotification)
+        watch.observers.append(observer(of: UIDevice.batteryLevelDidChangeNotification))
+        watch.observers.append(observer(of: UIDevice.batteryStateDidChangeNotification))
         #endif
         tell()
     }
 
     /// Stops watching. What was told last stays.
     public func stop() {
-        monitor?.cancel()
-        monitor = nil
-        observers.forEach { NotificationCenter.default.removeObserver($0) }
-        observers = []
+        watch = nil
     }
 
-    private func watchLink() {
-        let monitor = NWPathMonitor()
-        monitor.pathUpdateHandler = { [weak self] path in
+    private func watchLink(_ watch: Watch) {
+        watch.monitor.pathUpdateHandler = { [weak self] path in
             let link = DeviceReading.Link(
                 isThere: path.status == .satisfied,
                 isExpensive: path.isExpensive,
@@ -68,8 +61,7 @@ public final class DeviceWatcher {
             )
             Task { @MainActor [weak self] in self?.heard(link) }
         }
-        monitor.start(queue: .main)
-        self.monitor = monitor
+        watch.monitor.start(queue: .main)
     }
 
     private func heard(_ link: DeviceReading.Link) {
@@ -77,12 +69,10 @@ public final class DeviceWatcher {
         tell()
     }
 
-    private func watch(_ name: Notification.Name) {
-        let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) {
-            [weak self] _ in
+    private func observer(of name: Notification.Name) -> NSObjectProtocol {
+        NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) { [weak self] _ in
             Task { @MainActor [weak self] in self?.tell() }
         }
-        observers.append(observer)
     }
 
     private func tell() {
@@ -102,3 +92,16 @@ public final class DeviceWatcher {
         report(reading.conditions)
     }
 }
+
+/// The subscriptions of a watcher, which end with this object. A `deinit` of the watcher itself could not end them: it may
+/// run on any thread, and they belong to the main actor.
+private final class Watch {
+    let monitor = NWPathMonitor()
+    var observers: [NSObjectProtocol] = []
+
+    deinit {
+        monitor.cancel()
+        observers.forEach { NotificationCenter.default.removeObserver($0) }
+    }
+}
+#endif

@@ -1,3 +1,4 @@
+#if canImport(Security)
 import Foundation
 import Security
 
@@ -116,3 +117,4 @@ private struct SystemKeychain: Keychain {
         SecItemDelete(query as CFDictionary)
     }
 }
+#endif

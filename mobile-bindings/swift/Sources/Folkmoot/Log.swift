@@ -1,3 +1,4 @@
+#if canImport(os)
 import FolkmootNative
 import os
 
@@ -32,3 +33,4 @@ private final class SystemLog: FolkmootNative.LogSink, @unchecked Sendable {
         }
     }
 }
+#endif

@@ -1,10 +1,13 @@
-#if os(macOS)
+#if os(macOS) || os(Linux)
 import XCTest
 
 @testable import Folkmoot
 
 /// A real coordinator in a process of its own, over TLS: the program that `FOLKMOOT_PROGRAM` names, until it is closed.
 final class Coordinator {
+    /// A round is committed after one or two; each takes a program's start.
+    private static let attemptsMax = 1_000
+
     let url: String
     private let program: URL
     private let folder: URL
@@ -16,6 +19,11 @@ final class Coordinator {
         guard let path = ProcessInfo.processInfo.environment["FOLKMOOT_PROGRAM"] else {
             throw XCTSkip("FOLKMOOT_PROGRAM does not name the coordinator's program")
         }
+        #if os(Linux)
+        // A client writes to a coordinator that was killed: Linux ends its process for that, unless it says otherwise. Apple's
+        // systems are told not to by the socket itself.
+        signal(SIGPIPE, SIG_IGN)
+        #endif
         let program = URL(fileURLWithPath: path)
         let folder = Temporary.folder()
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -47,7 +55,8 @@ final class Coordinator {
 
     func close() {
         if process.isRunning {
-            process.terminate()
+            // Not `terminate`: Foundation on Linux starts programs with SIGTERM blocked.
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         try? FileManager.default.removeItem(at: folder)
@@ -101,11 +110,17 @@ final class Coordinator {
         try Self.text(Self.object(call(["token", "create", population])), "token")
     }
 
-    /// How many updates each committed round of the task accepted.
-    func accepted(_ task: String) throws -> [Int] {
-        let rounds = try JSONSerialization.jsonObject(with: call(["task", "rounds", task])) as? [[String: Any]]
-        let committed = (rounds ?? []).filter { $0["phase"] as? String == "committed" }
-        return committed.compactMap { $0["accepted"] as? Int }
+    /// Waits until so many rounds of the task are committed, and returns how many updates each of them accepted. A client
+    /// hears that its update was accepted before the round is committed.
+    func accepted(_ task: String, rounds: Int) throws -> [Int] {
+        for _ in 0..<Self.attemptsMax {
+            let listed = try JSONSerialization.jsonObject(with: call(["task", "rounds", task])) as? [[String: Any]]
+            let committed = (listed ?? []).filter { $0["phase"] as? String == "committed" }
+            if committed.count >= rounds {
+                return committed.compactMap { $0["accepted"] as? Int }
+            }
+        }
+        throw TestFailure("no \(rounds) rounds of \(task) are committed, after asking \(Self.attemptsMax) times")
     }
 
     /// Runs a command of an operator and returns what it answers.
@@ -166,6 +181,7 @@ struct TestFailure: Error {
 /// The digits of `examples/digits`.
 enum Digits {
     static let folder = URL(fileURLWithPath: #filePath)
+        .resolvingSymlinksInPath()
         .deletingLastPathComponent()
         .appendingPathComponent("../../../../examples/digits")
         .standardizedFileURL

@@ -1,3 +1,4 @@
+#if canImport(Security)
 import Security
 import XCTest
 
@@ -78,3 +79,4 @@ private final class TestKeychain: Keychain, @unchecked Sendable {
         return parts.joined(separator: " ")
     }
 }
+#endif
