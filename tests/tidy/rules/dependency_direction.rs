@@ -9,7 +9,13 @@ const LAYERS: [&[&str]; 5] = [
     /* words     */ &["folkmoot-protocol"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* decisions */
-    &["folkmoot-session", "folkmoot-data", "folkmoot-coordinator", "folkmoot-simulation"],
+    &[
+        "folkmoot-session",
+        "folkmoot-data",
+        "folkmoot-inference",
+        "folkmoot-coordinator",
+        "folkmoot-simulation",
+    ],
     /* drivers   */ &["folkmoot-client", "folkmoot-server", "folkmoot-storage"],
     /* bindings  */ &["folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
 ];

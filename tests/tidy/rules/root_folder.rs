@@ -20,7 +20,8 @@ const FOLDERS: [&str; 11] = [
 ];
 
 /// The files; a file with a dot in front is a tool's and may be there too.
-const FILES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const FILES: [&str; 6] =
+    ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE", "rust-toolchain.toml"];
 
 /// Files without which the repository is incomplete.
 const REQUIRED: [&str; 4] = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE"];

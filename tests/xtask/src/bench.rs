@@ -1,8 +1,9 @@
 //! `cargo xtask bench <name>`: one benchmark, built as a release is.
 
-use crate::browser;
+use crate::process::run as run_command;
+use crate::stages::browser;
 use crate::wasm;
-use crate::workspace::{Failure, cargo, root, run as run_command};
+use crate::workspace::{Failure, cargo, root};
 use clap::Args;
 use std::path::Path;
 

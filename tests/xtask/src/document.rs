@@ -1,6 +1,7 @@
 //! Documents that the program prints about itself, and that are committed.
 
-use crate::workspace::{Failure, cargo, root, spelled};
+use crate::process::spelled;
+use crate::workspace::{Failure, cargo, root};
 use std::fs;
 use std::process::Stdio;
 

@@ -1,7 +1,11 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
-use crate::workspace::{Failure, cargo, run as run_command, spelled, succeeds};
-use crate::{browser, kotlin, mobile, python, vulkan, wasm_package};
+use crate::process::{run as run_command, spelled, succeeds};
+use crate::stages::wheel::torch;
+use crate::stages::{browser, kotlin, lint, mobile};
+use crate::suite::outcome::Outcome;
+use crate::workspace::{Failure, cargo, is_build_server};
+use crate::{python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +22,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 11] = [
+const REQUIREMENTS: [Requirement; 13] = [
     Requirement {
         // gcc only recommends the headers, and links nothing without them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -60,6 +64,18 @@ const REQUIREMENTS: [Requirement; 11] = [
         is_present: python::is_present,
     },
     Requirement {
+        apt_packages: &["python3-torch"],
+        advice: "PyTorch for /usr/bin/python3, for the tests that compare with it: `dnf install python3-torch`",
+        optional: true,
+        is_present: torch::is_present,
+    },
+    Requirement {
+        apt_packages: &["shellcheck"],
+        advice: "shellcheck: `brew install shellcheck`, `dnf install ShellCheck`, `pacman -S shellcheck`",
+        optional: true,
+        is_present: lint::has_shellcheck,
+    },
+    Requirement {
         apt_packages: &["nodejs", "npm"],
         advice: "Node 20.19 or newer with npm, for the console and the browser package: `brew install node`, `dnf install nodejs`, \
                  `pacman -S nodejs npm`",
@@ -98,7 +114,7 @@ const REQUIREMENTS: [Requirement; 11] = [
 ///
 /// # Errors
 /// Returns what is missing and how to get it, where it cannot be installed from here.
-pub fn run() -> Result<(), Failure> {
+pub fn run() -> Result<Outcome, Failure> {
     install_rust_components()?;
     let missing: Vec<&Requirement> =
         REQUIREMENTS.iter().filter(|requirement| !(requirement.is_present)()).collect();
@@ -111,10 +127,10 @@ pub fn run() -> Result<(), Failure> {
         // A person can do without what only the ONNX project's tests need.
         Err(failure) if !is_build_server() => {
             println!("xtask: install: MISSING, tests that need it will be skipped: {failure}");
-            Ok(())
         }
-        outcome => outcome,
+        outcome => outcome?,
     }
+    Ok(Outcome::done())
 }
 
 fn install_rust_components() -> Result<(), Failure> {
@@ -153,9 +169,16 @@ fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Fa
     update.args(&apt_get[1..]).arg("update");
     let mut install = Command::new(apt_get[0]);
     install.args(&apt_get[1..]).args(["install", "--yes", "--no-install-recommends"]).args(packages);
-    for command in [&mut update, &mut install] {
-        announce(command);
-        run_command(command)?;
+    announce(&update);
+    run_command(&mut update)?;
+    announce(&install);
+    if run_command(&mut install).is_err() {
+        // One package that this system does not have would keep all the others away.
+        for requirement in missing {
+            let mut install = Command::new(apt_get[0]);
+            install.args(&apt_get[1..]).args(["install", "--yes", "--no-install-recommends"]);
+            let _ = run_command(install.args(requirement.apt_packages));
+        }
     }
     name_missing(
         &missing.iter().copied().filter(|requirement| !(requirement.is_present)()).collect::<Vec<_>>(),
@@ -177,10 +200,6 @@ fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
     } else {
         Err(Failure(format!("missing: {}", indispensable.join("; "))))
     }
-}
-
-fn is_build_server() -> bool {
-    env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
 pub(crate) fn announce(command: &Command) {

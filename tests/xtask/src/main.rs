@@ -1,33 +1,32 @@
-//! The project's own commands: `cargo xtask test`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
+//! The project's own commands: `cargo xtask test`, `cargo xtask campaign`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
 //! `cargo xtask wasm`, `cargo xtask console`, `cargo xtask python`, `cargo xtask reproduce`, `cargo xtask fuzz`.
 //!
 //! # How to add another
 //! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
 
 mod bench;
-mod browser;
+mod campaign;
 mod clock;
-mod console;
 mod document;
 mod errors;
-mod fuzz;
 mod install;
-mod kotlin;
-mod languages;
-mod mobile;
 mod openapi;
+mod process;
 mod python;
+mod repeat;
 mod reproduce;
 mod schema;
-mod stage;
-mod test;
+mod seed;
+mod stages;
+mod stamp;
+mod suite;
 mod vulkan;
 mod wasm;
 mod wasm_package;
-mod wheel;
 mod workspace;
 
 use clap::{Parser, Subcommand};
+use stages::{console, fuzz, wheel};
 use std::process::ExitCode;
 
 /// Folkmoot's own commands.
@@ -41,7 +40,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Installs what the tests need, then formats, lints, builds and tests everything
-    Test(test::Arguments),
+    Test(suite::Arguments),
+    /// Runs what takes too long for every commit: ten thousand worlds, minutes of fuzzing, audits, memory, mutants
+    Campaign(campaign::Arguments),
+    /// Runs tests again and again beside busy threads, to find those that pass by chance
+    Repeat(repeat::Arguments),
     /// Writes server/api/openapi.json from the code, or checks that it is up to date
     Openapi(openapi::Arguments),
     /// Writes server/api/task.schema.json and docs/reference/task.md from the code, or checks them
@@ -63,8 +66,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    process::end_with_this_program();
     let outcome = match Cli::parse().command {
-        Command::Test(arguments) => test::run(&arguments),
+        Command::Test(arguments) => suite::run(&arguments),
+        Command::Campaign(arguments) => campaign::run(&arguments),
+        Command::Repeat(arguments) => repeat::run(&arguments),
         Command::Openapi(arguments) => openapi::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Errors(arguments) => errors::run(&arguments),

@@ -1,7 +1,8 @@
 //! The Python packages that tests compare with, in an environment of their own.
 
 use crate::install::announce;
-use crate::workspace::{Failure, run, succeeds, target};
+use crate::process::{run, succeeds};
+use crate::workspace::{Failure, target};
 use std::path::PathBuf;
 use std::process::Command;
 

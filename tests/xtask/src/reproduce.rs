@@ -1,6 +1,7 @@
 //! `cargo xtask reproduce <name>`: one published experiment in the simulator, built as a release is.
 
-use crate::workspace::{Failure, cargo, run as run_command};
+use crate::process::run as run_command;
+use crate::workspace::{Failure, cargo};
 use clap::Args;
 
 const PACKAGE: &str = "folkmoot-bench";

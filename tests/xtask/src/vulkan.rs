@@ -1,8 +1,8 @@
 //! The software Vulkan adapter: with it the tests of the GPU run on any Linux.
 
 use crate::workspace::{Failure, target};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 use std::{env, fs};
 
 /// Makes the tests of the GPU fail rather than skip.
@@ -30,20 +30,21 @@ pub fn has_software_adapter() -> bool {
 ///
 /// # Errors
 /// Returns why the driver's folder could not be made.
-pub fn prepare(test: &mut Command) -> Result<(), Failure> {
+pub fn variables() -> Result<BTreeMap<String, String>, Failure> {
+    let mut variables = BTreeMap::new();
     if has_own_interface() || !has_software_adapter() {
-        return Ok(());
+        return Ok(variables);
     }
     if env::var_os(GPU_VARIABLE).is_none() {
-        test.env(GPU_VARIABLE, "required");
+        variables.insert(GPU_VARIABLE.to_owned(), "required".to_owned());
     }
     if env::var_os(RUNTIME_VARIABLE).is_none() {
         let folder = target().join("runtime");
         fs::create_dir_all(&folder)
             .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
-        test.env(RUNTIME_VARIABLE, folder);
+        variables.insert(RUNTIME_VARIABLE.to_owned(), folder.to_string_lossy().into_owned());
     }
-    Ok(())
+    Ok(variables)
 }
 
 fn has_driver(folders: &[&Path]) -> bool {

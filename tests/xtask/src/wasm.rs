@@ -1,6 +1,7 @@
 //! `cargo xtask bench codec-wasm`: the speed of the codecs as a browser has it, with Node.js for the browser.
 
-use crate::workspace::{Failure, cargo, root, run, succeeds, target};
+use crate::process::{run, succeeds};
+use crate::workspace::{Failure, cargo, root, target};
 use std::process::Command;
 
 const TARGET: &str = "wasm32-wasip1";

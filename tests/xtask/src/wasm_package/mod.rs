@@ -6,7 +6,9 @@ mod sizes;
 pub mod toolchain;
 pub mod tools;
 
-use crate::workspace::{Failure, root, run as run_command};
+use crate::process::run as run_command;
+use crate::stamp::Stamp;
+use crate::workspace::{Failure, root};
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,13 @@ pub struct Arguments {
     /// Skip wasm-opt, which takes half a minute; the sizes are then not checked
     #[arg(long)]
     unoptimised: bool,
+    /// List the crates and the functions with the most code, before wasm-opt
+    #[arg(long)]
+    explain: bool,
 }
+
+/// Lines of each list of `--explain`.
+const EXPLAINED: usize = 40;
 
 /// One of the two modules: which is loaded is decided in the browser.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut sizes = Vec::new();
     for build in BUILDS {
         let module = toolchain::compile(build.features)?;
-        sizes.push(package(build, &module, arguments.unoptimised)?);
+        sizes.push(package(build, &module, arguments)?);
     }
     println!("xtask: wasm: tsc");
     run_command(tools::node_program("typescript/bin/tsc")?.current_dir(root().join(PACKAGE)))?;
@@ -64,8 +72,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Builds the package unless it was built from the same sources.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_if_changed() -> Result<(), Failure> {
+    // What was built counts too: it may have been removed, or built without wasm-opt.
+    const PATHS: [&str; 9] = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain.toml",
+        "client-sdk",
+        "tests/xtask/src/wasm_package",
+        "wasm/Cargo.toml",
+        "wasm/src",
+        "wasm/js/src",
+        "wasm/js/dist",
+    ];
+    let stamp = || {
+        let files =
+            ["package.json", "package-lock.json", "tsconfig.json"].map(|file| format!("{PACKAGE}/{file}"));
+        let paths =
+            PATHS.iter().map(|path| root().join(path)).chain(files.iter().map(|file| root().join(file)));
+        Stamp::of("wasm", &paths.collect::<Vec<_>>())
+    };
+    if stamp()?.is_there() {
+        println!("xtask: wasm: nothing has changed since it was built");
+        return Ok(());
+    }
+    run(&Arguments::default())?;
+    stamp()?.set()
+}
+
 /// Makes what a page loads of a compiled module, and weighs it.
-fn package(build: Build, module: &Path, unoptimised: bool) -> Result<Size, Failure> {
+fn package(build: Build, module: &Path, arguments: &Arguments) -> Result<Size, Failure> {
     let folder = root().join(PACKAGE).join("dist").join(build.name);
     let failed = |error: std::io::Error| Failure(format!("{}: {error}", folder.display()));
     fs::create_dir_all(&folder).map_err(failed)?;
@@ -73,14 +113,27 @@ fn package(build: Build, module: &Path, unoptimised: bool) -> Result<Size, Failu
     bind.args(["--target", "web", "--out-name", "folkmoot", "--out-dir"]).arg(&folder).arg(module);
     run_command(&mut bind)?;
     let bound = folder.join("folkmoot_bg.wasm");
-    let by_crate = sections::bytes_by_crate(&fs::read(&bound).map_err(failed)?);
-    if !unoptimised {
+    let functions = sections::functions(&fs::read(&bound).map_err(failed)?);
+    let by_crate = sections::bytes_by_crate(&functions);
+    if arguments.explain {
+        explain(build.name, by_crate.clone().into_iter().collect());
+        explain(build.name, functions);
+    }
+    if !arguments.unoptimised {
         println!("xtask: wasm: wasm-opt ({})", build.name);
         optimise(&bound)?;
     }
     let bytes = fs::metadata(&bound).map_err(failed)?.len();
     let compressed = tools::gzip_bytes(&bound)?;
     Ok(Size { name: build.name, bytes, compressed, bytes_max: build.bytes_max, by_crate })
+}
+
+/// Prints what weighs most.
+fn explain(module: &str, mut parts: Vec<(String, u64)>) {
+    let all: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+    println!("xtask: wasm: {module}: {all} bytes of code in {} parts, the largest:", parts.len());
+    parts.iter().take(EXPLAINED).for_each(|(name, bytes)| println!("{bytes:>9}  {name}"));
 }
 
 /// Debian's wasm-opt breaks these modules, and `--all-features` makes some that browsers refuse: the npm package, and the

@@ -9,18 +9,26 @@ const CODE: u8 = 10;
 const FUNCTION_NAMES: u8 = 1;
 
 /// Adds up the bytes of functions by the crate whose name comes first in theirs. A module that cannot be read has none.
-pub fn bytes_by_crate(module: &[u8]) -> BTreeMap<String, u64> {
+pub fn bytes_by_crate(functions: &[(String, u64)]) -> BTreeMap<String, u64> {
+    let mut by_crate = BTreeMap::new();
+    for (name, bytes) in functions {
+        *by_crate.entry(crate_of(name)).or_default() += bytes;
+    }
+    by_crate
+}
+
+/// Returns the name and the bytes of each function of a module; none of one that cannot be read.
+pub fn functions(module: &[u8]) -> Vec<(String, u64)> {
     let mut found = Found::default();
     let mut reader = Reader(module.get(8..).unwrap_or_default());
     while let Some((id, section)) = reader.section() {
         let _ = found.take(id, section);
     }
-    let mut by_crate = BTreeMap::new();
-    for (index, bytes) in (found.imported..).zip(found.functions) {
-        let name = found.names.get(&index).map_or("", String::as_str);
-        *by_crate.entry(crate_of(name)).or_default() += bytes;
-    }
-    by_crate
+    let Found { imported, functions, mut names } = found;
+    (imported..)
+        .zip(functions)
+        .map(|(index, bytes)| (names.remove(&index).unwrap_or_default(), bytes))
+        .collect()
 }
 
 #[derive(Default)]
@@ -168,10 +176,11 @@ mod tests {
         names.extend(section(FUNCTION_NAMES, b"\x02\x01\x04x::f\x02\x01m"));
         let module = [&b"\0asm\x01\0\0\0"[..], &import, &code, &section(CUSTOM, &names)].concat();
         let expected = BTreeMap::from([("x".to_owned(), 3), ("(other)".to_owned(), 2)]);
-        assert_eq!(bytes_by_crate(&module), expected);
+        assert_eq!(functions(&module), [("x::f".to_owned(), 3), ("m".to_owned(), 2)]);
+        assert_eq!(bytes_by_crate(&functions(&module)), expected);
         for length in 0..module.len() {
             // What is cut off is no reason to fail.
-            bytes_by_crate(&module[..length]);
+            functions(&module[..length]);
         }
     }
 }

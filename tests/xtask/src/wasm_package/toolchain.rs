@@ -3,7 +3,8 @@
 //! The standard library is compiled too: without its messages of panics, and for size rather than speed.
 
 use crate::install::announce;
-use crate::workspace::{Failure, cargo, root, run, spelled, succeeds, target};
+use crate::process::{run, spelled, succeeds};
+use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -25,7 +26,8 @@ const FLAGS: &str = "-C target-feature=+simd128 -Z unstable-options -C panic=imm
 /// Returns that there is no compiler and how to get one, or that it failed.
 pub fn compile(features: &str) -> Result<PathBuf, Failure> {
     let mut command = compiler()?;
-    command.args(["build", "--package", "folkmoot-wasm", "--profile", PROFILE, "--target", TARGET]);
+    command.args(["rustc", "--locked", "--package", "folkmoot-wasm", "--lib", "--crate-type", "cdylib"]);
+    command.args(["--profile", PROFILE, "--target", TARGET]);
     command.args(["--no-default-features", "--features", features]);
     command.args(["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"]);
     // Building the standard library is not stable; what it is built from belongs to the compiler, so it fits.

@@ -2,7 +2,8 @@
 
 use super::PACKAGE;
 use crate::install::announce;
-use crate::workspace::{Failure, cargo, root, run, spelled, succeeds, target};
+use crate::process::{run, spelled, succeeds};
+use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,6 +25,8 @@ pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
     let install = |flags: &[&str]| {
         let mut install = cargo(&["install", "wasm-bindgen-cli", "--version", WASM_BINDGEN_VERSION]);
         install.args(flags).arg("--root").arg(&folder).env_remove("RUSTFLAGS");
+        // It runs for a second: to optimise it would take minutes.
+        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
         install
     };
     let mut locked = install(&["--locked"]);

@@ -1,16 +1,21 @@
 //! One round of clients in all languages: what the stages before have built meets.
 
-use crate::workspace::{Failure, run as run_command, spelled};
-use crate::{browser, kotlin, python, wheel};
+use super::{browser, kotlin, wheel};
+use crate::process::{run_reading, spelled};
+use crate::python;
+use crate::suite::outcome::Outcome;
+use crate::workspace::Failure;
 
 /// Runs the test; where one of the languages is missing it says so, as the stage of that language does.
 ///
 /// # Errors
 /// Returns what is not built yet, or that the test failed.
-pub fn test() -> Result<(), Failure> {
+pub fn test() -> Result<Outcome, Failure> {
     if let Some(missing) = missing() {
-        println!("xtask: languages: LEFT OUT, for there is no {missing}: `cargo xtask test --only install`");
-        return Ok(());
+        return Outcome::left_out(
+            "languages",
+            format!("there is no {missing}: `cargo xtask test --only install`"),
+        );
     }
     let (interpreter, native, build) =
         (wheel::interpreter(), kotlin::native_folder(), kotlin::maven_folder());
@@ -26,7 +31,9 @@ pub fn test() -> Result<(), Failure> {
     test.env("FOLKMOOT_PYTHON_PACKAGE", interpreter);
     test.env("FOLKMOOT_KOTLIN_BUILD", build).env("FOLKMOOT_KOTLIN_NATIVE", native);
     println!("xtask: languages: {}", spelled(&test));
-    run_command(&mut test)
+    let mut outcome = Outcome::done();
+    run_reading(&mut test, |line| outcome.add(browser::tested(line)))?;
+    outcome.complete()
 }
 
 fn missing() -> Option<&'static str> {

@@ -4,7 +4,8 @@
 //! flags of the stable compiler) and run one after the other. What they find stays in `fuzz/<target>/found` below the
 //! folder of what cargo builds, and is run again with `cargo xtask fuzz --input FILE <target>`.
 
-use crate::workspace::{Failure, cargo, run as run_command, spelled, target as target_folder};
+use crate::process::{run as run_command, spelled};
+use crate::workspace::{Failure, cargo, target as target_folder};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,7 +48,12 @@ pub struct Arguments {
 impl Arguments {
     /// Returns what is run among the tests: every target, for ten seconds.
     pub fn briefly() -> Self {
-        Self { target: None, seconds: 10, input: None }
+        Self::for_seconds(10)
+    }
+
+    /// Returns every target, each for so many seconds.
+    pub fn for_seconds(seconds: u32) -> Self {
+        Self { target: None, seconds, input: None }
     }
 }
 
@@ -58,7 +64,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = host()?;
     let folder = target_folder().join("fuzz");
-    let mut build = cargo(&["build", "--release", "--manifest-path", MANIFEST]);
+    let mut build = cargo(&["build", "--locked", "--release", "--manifest-path", MANIFEST]);
     // A named target keeps the coverage out of build scripts, which have no fuzzer in them.
     build.args(["--target", &host]).arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE.join(" "));
     println!("xtask: fuzz: {}", spelled(&build));

@@ -1,0 +1,156 @@
+//! `cargo xtask campaign`: what takes too long for every commit, and is run before a release and after a larger change.
+
+use crate::process::{Stopwatch, run as run_command, run_reading, spelled};
+use crate::stages::{browser, fuzz, mobile};
+use crate::suite::harness::{Settings, programs, run as run_programs};
+use crate::suite::outcome::Outcome;
+use crate::suite::summary::Summary;
+use crate::workspace::{Failure, cargo, root};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The task whose promise is audited.
+const AUDITED: &str = "examples/digits/private-task.toml";
+/// What an honest build is accused of by chance once in a thousand audits.
+const AUDIT: [&str; 6] = ["--canaries", "5000", "--rounds", "20", "--confidence", "0.999"];
+
+/// How much of it.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Run only this part; may be given several times
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+    /// New seeds of the simulation
+    #[arg(long, default_value_t = 10_000)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 300)]
+    first_seed: u64,
+    /// How long each fuzz target runs
+    #[arg(long, default_value_t = 300)]
+    fuzz_seconds: u32,
+    /// Break only lines that this file of `git diff` changes, or those of one source file
+    #[arg(long, value_name = "FILE")]
+    mutate: Option<PathBuf>,
+    /// Print the summary as JSON, on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+/// One part, that succeeds or is told of at the end: the others run all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Worlds of the simulation
+    Simulation,
+    /// Bytes that a decoder cannot bear
+    Fuzz,
+    /// Audits of what is shipped, with more canaries and versions than a test has
+    Audit,
+    /// The memory of a page over 200 rounds
+    Memory,
+    /// Machine code for iOS and Android
+    Mobile,
+    /// Broken lines that no test notices, with cargo-mutants; needs `--mutate`
+    Mutants,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Simulation => "simulation",
+            Self::Fuzz => "fuzz",
+            Self::Audit => "audit",
+            Self::Memory => "memory",
+            Self::Mobile => "mobile",
+            Self::Mutants => "mutants",
+        }
+    }
+}
+
+/// Runs all parts, or the chosen ones.
+///
+/// # Errors
+/// Returns which part failed first, and why.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut summary = Summary::default();
+    let all = Part::value_variants().iter().copied();
+    for part in all.filter(|part| arguments.only.is_empty() || arguments.only.contains(part)) {
+        let stopwatch = Stopwatch::start();
+        let outcome = part.run(arguments);
+        println!("xtask: campaign: {}", summary.add(part.name(), stopwatch.read(), outcome));
+    }
+    print!("{}", summary.timings());
+    if arguments.json {
+        println!("{}", summary.json());
+    }
+    summary.end()
+}
+
+impl Part {
+    fn run(self, arguments: &Arguments) -> Result<Outcome, Failure> {
+        match self {
+            Self::Simulation => simulation(arguments),
+            Self::Fuzz => {
+                fuzz::run(&fuzz::Arguments::for_seconds(arguments.fuzz_seconds)).map(|()| Outcome::done())
+            }
+            Self::Audit => audit(),
+            Self::Memory => browser::campaign(),
+            Self::Mobile => mobile::generate(),
+            Self::Mutants => mutants(arguments),
+        }
+    }
+}
+
+fn simulation(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut settings = Settings { names: vec!["every_world".to_owned()], ..Settings::default() };
+    let seeds = [("FOLKMOOT_SEEDS", arguments.seeds), ("FOLKMOOT_FIRST_SEED", arguments.first_seed)];
+    settings.environment.extend(seeds.map(|(name, value)| (name.to_owned(), value.to_string())));
+    // 100,000 seeds take hours on two cores.
+    settings.limit = std::time::Duration::from_hours(12);
+    let simulation = programs()?.into_iter().filter(|program| program.name.ends_with(" simulation"));
+    run_programs(&simulation.collect::<Vec<_>>(), &settings)
+}
+
+fn audit() -> Result<Outcome, Failure> {
+    let mut audit = cargo(&["run", "--locked", "--release", "--", "privacy", "audit"]);
+    audit.args(AUDIT).arg(AUDITED);
+    println!("xtask: audit: {}", spelled(&audit));
+    run_command(&mut audit).map(|()| Outcome::done())
+}
+
+/// Runs cargo-mutants, which brings its own copy of the tree and its own builds.
+fn mutants(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let Some(file) = &arguments.mutate else {
+        return Outcome::left_out("mutants", "no `--mutate FILE` says which lines to break");
+    };
+    if !crate::process::succeeds(&mut cargo(&["mutants", "--version"])) {
+        let why = "there is no cargo-mutants: `cargo install --locked cargo-mutants`";
+        return Outcome::left_out("mutants", why);
+    }
+    let is_diff = file.extension().is_some_and(|extension| extension == "diff" || extension == "patch");
+    let mut mutants = Command::new("cargo");
+    mutants.args(["mutants", "--in-place", "--no-shuffle", "--test-workspace=true"]);
+    mutants.arg(if is_diff { "--in-diff" } else { "--file" }).arg(file).current_dir(root());
+    println!("xtask: mutants: {}", spelled(&mutants));
+    let mut caught = 0;
+    run_reading(&mut mutants, |line| caught += usize::from(line.starts_with("caught")))?;
+    Ok(Outcome { passed: caught, ..Outcome::done() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_the_command_line_takes() {
+        for part in Part::value_variants() {
+            assert_eq!(Part::from_str(part.name(), false), Ok(*part));
+        }
+    }
+
+    #[test]
+    fn what_is_audited_is_there() {
+        assert!(root().join(AUDITED).is_file());
+    }
+}

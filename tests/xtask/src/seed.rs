@@ -1,0 +1,73 @@
+//! One seed for everything that draws in a test run: property tests and the simulation.
+//!
+//! It is made from the commit, so that every commit tries other cases and a run can be repeated exactly.
+
+use crate::process::output;
+use crate::workspace::root;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::Command;
+
+/// Read by proptest.
+const PROPERTIES_VARIABLE: &str = "PROPTEST_RNG_SEED";
+/// Read by the simulation: the first of its seeds.
+const SIMULATION_VARIABLE: &str = "FOLKMOOT_FIRST_SEED";
+/// The seed of a run outside a repository.
+const WITHOUT_COMMIT: u64 = 1;
+
+/// The seed, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seed {
+    number: u64,
+    origin: String,
+}
+
+impl Seed {
+    /// Makes the seed from the commit, unless the environment names one.
+    pub fn of_commit() -> Self {
+        if let Some(number) = std::env::var(PROPERTIES_VARIABLE).ok().and_then(|text| text.parse().ok()) {
+            return Self { number, origin: PROPERTIES_VARIABLE.to_owned() };
+        }
+        let commit = output(Command::new("git").args(["rev-parse", "--verify", "HEAD"]).current_dir(root()));
+        Self::of(commit.unwrap_or_default().trim())
+    }
+
+    fn of(commit: &str) -> Self {
+        // 48 bits, which every reader of JSON takes exactly.
+        match commit.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+            Some(number) => Self { number, origin: format!("commit {}", &commit[..12]) },
+            None => Self { number: WITHOUT_COMMIT, origin: "no commit".to_owned() },
+        }
+    }
+
+    /// What the test programs get.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        [PROPERTIES_VARIABLE, SIMULATION_VARIABLE]
+            .map(|name| (name.to_owned(), self.number.to_string()))
+            .into()
+    }
+
+    /// What stands before a command that runs a test with this seed.
+    pub fn replay(&self) -> String {
+        format!("{PROPERTIES_VARIABLE}={} {SIMULATION_VARIABLE}={}", self.number, self.number)
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} ({})", self.number, self.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_one_seed_for_all() {
+        let seed = Seed::of("0000000000ff1234");
+        assert_eq!(seed.to_string(), "seed 255 (commit 0000000000ff)");
+        assert_eq!(seed.replay(), "PROPTEST_RNG_SEED=255 FOLKMOOT_FIRST_SEED=255");
+        assert_eq!(Seed::of("").number, WITHOUT_COMMIT);
+    }
+}

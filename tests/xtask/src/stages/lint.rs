@@ -1,0 +1,88 @@
+//! Linters of what is not Rust: shell and TypeScript. Python's is in the stage `python`, whose environment it needs.
+
+use crate::process::{run as run_command, spelled, succeeds};
+use crate::suite::outcome::{Outcome, Skipped};
+use crate::wasm_package::tools;
+use crate::workspace::{Failure, root};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, iter};
+
+/// Has biome among its packages.
+const PACKAGES: &str = "tests/browser";
+/// Where scripts are looked for.
+const SCRIPTS: [&str; 2] = [".ci", "mobile-bindings"];
+
+/// Tells whether there is a shellcheck.
+pub fn has_shellcheck() -> bool {
+    succeeds(Command::new("shellcheck").arg("--version"))
+}
+
+/// Lints shell scripts, and lints and formats TypeScript and JavaScript.
+///
+/// # Errors
+/// Returns which linter found something, or that one is missing on a build server.
+pub fn test() -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::done();
+    let mut skip = |name: &str, why: &str| {
+        outcome.skipped.push(Skipped {
+            name: name.to_owned(),
+            why: format!("{why}: `cargo xtask test --only install`"),
+        });
+    };
+    match has_shellcheck() {
+        true => call(Command::new("shellcheck").args(scripts()?))?,
+        false => skip("shell scripts", "there is no shellcheck"),
+    }
+    match tools::has_node() {
+        true => {
+            tools::install_packages(&root().join(PACKAGES))?;
+            let mut biome = Command::new(tools::node_for_browsers()?);
+            biome.arg(root().join(PACKAGES).join("node_modules/@biomejs/biome/bin/biome"));
+            call(biome.args(["check", "--error-on-warnings", "."]))?;
+        }
+        false => skip("TypeScript and JavaScript", "there is no Node"),
+    }
+    outcome.complete()
+}
+
+fn call(command: &mut Command) -> Result<(), Failure> {
+    println!("xtask: lint: {}", spelled(command));
+    run_command(command.current_dir(root()))
+}
+
+/// `.ci/run`, and every file whose name ends in `.sh`.
+fn scripts() -> Result<Vec<PathBuf>, Failure> {
+    let mut scripts = Vec::new();
+    for folder in SCRIPTS {
+        collect(&root().join(folder), &mut scripts)?;
+    }
+    scripts.sort();
+    Ok(scripts)
+}
+
+fn collect(folder: &Path, scripts: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let entries = fs::read_dir(folder).map_err(|error| Failure(format!("{}: {error}", folder.display())))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let is_script =
+            path.extension().is_some_and(|extension| extension == "sh") || path.ends_with(".ci/run");
+        match path.is_dir() {
+            true if path.ends_with("node_modules") => {}
+            true => collect(&path, scripts)?,
+            false => scripts.extend(iter::once(path).filter(|_| is_script)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_found() {
+        let scripts = scripts().unwrap();
+        assert!(scripts.iter().any(|script| script.ends_with(".ci/run")), "{scripts:?}");
+        assert!(scripts.iter().any(|script| script.ends_with("build-native.sh")), "{scripts:?}");
+    }
+}

@@ -1,0 +1,172 @@
+//! The package for Swift: the sources that call the library, and the tests, on Linux or a Mac.
+
+mod debian;
+
+use crate::process::{output, run as run_command, run_reading, spelled};
+use crate::suite::outcome::{Outcome, Skipped};
+use crate::workspace::{Failure, cargo, root, target};
+use debian::Debian;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use std::{env, fs};
+
+const FOLDER: &str = "mobile-bindings/swift";
+/// The module of C that UniFFI's Swift calls.
+const MODULE: &str = "folkmoot_mobileFFI";
+
+/// Builds the library with the workspace's set of features, and tests the package with it.
+///
+/// The stage is left out where there is no Swift and none can be installed, also on a build server: few systems have it.
+///
+/// # Errors
+/// Returns what cannot be built, or that a test failed.
+pub fn test() -> Result<Outcome, Failure> {
+    let swift = match Swift::find() {
+        Ok(swift) => swift,
+        Err(Failure(why)) => return Ok(Outcome::unavailable("swift", why)),
+    };
+    // As for Python, so that nothing is compiled twice.
+    let mut build = cargo(&["build", "--locked", "--workspace", "--lib", "--test", "tidy"]);
+    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    println!("xtask: swift: {}", spelled(&build));
+    run_command(&mut build)?;
+    let package = folder().join("package");
+    assemble(&package)?;
+    let mut tests = Command::new("swift");
+    tests.args(["test", "--disable-swift-testing", "--package-path"]).arg(&package);
+    tests.arg("--scratch-path").arg(folder().join("build"));
+    println!("xtask: swift: {}", spelled(&tests));
+    let mut tests = swift.command(&tests);
+    tests.env("FOLKMOOT_LIBRARY_FOLDER", target().join("debug"));
+    tests.env("FOLKMOOT_PROGRAM", target().join("debug").join("folkmoot"));
+    let mut outcome = Outcome::done();
+    run_reading(&mut tests, |line| outcome.add(tested(line)))
+        .map_err(|_| Failure("the package for Swift does not compile, or its tests failed".to_owned()))?;
+    match outcome.passed {
+        0 => Err(Failure("`swift test` reported no test that passed".to_owned())),
+        _ => outcome.complete(),
+    }
+}
+
+/// Where Swift runs.
+enum Swift {
+    /// On this system.
+    Here,
+    /// In a system of its own.
+    Debian(Debian),
+}
+
+impl Swift {
+    /// Returns the Swift in the path, or else one that it installs.
+    ///
+    /// # Errors
+    /// Returns why there is none.
+    fn find() -> Result<Self, Failure> {
+        // OpenStack has a program of this name too.
+        let version = output(Command::new("swift").arg("--version"));
+        if version.is_ok_and(|version| version.contains("Swift version")) {
+            return Ok(Self::Here);
+        }
+        Debian::install(folder().join("debian")).map(Self::Debian)
+    }
+
+    /// Prepares a call, with the standard error in the standard output: XCTest writes to the one or the other.
+    fn command(&self, call: &Command) -> Command {
+        let mut command = match self {
+            Self::Here => Command::new("sh"),
+            Self::Debian(debian) => debian.command("sh"),
+        };
+        command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(call.get_program()).args(call.get_args());
+        command
+    }
+}
+
+/// Where Swift, what it builds, and the package lie.
+fn folder() -> PathBuf {
+    target().join("swift")
+}
+
+/// Puts the package together outside the checkout: links to its sources, and the sources that call the library.
+fn assemble(package: &Path) -> Result<(), Failure> {
+    let generated = folder().join("generated");
+    let library = format!("{}folkmoot_mobile{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
+    let mut generate = Command::new(target().join("debug").join("uniffi-bindgen"));
+    generate.arg("generate").arg(target().join("debug").join(library));
+    generate.args(["--language", "swift", "--no-format", "--out-dir"]).arg(&generated);
+    run_command(&mut generate)?;
+    let build = package.join("build");
+    update(&generated.join("folkmoot_mobile.swift"), &build.join("native/folkmoot_mobile.swift"))?;
+    update(&generated.join(format!("{MODULE}.h")), &build.join(format!("{MODULE}/{MODULE}.h")))?;
+    update(
+        &generated.join(format!("{MODULE}.modulemap")),
+        &build.join(format!("{MODULE}/module.modulemap")),
+    )?;
+    let sources = ["Package.swift", "Sources", "Tests"].map(|name| root().join(FOLDER).join(name));
+    run_command(Command::new("ln").args(["-sfn"]).args(sources).arg(package))
+}
+
+/// Copies a file if it has changed: Swift compiles whatever is newer than before.
+fn update(from: &Path, to: &Path) -> Result<(), Failure> {
+    let copy = || {
+        let content = fs::read(from)?;
+        if fs::read(to).is_ok_and(|present| present == content) {
+            return Ok(());
+        }
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        fs::write(to, content)
+    };
+    copy().map_err(|error: std::io::Error| Failure(format!("{}: {error}", to.display())))
+}
+
+/// Reads what XCTest says of a test: `Test Case 'A.testB' passed (0.1 seconds)`, or, of one that was skipped,
+/// `A.swift:20: A.testB : Test skipped - why`. A Mac writes the name as `-[Module.A testB]`.
+fn tested(line: &str) -> Outcome {
+    let passed = || {
+        let (name, seconds) = line.strip_prefix("Test Case '")?.split_once("' passed (")?;
+        let seconds = seconds.split_once(" seconds)")?.0.parse().ok()?;
+        Some((Duration::from_secs_f64(seconds), name.to_owned()))
+    };
+    let skipped = || {
+        let (test, why) = line.split_once(" : Test skipped - ")?;
+        let name = test.rsplit_once(": ")?.1.to_owned();
+        Some(Skipped { name, why: why.to_owned() })
+    };
+    let durations: Vec<_> = passed().into_iter().collect();
+    Outcome {
+        passed: durations.len(),
+        skipped: skipped().into_iter().collect(),
+        durations,
+        ..Outcome::done()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_read_from_what_xctest_says() {
+        let passed = tested("Test Case 'RoundTests.testANoDeclines' passed (1.25 seconds)");
+        assert_eq!(passed.passed, 1);
+        assert_eq!(
+            passed.durations,
+            [(Duration::from_millis(1250), "RoundTests.testANoDeclines".to_owned())]
+        );
+        let on_a_mac =
+            tested("Test Case '-[FolkmootTests.RoundTests testANoDeclines]' passed (1.250 seconds).");
+        assert_eq!(on_a_mac.durations[0].0, passed.durations[0].0);
+        let skipped = tested("/a/B.swift:20: RoundTests.testANoDeclines : Test skipped - there is: none");
+        let expected =
+            Skipped { name: "RoundTests.testANoDeclines".to_owned(), why: "there is: none".to_owned() };
+        assert_eq!(skipped.skipped, [expected]);
+        for other in [
+            "Test Case 'RoundTests.testANoDeclines' started at 2025-01-01 00:00:00.000",
+            "Test Case 'RoundTests.testANoDeclines' skipped (0.0 seconds)",
+            "Test Case 'RoundTests.testANoDeclines' failed (0.1 seconds)",
+            "Test Suite 'All tests' passed at 2025-01-01 00:00:00.000",
+        ] {
+            assert_eq!(tested(other), Outcome::done(), "{other}");
+        }
+    }
+}
