@@ -205,13 +205,22 @@ async fn what_cannot_be_audited_says_why() {
 
 #[tokio::test]
 async fn what_breaks_its_promise_is_found() {
-    for sabotage in [Sabotage::NoiseIsHalved, Sabotage::LongUpdatesAreLetIn].map(Some) {
-        let description = audited("independent");
-        // Of 400 guesses with what is claimed, mu = 1.56, about 313 are right, and 354 would accuse an honest build once in a
-        // million times; with the noise halved about 376 are right, more than four standard deviations above that.
-        let plan = AuditPlan { description, canaries: 400, rounds: 20, confidence: 0.999_999, sabotage };
+    for sabotage in [Sabotage::NoiseIsHalved, Sabotage::LongUpdatesAreLetIn] {
+        // That an honest build is not accused is tested above; here the audit must see. Of 400 guesses with what is
+        // claimed, mu = 1.1, about 284 are right and 303 accuse; with the noise halved about 346 are right, six standard
+        // deviations above that.
+        let plan = AuditPlan {
+            description: audited("independent"),
+            canaries: 400,
+            rounds: 10,
+            confidence: 0.95,
+            sabotage: Some(sabotage),
+        };
         let report = Box::pin(audit(&plan, &mut Silent)).await.expect("the audit runs");
-        assert_eq!(report.noise_is_broken, sabotage == Some(Sabotage::NoiseIsHalved), "{report:?}");
-        assert_eq!(report.clipping_is_broken, sabotage == Some(Sabotage::LongUpdatesAreLetIn), "{report:?}");
+        let is_found = match sabotage {
+            Sabotage::NoiseIsHalved => report.noise_is_broken,
+            Sabotage::LongUpdatesAreLetIn => report.clipping_is_broken,
+        };
+        assert!(is_found, "{sabotage:?}: {report:?}");
     }
 }
