@@ -87,11 +87,11 @@ class Picture(nn.Module):
 
 def module(kind):
     """A module, an example of its input, and the shape of its output."""
-    normalised = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.LeakyReLU(), nn.GroupNorm(1, 3), nn.Linear(3, 1))
+    normalised = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(2), nn.LeakyReLU(), nn.GroupNorm(1, 2), nn.Linear(3, 1))
     return {
         "text": lambda: (Text(), torch.zeros(2, 5, dtype=torch.int64), (5, 20)),
         "tied": lambda: (Tied().double(), torch.zeros(3, 6, dtype=torch.float64), (6,)),
-        "normalised": lambda: (normalised, torch.zeros(1, 4), (1,)),
+        "normalised": lambda: (normalised, torch.zeros(1, 2, 4), (2, 1)),
         "attention": lambda: (Attention(), torch.zeros(2, 7, dtype=torch.int64), (4,)),
         "residual": lambda: (Residual(), torch.zeros(1, 3, 16, 16), (5,)),
         "recurrent": lambda: (Recurrent(), torch.zeros(1, 5, 4), (2,)),

@@ -47,7 +47,7 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
     _compute_constants(onnx, model)
     _remove_unread(model)
     _refuse_softmax(model)
-    _place_weights(onnx, module, model)
+    _place_weights(torch, onnx, module, model)
     target, parameters = graph.written(model, path)
     return Exported(target, parameters)
 
@@ -146,10 +146,13 @@ def _refuse_softmax(model: Any) -> None:
             raise ExportError("the module ends with a softmax, which belongs to the loss: return the logits instead")
 
 
-def _place_weights(onnx: Any, module: Any, model: Any) -> None:
+def _place_weights(torch: Any, onnx: Any, module: Any, model: Any) -> None:
     """Leaves as initializers what is trained, with the module's own values, and makes constants of the rest."""
-    values = {name: tensor.detach().cpu() for name, tensor in module.state_dict(keep_vars=True).items()}
-    trained = {name for name, tensor in module.named_parameters(remove_duplicate=False) if tensor.requires_grad}
+    state = module.state_dict(keep_vars=True)
+    values = {name: tensor.detach().cpu() for name, tensor in state.items()}
+    # By all of its names: a tied parameter has several, which `named_parameters` tells only since PyTorch 2.0.
+    parameters = {name: one for name, one in state.items() if isinstance(one, torch.nn.Parameter)}
+    trained = {name for name, tensor in parameters.items() if tensor.requires_grad}
     statistics = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
     floats = onnx.TensorProto.FLOAT
     kept, constants = [], []
@@ -160,7 +163,7 @@ def _place_weights(onnx: Any, module: Any, model: Any) -> None:
             kept.append(tensor)
         else:
             constants.append(graph.constant(tensor.name, tensor))
-    _require_all_used(module, trained, {tensor.name for tensor in kept})
+    _require_all_used(parameters, trained, {tensor.name for tensor in kept})
     nodes = [*constants, *map(copy.deepcopy, model.graph.node)]
     copies = [copy.deepcopy(tensor) for tensor in kept]
     del model.graph.initializer[:], model.graph.node[:]
@@ -168,8 +171,7 @@ def _place_weights(onnx: Any, module: Any, model: Any) -> None:
     model.graph.node.extend(nodes)
 
 
-def _require_all_used(module: Any, trained: set[str], kept: set[str]) -> None:
-    tensors = dict(module.named_parameters(remove_duplicate=False))
+def _require_all_used(tensors: dict[str, Any], trained: set[str], kept: set[str]) -> None:
     # Of tied weights one name is left.
     used = {id(tensors[name]) for name in trained & kept}
     unused = sorted(name for name in trained - kept if id(tensors[name]) not in used)
