@@ -65,7 +65,7 @@ def test_a_client_from_flower(coordinator, tmp_path):
 
 
 def test_three_silos_with_pytorch(coordinator, tmp_path):
-    pytest.importorskip("torch", reason="PyTorch is not installed, and it is too large for every run of the tests")
+    pytest.importorskip("torch", reason="PyTorch is not installed")
     folder = EXAMPLES / "pytorch-silo"
     # Three processes on few cores: a thread each.
     slim = {"OMP_NUM_THREADS": "1"}

@@ -178,7 +178,7 @@ class TestScikitLearn:
 class TestPyTorch:
     @pytest.fixture(autouse=True)
     def library(self):
-        pytest.importorskip("torch", reason="PyTorch is not installed, and it is too large for every run of the tests")
+        pytest.importorskip("torch", reason="PyTorch is not installed")
 
     @pytest.fixture
     def picture(self):

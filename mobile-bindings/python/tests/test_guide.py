@@ -55,10 +55,8 @@ def test_an_operators_notebook(coordinator, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "trained.onnx").stat().st_size == (DIGITS / "model.onnx").stat().st_size
 
 
-def test_models_of_other_libraries(tmp_path, monkeypatch, capsys, generator):
-    torch = pytest.importorskip(
-        "torch", reason="PyTorch is not installed, and it is too large for every run of the tests"
-    )
+def test_models_of_pytorch_and_scikit_learn(tmp_path, monkeypatch, capsys, generator):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
