@@ -2,6 +2,8 @@
 //!
 //! The coordinator, the sessions and the engine are the product's own; only time and the devices are made. Data sets
 //! are small, so what is compared with a paper is which method is ahead and by what factor, never the accuracy itself.
+//! A claim says apart whether the direction is the published one, whether the size is, and whether the seeds are enough
+//! to tell ([`claim`]).
 //!
 //! # How to add another
 //! Write `<experiment>.rs` with a `run` that takes the [`Lab`] and returns a [`Finding`], and add it to [`Experiment`].
@@ -9,7 +11,9 @@
 mod adaptive;
 mod arm;
 mod buffered;
+mod claim;
 mod compressed;
+mod estimate;
 mod fed_avg;
 mod fed_prox;
 mod finding;
@@ -44,7 +48,7 @@ pub struct Arguments {
     /// A few rounds and two seeds: to see that it runs
     #[arg(long)]
     quick: bool,
-    /// A folder for the tables, the plot and the report
+    /// A folder for the tables, all figures by seed as JSON, the plot and the report
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Simulations at the same time; the result is the same with any number
@@ -96,6 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         fs::create_dir_all(folder)?;
         let path = |extension: &str| folder.join(format!("{}.{extension}", finding.name));
         fs::write(path("md"), finding.markdown())?;
+        fs::write(path("json"), serde_json::to_string_pretty(&finding)?)?;
         fs::write(path("svg"), finding.plot.svg())?;
         for (group, html) in reports(&finding)? {
             fs::write(folder.join(format!("{}-{group}.html", finding.name)), html)?;
