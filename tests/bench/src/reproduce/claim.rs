@@ -2,20 +2,31 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::estimate::{CONFIDENCE, Estimate, Interval};
 
 /// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    #[serde(rename = "unit")]
     name: &'static str,
     /// From the figure to what is shown.
-    #[serde(skip)]
     factor: f64,
-    #[serde(skip)]
     decimals: usize,
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.trim().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Unit::ALL.into_iter().find(|unit| unit.name.trim() == name);
+        known.ok_or_else(|| D::Error::custom(format!("{name} is no unit of a claim")))
+    }
 }
 
 impl Unit {
@@ -30,6 +41,8 @@ impl Unit {
     /// Trainings of clients.
     pub const TRAININGS: Self = Self { name: " trainings", factor: 1.0, decimals: 0 };
 
+    const ALL: [Self; 5] = [Self::TIMES, Self::POINTS, Self::LOSS, Self::VERSIONS, Self::TRAININGS];
+
     fn show(self, value: f64) -> String {
         let text = format!("{:.*}", self.decimals, value * self.factor);
         // A zero has no sign.
@@ -42,7 +55,7 @@ impl Unit {
 }
 
 /// Where the published figure lies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
     Above(f64),
@@ -149,7 +162,8 @@ impl fmt::Display for Significance {
 }
 
 /// One claim, one comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Kept")]
 pub struct Claim {
     published: String,
     unit: Unit,
@@ -248,15 +262,35 @@ impl Claim {
     }
 }
 
+/// What is read of a claim; its marks are made anew.
+#[derive(Deserialize)]
+struct Kept {
+    published: String,
+    published_size: Option<f64>,
+    unit: Unit,
+    says: Says,
+    arms: String,
+    estimate: Option<Estimate>,
+    why_not_measured: Option<String>,
+}
+
+impl From<Kept> for Claim {
+    fn from(kept: Kept) -> Self {
+        let Kept { published, published_size, unit, says, arms, estimate, why_not_measured } = kept;
+        let estimate = estimate.ok_or(why_not_measured.unwrap_or_default());
+        Self { published, unit, says, size: published_size, arms, estimate }
+    }
+}
+
 impl Serialize for Claim {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Row<'a> {
             published: &'a str,
             published_size: Option<f64>,
-            #[serde(flatten)]
             unit: Unit,
             says: Says,
+            arms: &'a str,
             confidence: f64,
             estimate: Option<&'a Estimate>,
             why_not_measured: Option<&'a String>,
@@ -269,6 +303,7 @@ impl Serialize for Claim {
             published_size: self.size,
             unit: self.unit,
             says: self.says,
+            arms: &self.arms,
             confidence: CONFIDENCE,
             estimate: self.estimate.as_ref().ok(),
             why_not_measured: self.estimate.as_ref().err(),
@@ -371,5 +406,6 @@ mod tests {
         assert!(json["estimate"]["interval"]["low"].as_f64().unwrap() > 2.0);
         assert_eq!(json["estimate"]["samples"][0][1]["values"], serde_json::json!([3.2, 3.8, 4.5]));
         assert_eq!((&json["confidence"], &json["unit"]), (&0.95.into(), &"×".into()));
+        assert_eq!(serde_json::from_value::<Claim>(json).unwrap(), claim);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::spread::Spread;
@@ -18,7 +18,7 @@ pub const CONFIDENCE: f64 = 0.95;
 const ROUNDING: f64 = 1e-12;
 
 /// One figure of one arm, measured with each seed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The arm.
     pub name: String,
@@ -81,7 +81,7 @@ impl Interval {
 }
 
 /// The scale on which means are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// As measured.
@@ -107,7 +107,8 @@ impl Scale {
 }
 
 /// A contrast of means with its interval: a difference, a factor, or one mean.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Kept")]
 pub struct Estimate {
     pub value: f64,
     /// `None` if an arm has one seed.
@@ -119,6 +120,21 @@ pub struct Estimate {
     pub degrees_of_freedom: Option<f64>,
     /// What went in, with the coefficients of the contrast.
     pub samples: Vec<(f64, Sample)>,
+}
+
+/// What is read of an estimate; the rest is computed from it.
+#[derive(Deserialize)]
+struct Kept {
+    scale: Scale,
+    samples: Vec<(f64, Sample)>,
+}
+
+impl TryFrom<Kept> for Estimate {
+    type Error = String;
+
+    fn try_from(kept: Kept) -> Result<Self, Self::Error> {
+        Self::contrast(kept.scale, kept.samples)
+    }
 }
 
 impl Estimate {

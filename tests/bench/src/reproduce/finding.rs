@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     claim::{Claim, Direction, Significance, Size},
@@ -9,7 +9,6 @@ use super::{
 };
 
 /// What came of an experiment.
-#[derive(Serialize)]
 pub struct Finding {
     /// The experiment's name on the command line.
     pub name: &'static str,
@@ -24,15 +23,43 @@ pub struct Finding {
     pub tables: Vec<Table>,
     /// Where what came out differs, and why.
     pub notes: Vec<String>,
-    #[serde(skip)]
     pub plot: Plot,
     /// What a report shows.
-    #[serde(skip)]
     pub series: Vec<Series>,
 }
 
+impl Finding {
+    /// Returns what is kept: everything but the curves.
+    pub fn record(&self) -> Record {
+        Record {
+            name: self.name.to_owned(),
+            title: self.title.to_owned(),
+            source: self.source.to_owned(),
+            setting: self.setting.clone(),
+            target: self.target,
+            claims: self.claims.clone(),
+            tables: self.tables.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// What is kept of a finding, as JSON: with every claim the figures of each seed, so that its interval and its marks can
+/// be made again without another run.
+#[derive(Serialize, Deserialize)]
+pub struct Record {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub setting: String,
+    pub target: Option<f64>,
+    pub claims: Vec<Claim>,
+    pub tables: Vec<Table>,
+    pub notes: Vec<String>,
+}
+
 /// A table.
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Table {
     pub title: String,
     pub heading: Vec<String>,
@@ -63,8 +90,8 @@ fn row(text: &mut String, cells: &[String]) {
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 
-impl Finding {
-    /// Writes everything but the plot, as a part of `docs/experiments.md`.
+impl Record {
+    /// Writes it as a part of `docs/experiments.md`.
     pub fn markdown(&self) -> String {
         let mut text = format!("{}\n\n{}\n\n{}\n\n", self.source, self.setting, self.sum());
         let heading = ["published", "ours, with its 95 % interval", "direction", "size", "significance"];
@@ -122,17 +149,15 @@ mod tests {
             let estimate = Estimate::factor(&Sample::of(values), &Sample::of(&[1.0; 3]));
             Claim::new("faster", Unit::TIMES, Says::Above(1.0), estimate).sized(2.0)
         };
-        let finding = Finding {
-            name: "one",
-            title: "One",
-            source: "Somebody 2020.",
+        let record = Record {
+            name: "one".into(),
+            title: "One".into(),
+            source: "Somebody 2020.".into(),
             setting: "Done so.".into(),
             target: None,
             claims: vec![claim(&[1.9, 2.0, 2.1]), claim(&[0.2, 1.0, 3.0])],
             tables: vec![table],
             notes: vec!["Why.".into()],
-            plot: Plot::default(),
-            series: Vec::new(),
         };
         let expected = "Somebody 2020.\n\nDone so.\n\n\
             Direction as published: 1 of 2 comparisons, 1 of them significant. Opposite: 1, 0 of them significant. Interval \
@@ -142,6 +167,9 @@ mod tests {
             | faster: 2.0× | 2.0× (1.8 to 2.3) | as published | compatible with 2.0× | p = 0.002 |\n\
             | faster: 2.0× | 0.8× (0.0 to 24.9) | **opposite** | compatible with 2.0× | **not significant** (p = 0.85) |\n\
             \nRounds:\n\n| arm | rounds |\n| --- | --- |\n| a | 3 |\n\nWhy.\n";
-        assert_eq!(finding.markdown(), expected);
+        assert_eq!(record.markdown(), expected);
+        let kept = serde_json::to_string(&record).unwrap();
+        let again: Record = serde_json::from_str(&kept).unwrap();
+        assert_eq!(again.markdown(), expected, "the figures of each seed are enough to write it again");
     }
 }
