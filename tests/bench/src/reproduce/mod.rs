@@ -2,14 +2,20 @@
 //!
 //! The coordinator, the sessions and the engine are the product's own; only time and the devices are made. Data sets
 //! are small, so what is compared with a paper is which method is ahead and by what factor, never the accuracy itself.
+//! A claim says apart whether the direction is the published one, whether the size is, and whether the seeds are enough
+//! to tell ([`claim`]).
 //!
 //! # How to add another
 //! Write `<experiment>.rs` with a `run` that takes the [`Lab`] and returns a [`Finding`], and add it to [`Experiment`].
+//! Give it a part in `docs/experiments.md`: a heading, its picture and the two marks of [`document`].
 
 mod adaptive;
 mod arm;
 mod buffered;
+mod claim;
 mod compressed;
+mod document;
+mod estimate;
 mod fed_avg;
 mod fed_prox;
 mod finding;
@@ -44,9 +50,12 @@ pub struct Arguments {
     /// A few rounds and two seeds: to see that it runs
     #[arg(long)]
     quick: bool,
-    /// A folder for the tables, the plot and the report
+    /// A folder for the tables, all figures by seed as JSON, the plot and the report
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    /// Renew the experiment's tables, figures by seed and plot in docs/experiments.md
+    #[arg(long)]
+    document: bool,
     /// Simulations at the same time; the result is the same with any number
     #[arg(long)]
     threads: Option<usize>,
@@ -92,19 +101,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
     }?;
+    let record = finding.record();
+    if arguments.document {
+        document::write(&finding)?;
+    }
     if let Some(folder) = &arguments.output {
         fs::create_dir_all(folder)?;
         let path = |extension: &str| folder.join(format!("{}.{extension}", finding.name));
-        fs::write(path("md"), finding.markdown())?;
+        fs::write(path("md"), record.markdown())?;
+        fs::write(path("json"), serde_json::to_string_pretty(&record)?)?;
         fs::write(path("svg"), finding.plot.svg())?;
         for (group, html) in reports(&finding)? {
             fs::write(folder.join(format!("{}-{group}.html", finding.name)), html)?;
         }
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&finding)?);
+        println!("{}", serde_json::to_string_pretty(&record)?);
     } else {
-        println!("{}", finding.markdown());
+        println!("{}", record.markdown());
     }
     Ok(())
 }

@@ -16,11 +16,11 @@ pub struct Panel {
     pub lines: Vec<Line>,
 }
 
-/// A mean with a band.
+/// Means with their intervals.
 #[derive(Clone)]
 pub struct Line {
     pub name: String,
-    /// x, the mean, and how far the band goes to either side.
+    /// x, the mean, and half of its 95 % interval.
     pub points: Vec<(f64, f64, f64)>,
 }
 

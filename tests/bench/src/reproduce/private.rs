@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 
 use super::{
     arm::Arm,
-    finding::{Claim, Finding, Table},
+    claim::{Claim, Says, Unit},
+    estimate::{Estimate, Sample},
+    finding::{Finding, Table},
     lab::Lab,
     plot::{Line, Panel, Plot},
-    series::{Series, Shows},
+    series::{Series, Shows, Trial},
     spread::Spread,
 };
 use crate::Failure;
@@ -24,6 +26,11 @@ const EPSILONS: [f64; 4] = [1.0, 2.0, 8.0, 16.0];
 const NORMS: [f64; 3] = [0.3, 1.0, 3.0];
 const DIGITS: &str = "The digits";
 const MANY: &str = "Clients of an MNIST-shaped set";
+/// Less accuracy than this is little.
+const LITTLE: f64 = 0.05;
+/// A norm that tracks the median is so many times as large.
+const TRACKING: (f64, f64) = (0.75, 1.34);
+const NOT_PRIVATE: &str = "not private";
 /// What makes versions private; all but `adaptive` clip to a fixed norm.
 const METHODS: [&str; 5] = ["independent", "adaptive", "tree", "blt", "local"];
 
@@ -63,7 +70,7 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
             DIGITS => lab.digits_model()?,
             _ => Bytes::from(mlp(&[FEATURES, CLASSES], 1)),
         };
-        families.push(vec![arm("not private", json!({ "kind": "none" }), &onnx, size)?]);
+        families.push(vec![arm(NOT_PRIVATE, json!({ "kind": "none" }), &onnx, size)?]);
         for (epsilon, method) in
             EPSILONS.into_iter().flat_map(|epsilon| METHODS.map(|method| (epsilon, method)))
         {
@@ -136,7 +143,7 @@ fn finding(series: Vec<Series>, sizes: &[Size]) -> Finding {
     let mut panels = Vec::new();
     for size in sizes {
         let of_group: Vec<&Series> = series.iter().filter(|one| one.arm.group == size.group).collect();
-        claims.extend(claims_of(size, &of_group));
+        claims.extend(Group { name: size.group, series: &of_group }.claims());
         tables.push(accuracies(size, &of_group));
         tables.push(norms(size, &of_group));
         panels.push(Panel { title: size.group.to_owned(), lines: lines(&of_group) });
@@ -178,96 +185,104 @@ fn lines(of_group: &[&Series]) -> Vec<Line> {
     let line = |name: &str, of: &dyn Fn(f64) -> String| {
         let point = |epsilon: f64| {
             let one = of_group.iter().find(|one| one.arm.name == of(epsilon))?.late(Shows::Accuracy);
-            Some((epsilon.log2(), one.mean, one.deviation))
+            Some((epsilon.log2(), one.mean, one.half_width().unwrap_or(0.0)))
         };
         Line { name: name.to_owned(), points: EPSILONS.into_iter().filter_map(point).collect() }
     };
     let of_method = |method| line(method, &|epsilon| format!("epsilon {epsilon}, {method}"));
-    std::iter::once(line("not private", &|_| "not private".to_owned()))
-        .chain(METHODS.map(of_method))
-        .collect()
+    std::iter::once(line(NOT_PRIVATE, &|_| NOT_PRIVATE.to_owned())).chain(METHODS.map(of_method)).collect()
 }
 
-fn accuracy(of_group: &[&Series], name: &str) -> f64 {
-    of_group.iter().find(|one| one.arm.name == name).map_or(f64::NAN, |one| one.late(Shows::Accuracy).mean)
+/// The series of a group.
+struct Group<'a> {
+    name: &'static str,
+    series: &'a [&'a Series],
 }
 
-fn claims_of(size: &Size, of_group: &[&Series]) -> Vec<Claim> {
-    let percent = |values: &[f64]| {
-        let show =
-            |value: &f64| if value.is_nan() { "refused".into() } else { format!("{:.1} %", value * 100.0) };
-        values.iter().map(show).collect::<Vec<String>>().join(", ")
-    };
-    let of =
-        |method: &str| EPSILONS.map(|epsilon| accuracy(of_group, &format!("epsilon {epsilon}, {method}")));
-    let plain = accuracy(of_group, "not private");
-    let [fixed, adaptive, tree, blt, local] = METHODS.map(of);
-    let rises = |values: &[f64]| values.windows(2).all(|pair| pair[0] <= pair[1] + 0.01);
-    let group = size.group;
-    let tracks = tracked(of_group);
-    let mut claims = vec![
-        Claim {
-            published: format!(
-                "{group}: more budget, more accuracy; at a large one little is lost (McMahan et al. 2018, section 3)"
-            ),
-            ours: format!("{}; not private {}", percent(&fixed), percent(&[plain])),
-            holds: rises(&fixed) && plain - fixed[fixed.len() - 1] < 0.05,
-        },
-        Claim {
-            published: format!(
-                "{group}: correlated noise does better than independent noise where no sampling is claimed (Kairouz et al. \
-                 2021, section 5), and BLT better than a tree (McMahan, Xu and Zhang 2024)"
-            ),
-            ours: format!("blt {}; tree {}; independent {}", percent(&blt), percent(&tree), percent(&fixed)),
-            holds: blt.iter().zip(&fixed).all(|(blt, fixed)| *blt >= fixed - 0.01)
-                && blt.iter().zip(&tree).all(|(blt, tree)| *blt >= tree - 0.01),
-        },
-        Claim {
-            published: format!(
-                "{group}: noise that every client adds itself costs far more than that of a trusted coordinator (Kasiviswanathan \
-                 et al. 2011)"
-            ),
-            ours: format!("{} against {}", percent(&local), percent(&fixed)),
-            holds: local.iter().zip(&fixed).all(|(local, fixed)| local <= fixed),
-        },
-    ];
-    // Where every such task was refused there is nothing to say of it.
-    if adaptive.iter().any(|accuracy| accuracy.is_finite()) {
-        claims.extend([
-            Claim {
-                published: format!(
-                    "{group}: clipping to the median does as well as the best fixed norm, without its tuning (Andrew et al. 2021, \
-                     section 3)"
-                ),
-                ours: format!("{} against {}", percent(&adaptive), percent(&fixed)),
-                holds: adaptive
-                    .iter()
-                    .zip(&fixed)
-                    .all(|(adaptive, fixed)| adaptive.is_nan() || fixed - adaptive < 0.05),
-            },
-            Claim {
-                published: format!(
-                    "{group}: the adaptive norm tracks the median of the updates' norms (Andrew et al. 2021, figure 1)"
-                ),
-                ours: tracks.map_or("not measured".into(), |one| {
-                    format!("{} of the median in the last third", one.show(2))
-                }),
-                holds: tracks.is_some_and(|one| (0.75..1.34).contains(&one.mean)),
-            },
-        ]);
+impl Group<'_> {
+    /// Returns the accuracies of an arm.
+    ///
+    /// # Errors
+    /// If its task was refused.
+    fn accuracy(&self, arm: &str) -> Result<Sample, String> {
+        let one = self.series.iter().find(|one| one.arm.name == arm);
+        let one = one.ok_or_else(|| format!("{arm}: the task is refused"))?;
+        Ok(one.sample(|trial| trial.late(Shows::Accuracy)))
     }
-    claims
+
+    fn claim(&self, published: &str, says: Says, one: &str, other: &str) -> Claim {
+        let both = self.accuracy(one).and_then(|one| Ok((one, self.accuracy(other)?)));
+        let arms = both.as_ref().ok().and_then(|(one, other)| {
+            Some(format!("{:.1} % against {:.1} %", one.mean()? * 100.0, other.mean()? * 100.0))
+        });
+        let estimate = both.and_then(|(one, other)| Estimate::difference(&one, &other));
+        let published = format!("{}: {published}; here {one} against {other}", self.name);
+        Claim::new(published, Unit::POINTS, says, estimate).of_arms(arms.unwrap_or_default())
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let arm = |epsilon: f64, method: &str| format!("epsilon {epsilon}, {method}");
+        let largest = EPSILONS[EPSILONS.len() - 1];
+        let mut claims = Vec::new();
+        for pair in EPSILONS.windows(2) {
+            let published = "more budget, more accuracy (McMahan et al. 2018, section 3)";
+            let [less, more] = [pair[0], pair[1]].map(|epsilon| arm(epsilon, "independent"));
+            claims.push(self.claim(published, Says::Above(0.0), &more, &less));
+        }
+        claims.push(self.claim(
+            "at a large budget little is lost (McMahan et al. 2018, section 3)",
+            Says::Above(-LITTLE),
+            &arm(largest, "independent"),
+            NOT_PRIVATE,
+        ));
+        for (published, says, one, other) in [
+            (
+                "correlated noise does better than independent noise where no sampling is claimed (Kairouz et al. 2021, section 5)",
+                Says::Above(0.0),
+                "blt",
+                "independent",
+            ),
+            ("BLT does better than a tree (McMahan, Xu and Zhang 2024)", Says::Above(0.0), "blt", "tree"),
+            (
+                "noise that every client adds itself costs more than that of a trusted coordinator (Kasiviswanathan et al. 2011)",
+                Says::Below(0.0),
+                "local",
+                "independent",
+            ),
+            (
+                "clipping to the median does as well as the best fixed norm, without its tuning (Andrew et al. 2021, section 3)",
+                Says::Above(-LITTLE),
+                "adaptive",
+                "independent",
+            ),
+        ] {
+            for epsilon in EPSILONS {
+                claims.push(self.claim(published, says, &arm(epsilon, one), &arm(epsilon, other)));
+            }
+        }
+        claims.push(self.tracking(&arm(largest, "adaptive")));
+        claims
+    }
+
+    /// Compares the adaptive norm with the median of the updates' norms in the last third of the rounds.
+    fn tracking(&self, arm: &str) -> Claim {
+        let one = self.series.iter().find(|one| one.arm.name == arm);
+        let one = one.ok_or_else(|| format!("{arm}: the task is refused"));
+        let estimate = one.and_then(|one| Estimate::mean(&one.sample(tracked)));
+        let published = format!(
+            "{}: the adaptive norm tracks the median of the updates' norms (Andrew et al. 2021, figure 1); here {arm}, the last \
+             third of the versions",
+            self.name
+        );
+        Claim::new(published, Unit::TIMES, Says::Within(TRACKING.0, TRACKING.1), estimate).sized(1.0)
+    }
 }
 
-/// The clipping norm over the median norm in the last third of the rounds, of adaptive clipping at the largest epsilon.
-fn tracked(of_group: &[&Series]) -> Option<Spread> {
-    let name = format!("epsilon {}, adaptive", EPSILONS[EPSILONS.len() - 1]);
-    let ratios = of_group.iter().find(|one| one.arm.name == name)?.trials.iter().flat_map(|trial| {
-        let late = trial.rounds.len() * 2 / 3;
-        let late = trial.rounds[late..].iter();
-        late.filter_map(|row| Some(row.clipping_norm? / row.update_norm_median?))
-    });
-    Spread::of(&ratios.collect::<Vec<f64>>())
+/// The mean of the clipping norm over the median norm in the last third of the rounds.
+fn tracked(trial: &Trial) -> Option<f64> {
+    let late = trial.rounds[trial.rounds.len() * 2 / 3..].iter();
+    let ratios = late.filter_map(|row| Some(row.clipping_norm? / row.update_norm_median?));
+    Some(Spread::of(&ratios.collect::<Vec<f64>>())?.mean)
 }
 
 fn accuracies(size: &Size, of_group: &[&Series]) -> Table {

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{
     arm::Arm,
-    finding::{Claim, Finding, Table},
+    claim::{Claim, Says, Unit},
+    estimate::{Estimate, Sample},
+    finding::{Finding, Table},
     lab::Lab,
     plot::{Panel, Plot},
     series::{Over, Series, Shows},
@@ -119,9 +121,14 @@ impl Results {
         self.of(rule, Some(hostile)).spread(|trial| trial.attack_success).unwrap_or_default()
     }
 
-    /// Says whether a rule loses no more than `points` of its accuracy without an attack.
-    fn holds(&self, rule: usize, hostile: (usize, usize), points: f64) -> bool {
-        self.accuracy(rule, Some(hostile)).mean >= self.accuracy(rule, None).mean - points
+    /// Estimates how much of its accuracy without an attack a rule loses.
+    fn lost(&self, rule: usize, hostile: (usize, usize)) -> Result<Estimate, String> {
+        let of = |hostile| self.of(rule, hostile).sample(|trial| trial.late(Shows::Accuracy));
+        Estimate::difference(&of(None), &of(Some(hostile)))
+    }
+
+    fn successes(&self, rule: usize, hostile: (usize, usize)) -> Sample {
+        self.of(rule, Some(hostile)).sample(|trial| trial.attack_success)
     }
 }
 
@@ -130,44 +137,54 @@ const POINTS: f64 = 0.1;
 
 fn claims(results: &Results) -> Vec<Claim> {
     let mut claims = Vec::new();
+    let here =
+        |(kind, share): (usize, usize)| format!("{}, {:.0} % hostile", ATTACKS[kind], SHARES[share] * 100.0);
+    let arms = |rule: usize, hostile: (usize, usize)| {
+        let percent = |hostile| format!("{:.1} %", results.accuracy(rule, hostile).mean * 100.0);
+        format!("{} against {} without", percent(Some(hostile)), percent(None))
+    };
     for kind in [SIGN_FLIP, SCALING] {
-        let mean: Vec<String> =
-            (0..SHARES.len()).map(|share| results.accuracy(MEAN, Some((kind, share))).percent()).collect();
-        claims.push(Claim {
-            published: format!(
-                "a single Byzantine client can make the mean anything (Blanchard et al. 2017, lemma 1): {} at 20 % and \
-                 40 % sinks it",
-                ATTACKS[kind]
+        for (rule, published, says) in [
+            (
+                MEAN,
+                "a single Byzantine client can make the mean anything, so that it sinks (Blanchard et al. 2017, lemma 1)",
+                Says::Above(POINTS),
             ),
-            ours: format!("{}; {} without", mean.join(", "), results.accuracy(MEAN, None).percent()),
-            holds: (0..SHARES.len()).all(|share| !results.holds(MEAN, (kind, share), POINTS)),
-        });
-        for (rule, source) in [
-            (KRUM, "Blanchard et al. 2017, figure 4"),
-            (MEDIAN, "Yin et al. 2018, table 2"),
-            (TRIMMED, "Yin et al. 2018, table 2"),
+            (
+                KRUM,
+                "Krum holds under a Byzantine minority (Blanchard et al. 2017, figure 4)",
+                Says::Below(POINTS),
+            ),
+            (
+                MEDIAN,
+                "the median holds under a Byzantine minority (Yin et al. 2018, table 2)",
+                Says::Below(POINTS),
+            ),
+            (
+                TRIMMED,
+                "the trimmed mean holds under a Byzantine minority (Yin et al. 2018, table 2)",
+                Says::Below(POINTS),
+            ),
         ] {
-            let ours: Vec<String> = (0..SHARES.len())
-                .map(|share| results.accuracy(rule, Some((kind, share))).percent())
-                .collect();
-            claims.push(Claim {
-                published: format!(
-                    "{} holds under a Byzantine minority ({source}); here {}",
-                    RULES[rule], ATTACKS[kind]
-                ),
-                ours: format!("{}; {} without", ours.join(", "), results.accuracy(rule, None).percent()),
-                holds: (0..SHARES.len()).all(|share| results.holds(rule, (kind, share), POINTS)),
-            });
+            for hostile in (0..SHARES.len()).map(|share| (kind, share)) {
+                let published = format!("{published}; here {}", here(hostile));
+                let claim = Claim::new(published, Unit::POINTS, says, results.lost(rule, hostile));
+                claims.push(claim.of_arms(format!("{}; lost", arms(rule, hostile))));
+            }
         }
     }
-    let (bounded, plain) = (results.success(NORM_BOUND, (BACKDOOR, 0)), results.success(MEAN, (BACKDOOR, 0)));
-    claims.push(Claim {
-        published: "a bound on the norm makes a backdoor less successful (Sun et al. 2019, figure 4; there the attacker \
-                    scales its update, here it does not)"
-            .into(),
-        ours: format!("20 % hostile: {} against {} of the plain mean", bounded.percent(), plain.percent()),
-        holds: bounded.mean < plain.mean,
-    });
+    let hostile = (BACKDOOR, 0);
+    let published = "a bound on the norm makes a backdoor less successful (Sun et al. 2019, figure 4; there the attacker \
+                     scales its update, here it does not, 20 % hostile)";
+    let (bounded, plain) = (results.successes(NORM_BOUND, hostile), results.successes(MEAN, hostile));
+    claims.push(
+        Claim::new(published, Unit::POINTS, Says::Below(0.0), Estimate::difference(&bounded, &plain))
+            .of_arms(format!(
+                "{} against {} of the plain mean",
+                results.success(NORM_BOUND, hostile).percent(),
+                results.success(MEAN, hostile).percent()
+            )),
+    );
     claims
 }
 

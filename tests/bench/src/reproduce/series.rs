@@ -1,10 +1,6 @@
 use folkmoot_simulation::record::RoundRow;
 
-use super::{
-    arm::Arm,
-    plot::Line,
-    spread::{Reached, Spread},
-};
+use super::{arm::Arm, estimate::Sample, plot::Line, spread::Spread};
 
 /// Points of a curve.
 const POINTS: usize = 80;
@@ -127,18 +123,21 @@ impl Series {
         self.spread(|trial| trial.late(shows)).unwrap_or_default()
     }
 
-    /// Returns when `value` says that a trial reached its target.
-    pub fn reached(&self, value: impl Fn(&Trial) -> Option<f64>) -> Reached {
-        Reached { values: self.trials.iter().filter_map(value).collect(), of: self.trials.len() }
+    /// Returns what `value` says of each trial, for an interval. A trial of which it says nothing leaves a gap that
+    /// [`Estimate`](super::estimate::Estimate) does not pass over.
+    pub fn sample(&self, value: impl Fn(&Trial) -> Option<f64>) -> Sample {
+        let Arm { group, name, .. } = &self.arm;
+        let values = self.trials.iter().filter_map(value).collect();
+        Sample { name: format!("{group}, {name}"), values, seeds: self.trials.len() }
     }
 
-    /// Draws the mean over the seeds, with a standard deviation to either side.
+    /// Draws the mean over the seeds with its 95 % interval; without one where there is one seed.
     pub fn line(&self, over: Over, shows: Shows) -> Line {
         let end = self.trials.iter().map(|trial| trial.end(over)).fold(0.0, f64::max);
         let points = (1..=POINTS).filter_map(|step| {
             let x = end * step as f64 / POINTS as f64;
             let spread = self.spread(|trial| trial.at(x, over, shows))?;
-            Some((x, spread.mean, spread.deviation))
+            Some((x, spread.mean, spread.half_width().unwrap_or(0.0)))
         });
         Line { name: self.arm.name.clone(), points: points.collect() }
     }

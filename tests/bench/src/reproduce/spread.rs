@@ -1,6 +1,6 @@
-use std::fmt;
-
 use serde::Serialize;
+
+use super::estimate::half_width;
 
 /// The mean of several seeds, and how far they lie apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -24,53 +24,33 @@ impl Spread {
         Some(Self { mean, deviation, count })
     }
 
-    /// Writes both with so many decimals.
+    /// Returns half of the mean's 95 % t interval; `None` of one value.
+    pub fn half_width(&self) -> Option<f64> {
+        half_width(self.deviation, self.count)
+    }
+
+    /// Writes the mean and half of its interval with so many decimals.
     pub fn show(&self, decimals: usize) -> String {
-        format!("{:.decimals$} ± {:.decimals$}", self.mean, self.deviation)
+        self.scaled(1.0, decimals, "")
     }
 
     /// Writes both in percent.
     pub fn percent(&self) -> String {
-        format!("{:.1} ± {:.1} %", self.mean * 100.0, self.deviation * 100.0)
-    }
-}
-
-/// When a target was reached, seed by seed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reached {
-    /// Of the seeds that reached it.
-    pub values: Vec<f64>,
-    /// How many seeds there were.
-    pub of: usize,
-}
-
-impl Reached {
-    /// Returns the mean, if every seed reached the target: a mean of the lucky ones would flatter.
-    pub fn mean(&self) -> Option<f64> {
-        let all = self.of > 0 && self.values.len() == self.of;
-        all.then(|| Spread::of(&self.values).map(|spread| spread.mean)).flatten()
+        self.scaled(100.0, 1, " %")
     }
 
-    /// Returns how many times as much this is as `other`.
-    pub fn times(&self, other: &Reached) -> Option<f64> {
-        Some(self.mean()? / other.mean()?)
+    /// Writes both in percentage points.
+    pub fn points(&self) -> String {
+        self.scaled(100.0, 1, "")
     }
-}
 
-impl fmt::Display for Reached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(spread) = Spread::of(&self.values) else { return f.write_str("not reached") };
-        f.write_str(&spread.show(if spread.mean < 10.0 { 1 } else { 0 }))?;
-        if self.values.len() < self.of {
-            write!(f, " ({} of {})", self.values.len(), self.of)?;
+    fn scaled(&self, factor: f64, decimals: usize, unit: &str) -> String {
+        let mean = self.mean * factor;
+        match self.half_width() {
+            Some(half) => format!("{mean:.decimals$} ± {:.decimals$}{unit}", half * factor),
+            None => format!("{mean:.decimals$}{unit} (one seed)"),
         }
-        Ok(())
     }
-}
-
-/// Writes a factor: "3.5×"; a dash where there is none.
-pub fn times(factor: Option<f64>) -> String {
-    factor.map_or_else(|| "–".to_owned(), |factor| format!("{factor:.1}×"))
 }
 
 #[cfg(test)]
@@ -78,24 +58,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_the_mean_and_the_samples_deviation() {
-        // Mean 4; squares 4 + 0 + 4 = 8, over 2 is 4, its root is 2.
+    fn a_spread_is_the_mean_and_half_of_its_interval() {
+        // Mean 4; squares 4 + 0 + 4 = 8, over 2 is 4, its root is 2; t of two degrees of freedom is 4.303.
         let spread = Spread::of(&[2.0, 4.0, 6.0]).unwrap();
         assert_eq!((spread.mean, spread.deviation, spread.count), (4.0, 2.0, 3));
-        assert_eq!(spread.show(1), "4.0 ± 2.0");
-        assert_eq!(Spread::of(&[0.5]).unwrap().percent(), "50.0 ± 0.0 %");
+        assert!((spread.half_width().unwrap() - 4.302_653 * 2.0 / 3f64.sqrt()).abs() < 1e-5);
+        assert_eq!(spread.show(1), "4.0 ± 5.0");
+        assert_eq!(Spread::of(&[0.5, 0.5]).unwrap().percent(), "50.0 ± 0.0 %");
         assert_eq!(Spread::of(&[]), None);
     }
 
     #[test]
-    fn a_target_that_one_seed_missed_has_no_mean() {
-        let all = Reached { values: vec![10.0, 30.0], of: 2 };
-        let some = Reached { values: vec![5.0], of: 2 };
-        assert_eq!((all.mean(), some.mean()), (Some(20.0), None));
-        assert_eq!(all.times(&Reached { values: vec![4.0, 6.0], of: 2 }), Some(4.0));
-        assert_eq!(some.times(&all), None);
-        assert_eq!(some.to_string(), "5.0 ± 0.0 (1 of 2)");
-        assert_eq!(Reached { values: vec![], of: 2 }.to_string(), "not reached");
-        assert_eq!((times(Some(3.46)), times(None)), ("3.5×".to_owned(), "–".to_owned()));
+    fn one_seed_has_no_interval_and_says_so() {
+        let one = Spread::of(&[0.5]).unwrap();
+        assert_eq!((one.half_width(), one.percent()), (None, "50.0 % (one seed)".to_owned()));
     }
 }

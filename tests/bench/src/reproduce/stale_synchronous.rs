@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use super::{
     arm::Arm,
-    finding::{Claim, Finding, Table},
+    claim::{Claim, Says, Unit},
+    estimate::{Estimate, Sample},
+    finding::{Finding, Table},
     lab::Lab,
     plot::{Panel, Plot},
     series::{Over, Series, Shows, Trial},
-    spread::{Reached, times},
+    spread::Spread,
 };
 use crate::Failure;
 
@@ -99,78 +101,88 @@ fn arm(method: usize, name: &str, rate: f64, onnx: &Bytes, hours: f64) -> Result
     Ok(arm.tuned(format!("{rate}")).evaluated_every(if is_flow { 5 } else { 1 }))
 }
 
-/// What is compared, method by method.
+/// What is compared, method by method, each with every seed.
 struct Measured {
-    trainings: Vec<f64>,
+    trainings: Vec<Sample>,
     /// Shares of the time.
-    waiting: Vec<f64>,
-    minutes: Vec<Reached>,
+    waiting: Vec<Sample>,
+    minutes: Vec<Sample>,
     /// In versions, the mean over updates.
-    staleness: Vec<f64>,
+    staleness: Vec<Sample>,
 }
 
 impl Measured {
     fn of(series: &[Series]) -> Self {
-        let mean = |value: fn(&Trial) -> Option<f64>| -> Vec<f64> {
-            series.iter().map(|one| one.spread(value).unwrap_or_default().mean).collect()
+        let of = |value: fn(&Trial) -> Option<f64>| -> Vec<Sample> {
+            series.iter().map(|one| one.sample(value)).collect()
         };
-        let trainings = mean(|trial| Some(trial.client_rounds as f64));
+        let trainings = of(|trial| Some(trial.client_rounds as f64));
         Self {
-            // Nobody waits for anybody in the asynchronous arm.
-            waiting: trainings.iter().map(|count| 1.0 - count / trainings[ASYNCHRONOUS]).collect(),
+            waiting: trainings.iter().map(|one| waiting(one, &trainings[ASYNCHRONOUS])).collect(),
             trainings,
-            minutes: series.iter().map(|one| one.reached(|trial| trial.minutes_to(TARGET))).collect(),
-            staleness: mean(Trial::staleness),
+            minutes: of(|trial| trial.minutes_to(TARGET)),
+            staleness: of(Trial::staleness),
         }
     }
 
     fn claims(&self) -> Vec<Claim> {
-        let Self { waiting, minutes, staleness, .. } = self;
-        let shown = |values: &[f64]| {
-            values.iter().map(|value| format!("{:.0} %", value * 100.0)).collect::<Vec<String>>().join(", ")
-        };
-        let faster = |index: usize| minutes[SYNCHRONOUS].times(&minutes[index]);
-        let bounds = [TIGHTEST, MIDDLE, WIDEST];
-        vec![
-            Claim {
-                published: "a larger bound means less waiting (Ho et al., figure 2)".into(),
-                ours: format!("s = 0, 3, 10: {} waiting", shown(&bounds.map(|index| waiting[index]))),
-                holds: bounds.windows(2).all(|pair| waiting[pair[0]] > waiting[pair[1]]),
-            },
-            Claim {
-                published: "… and more staleness, below that of asynchronous training (Ho et al., section 4)"
-                    .into(),
-                ours: format!(
-                    "{:.1}, {:.1}, {:.1} versions in the mean; asynchronous {:.1}",
-                    staleness[TIGHTEST], staleness[MIDDLE], staleness[WIDEST], staleness[ASYNCHRONOUS]
-                ),
-                holds: bounds.windows(2).all(|pair| staleness[pair[0]] <= staleness[pair[1]])
-                    && staleness[WIDEST] <= staleness[ASYNCHRONOUS],
-            },
-            Claim {
-                published: "SSP converges in less time than bulk-synchronous training (Ho et al., section 5)"
-                    .into(),
-                ours: format!(
-                    "s = 3: {} less, s = 10: {} less",
-                    times(faster(MIDDLE)),
-                    times(faster(WIDEST))
-                ),
-                holds: [MIDDLE, WIDEST].iter().all(|index| faster(*index).is_some_and(|factor| factor > 1.0)),
-            },
-            Claim {
-                published:
-                    "DSSP waits less than SSP with its lower bound, so its clients train more often (Zhao et \
-                            al., abstract)"
-                        .into(),
-                ours: format!(
-                    "{} against {}",
-                    shown(&waiting[DYNAMIC..=DYNAMIC]),
-                    shown(&waiting[MIDDLE..=MIDDLE])
-                ),
-                holds: waiting[DYNAMIC] < waiting[MIDDLE],
-            },
-        ]
+        let Self { trainings, waiting, minutes, staleness } = self;
+        let mut claims = Vec::new();
+        for [less, more] in [[TIGHTEST, MIDDLE], [MIDDLE, WIDEST]] {
+            claims.push(Claim::new(
+                format!("a larger bound means less waiting (Ho et al., figure 2): {}", over(more, less)),
+                Unit::POINTS,
+                Says::Below(0.0),
+                Estimate::difference(&waiting[more], &waiting[less]),
+            ));
+        }
+        for [less, more] in [[TIGHTEST, MIDDLE], [MIDDLE, WIDEST], [WIDEST, ASYNCHRONOUS]] {
+            let published = "a larger bound means more staleness, below that of asynchronous training";
+            claims.push(Claim::new(
+                format!("{published} (Ho et al., section 4): {}", over(more, less)),
+                Unit::VERSIONS,
+                Says::Above(0.0),
+                Estimate::difference(&staleness[more], &staleness[less]),
+            ));
+        }
+        for bound in [MIDDLE, WIDEST] {
+            let published =
+                "SSP converges in less time than bulk-synchronous training (Ho et al., section 5)";
+            claims.push(Claim::new(
+                format!("{published}: {}", over(SYNCHRONOUS, bound)),
+                Unit::TIMES,
+                Says::Above(1.0),
+                Estimate::factor(&minutes[SYNCHRONOUS], &minutes[bound]),
+            ));
+        }
+        claims.push(Claim::new(
+            format!(
+                "DSSP waits less than SSP with its lower bound (Zhao et al., abstract): {}",
+                over(DYNAMIC, MIDDLE)
+            ),
+            Unit::POINTS,
+            Says::Below(0.0),
+            Estimate::difference(&waiting[DYNAMIC], &waiting[MIDDLE]),
+        ));
+        claims.push(Claim::new(
+            format!("… so its clients train more often: {}", over(DYNAMIC, MIDDLE)),
+            Unit::TRAININGS,
+            Says::Above(0.0),
+            Estimate::difference(&trainings[DYNAMIC], &trainings[MIDDLE]),
+        ));
+        claims
     }
+}
+
+/// Returns the share of trainings that the asynchronous arm, in which nobody waits, has more with the same seed.
+fn waiting(one: &Sample, asynchronous: &Sample) -> Sample {
+    let share = |(count, all): (&f64, &f64)| 1.0 - count / all;
+    Sample { values: one.values.iter().zip(&asynchronous.values).map(share).collect(), ..one.clone() }
+}
+
+/// Says which method is compared with which.
+fn over(one: usize, other: usize) -> String {
+    format!("{} against {}", METHODS[one], METHODS[other])
 }
 
 fn finding(series: Vec<Series>, hours: f64) -> Finding {
@@ -179,13 +191,14 @@ fn finding(series: Vec<Series>, hours: f64) -> Finding {
     let heading = ["method", "rate", "trainings", "waiting", "staleness", "minutes", "accuracy at the end"];
     let title = format!("In {:.0} virtual minutes; minutes to {:.0} %", hours * 60.0, TARGET * 100.0);
     let mut table = Table::new(&title, &heading);
+    let spread = |sample: &Sample| Spread::of(&sample.values).unwrap_or_default();
     for (index, one) in series.iter().enumerate() {
         table.rows.push(vec![
             one.arm.name.clone(),
             one.arm.tuned.clone(),
-            format!("{:.0}", trainings[index]),
-            format!("{:.0} %", waiting[index] * 100.0),
-            format!("{:.1}", staleness[index]),
+            trainings[index].to_string(),
+            spread(&waiting[index]).percent(),
+            spread(&staleness[index]).show(2),
             minutes[index].to_string(),
             one.late(Shows::Accuracy).percent(),
         ]);

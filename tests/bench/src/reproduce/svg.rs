@@ -16,6 +16,7 @@ const LEGEND_ROW: f64 = 18.0;
 const COLUMNS_MAX: usize = 3;
 /// Points that are marked, of a line that has no more.
 const MARKED_MAX: usize = 8;
+const BANDS: &str = "Lines are means over seeds, bands and bars their 95 % t intervals; one seed has none.";
 /// Of the size of a letter, about.
 const LETTER: f64 = 6.4;
 
@@ -110,7 +111,7 @@ impl Frame<'_> {
     }
 }
 
-/// Draws a line over its band.
+/// Draws a line over the band of its intervals; a line of few points has a bar at each.
 fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) -> (f64, f64)) {
     let join = |points: Vec<(f64, f64)>| {
         points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<String>>().join(" ")
@@ -129,6 +130,11 @@ fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) 
     if line.points.len() <= MARKED_MAX {
         for point in &line.points {
             let (x, y) = place(point.0, point.1);
+            let (low, high) = (place(point.0, point.1 - point.2).1, place(point.0, point.1 + point.2).1);
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{low:.1}\" y2=\"{high:.1}\" stroke=\"{hue}\"/>"
+            );
             let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{hue}\"/>");
         }
     }
@@ -152,6 +158,8 @@ fn legend(names: &[&str], width: f64, top: f64) -> (String, f64) {
         text(&mut svg, (x + 32.0, y + 4.0), "start", &format!(">{}", escaped(name)));
         x += needed;
     }
+    y += LEGEND_ROW;
+    text(&mut svg, (16.0, y + 4.0), "start", &format!(">{BANDS}"));
     (svg, y + 14.0 - top)
 }
 
@@ -190,5 +198,11 @@ mod tests {
         assert_eq!(svg.matches("a &lt; b").count(), 1);
         assert!(svg.contains(">50</text>"), "shares are shown in percent");
         assert!(!svg.contains("NaN"));
+        let bars = |text: &str| text.matches("stroke=\"#1f5aa6\"/>").count();
+        assert_eq!(
+            (svg.matches(BANDS).count(), bars(&svg)),
+            (1, 4),
+            "each point shows its interval, and the legend says so"
+        );
     }
 }

@@ -1,0 +1,411 @@
+//! A published claim beside what came out, with three marks: direction, size and significance.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::estimate::{CONFIDENCE, Estimate, Interval};
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    name: &'static str,
+    /// From the figure to what is shown.
+    factor: f64,
+    decimals: usize,
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.trim().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Unit::ALL.into_iter().find(|unit| unit.name.trim() == name);
+        known.ok_or_else(|| D::Error::custom(format!("{name} is no unit of a claim")))
+    }
+}
+
+impl Unit {
+    /// How many times as much.
+    pub const TIMES: Self = Self { name: "×", factor: 1.0, decimals: 1 };
+    /// Percentage points, of shares.
+    pub const POINTS: Self = Self { name: " points", factor: 100.0, decimals: 1 };
+    /// A loss.
+    pub const LOSS: Self = Self { name: " loss", factor: 1.0, decimals: 2 };
+    /// Versions of staleness.
+    pub const VERSIONS: Self = Self { name: " versions", factor: 1.0, decimals: 2 };
+    /// Trainings of clients.
+    pub const TRAININGS: Self = Self { name: " trainings", factor: 1.0, decimals: 0 };
+
+    const ALL: [Self; 5] = [Self::TIMES, Self::POINTS, Self::LOSS, Self::VERSIONS, Self::TRAININGS];
+
+    fn show(self, value: f64) -> String {
+        let text = format!("{:.*}", self.decimals, value * self.factor);
+        // A zero has no sign.
+        if text.trim_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text }
+    }
+
+    fn named(self, value: f64) -> String {
+        format!("{}{}", self.show(value), self.name)
+    }
+}
+
+/// Where the published figure lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Says {
+    Above(f64),
+    Below(f64),
+    Within(f64, f64),
+}
+
+impl Says {
+    /// Returns the bound that decides about `value`: of two, the one that is nearer to it.
+    fn bound(self, estimate: &Estimate) -> f64 {
+        match self {
+            Says::Above(bound) | Says::Below(bound) => bound,
+            Says::Within(low, high) => {
+                let value = estimate.value;
+                if (value - low).abs() < (high - value).abs() { low } else { high }
+            }
+        }
+    }
+
+    fn direction(self, value: f64) -> Direction {
+        let is_published = match self {
+            Says::Above(bound) | Says::Below(bound) if value == bound => return Direction::NoDifference,
+            Says::Above(bound) => value > bound,
+            Says::Below(bound) => value < bound,
+            Says::Within(low, high) => (low..=high).contains(&value),
+        };
+        if is_published { Direction::AsPublished } else { Direction::Opposite }
+    }
+
+    /// Returns the bounds in words, where they are not the natural one: no difference, or once as much.
+    fn margin(self, unit: Unit) -> Option<String> {
+        let natural = if unit == Unit::TIMES { 1.0 } else { 0.0 };
+        match self {
+            Says::Above(bound) | Says::Below(bound) if bound == natural => None,
+            Says::Above(bound) => Some(format!("above {}", unit.named(bound))),
+            Says::Below(bound) => Some(format!("below {}", unit.named(bound))),
+            Says::Within(low, high) => Some(format!("within {} to {}", unit.show(low), unit.named(high))),
+        }
+    }
+}
+
+/// Whether the estimate lies on the published side of the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    AsPublished,
+    Opposite,
+    NoDifference,
+    NotMeasured,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::AsPublished => "as published",
+            Direction::Opposite => "**opposite**",
+            Direction::NoDifference => "**no difference**",
+            Direction::NotMeasured => "not measured",
+        })
+    }
+}
+
+/// Whether the interval contains the published size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// The interval contains it. A wide one contains much.
+    Compatible,
+    Smaller,
+    Larger,
+    /// There is no interval.
+    NotKnown,
+    /// The source gives no size, or one of a task that is not to be compared.
+    NonePublished,
+}
+
+/// Whether the seeds tell the estimate from the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Significance {
+    Significant {
+        p: f64,
+    },
+    NotSignificant {
+        p: f64,
+    },
+    /// Every seed came to the same, so that there is nothing to test with.
+    SeedsAgree,
+    OneSeed,
+    NotMeasured,
+}
+
+impl fmt::Display for Significance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Significance::Significant { p } if *p < 0.001 => f.write_str("p < 0.001"),
+            Significance::Significant { p } => write!(f, "p = {p:.3}"),
+            Significance::NotSignificant { p } => write!(f, "**not significant** (p = {p:.2})"),
+            Significance::SeedsAgree => f.write_str("no test: all seeds agree"),
+            Significance::OneSeed => f.write_str("no test: one seed"),
+            Significance::NotMeasured => f.write_str("no test"),
+        }
+    }
+}
+
+/// One claim, one comparison.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Kept")]
+pub struct Claim {
+    published: String,
+    unit: Unit,
+    says: Says,
+    size: Option<f64>,
+    arms: String,
+    /// Or why there is none.
+    estimate: Result<Estimate, String>,
+}
+
+impl Claim {
+    /// Makes a claim without a published size.
+    pub fn new(
+        published: impl Into<String>,
+        unit: Unit,
+        says: Says,
+        estimate: Result<Estimate, String>,
+    ) -> Self {
+        Self { published: published.into(), unit, says, size: None, arms: String::new(), estimate }
+    }
+
+    /// Adds the published size, in the same unit.
+    pub fn sized(self, size: f64) -> Self {
+        Self { size: Some(size), ..self }
+    }
+
+    /// Shows the means of the arms before the estimate.
+    pub fn of_arms(self, arms: impl Into<String>) -> Self {
+        Self { arms: arms.into(), ..self }
+    }
+
+    /// Says whether the estimate lies on the published side.
+    pub fn direction(&self) -> Direction {
+        self.estimate.as_ref().map_or(Direction::NotMeasured, |one| self.says.direction(one.value))
+    }
+
+    /// Says how the estimate compares with the published size.
+    pub fn size(&self) -> Size {
+        let Some(published) = self.size else { return Size::NonePublished };
+        match self.estimate.as_ref().ok().and_then(|one| one.interval) {
+            None => Size::NotKnown,
+            Some(interval) if interval.contains(published) => Size::Compatible,
+            Some(interval) if interval.high < published => Size::Smaller,
+            Some(_) => Size::Larger,
+        }
+    }
+
+    /// Says whether the interval excludes the bound.
+    pub fn significance(&self) -> Significance {
+        let Ok(estimate) = &self.estimate else { return Significance::NotMeasured };
+        match (estimate.interval, estimate.p_value(self.says.bound(estimate))) {
+            (None, _) => Significance::OneSeed,
+            (_, None) => Significance::SeedsAgree,
+            (_, Some(p)) if p < 1.0 - CONFIDENCE => Significance::Significant { p },
+            (_, Some(p)) => Significance::NotSignificant { p },
+        }
+    }
+
+    /// Returns the cells of a row: published, ours, direction, size, significance.
+    pub fn cells(&self) -> Vec<String> {
+        let published = match self.size {
+            Some(size) => format!("{}: {}", self.published, self.unit.named(size)),
+            None => self.published.clone(),
+        };
+        let significance = match self.says.margin(self.unit) {
+            Some(margin) => format!("{}, {margin}", self.significance()),
+            None => self.significance().to_string(),
+        };
+        vec![published, self.ours(), self.direction().to_string(), self.size_in_words(), significance]
+    }
+
+    fn ours(&self) -> String {
+        let arms = if self.arms.is_empty() { String::new() } else { format!("{}; ", self.arms) };
+        let shown = match &self.estimate {
+            Err(why) => why.clone(),
+            Ok(Estimate { value, interval: None, .. }) => {
+                format!("{} (one seed: no interval)", self.unit.named(*value))
+            }
+            Ok(Estimate { value, interval: Some(Interval { low, high }), .. }) => {
+                let (low, high) = (self.unit.show(*low), self.unit.show(*high));
+                format!("{} ({low} to {high})", self.unit.named(*value))
+            }
+        };
+        arms + &shown
+    }
+
+    fn size_in_words(&self) -> String {
+        let than = || self.unit.named(self.size.unwrap_or_default());
+        match self.size() {
+            Size::Compatible => format!("compatible with {}", than()),
+            Size::Smaller => format!("**smaller** than {}", than()),
+            Size::Larger => format!("**larger** than {}", than()),
+            Size::NotKnown => "not known".to_owned(),
+            Size::NonePublished => "none to compare".to_owned(),
+        }
+    }
+}
+
+/// What is read of a claim; its marks are made anew.
+#[derive(Deserialize)]
+struct Kept {
+    published: String,
+    published_size: Option<f64>,
+    unit: Unit,
+    says: Says,
+    arms: String,
+    estimate: Option<Estimate>,
+    why_not_measured: Option<String>,
+}
+
+impl From<Kept> for Claim {
+    fn from(kept: Kept) -> Self {
+        let Kept { published, published_size, unit, says, arms, estimate, why_not_measured } = kept;
+        let estimate = estimate.ok_or(why_not_measured.unwrap_or_default());
+        Self { published, unit, says, size: published_size, arms, estimate }
+    }
+}
+
+impl Serialize for Claim {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Row<'a> {
+            published: &'a str,
+            published_size: Option<f64>,
+            unit: Unit,
+            says: Says,
+            arms: &'a str,
+            confidence: f64,
+            estimate: Option<&'a Estimate>,
+            why_not_measured: Option<&'a String>,
+            direction: Direction,
+            size: Size,
+            significance: Significance,
+        }
+        Row {
+            published: &self.published,
+            published_size: self.size,
+            unit: self.unit,
+            says: self.says,
+            arms: &self.arms,
+            confidence: CONFIDENCE,
+            estimate: self.estimate.as_ref().ok(),
+            why_not_measured: self.estimate.as_ref().err(),
+            direction: self.direction(),
+            size: self.size(),
+            significance: self.significance(),
+        }
+        .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::estimate::Sample;
+
+    fn factor(values: &[f64]) -> Result<Estimate, String> {
+        Estimate::factor(&Sample::of(values), &Sample::of(&vec![1.0; values.len()]))
+    }
+
+    fn marks(claim: &Claim) -> (Direction, Size, bool) {
+        let is_significant = matches!(claim.significance(), Significance::Significant { .. });
+        (claim.direction(), claim.size(), is_significant)
+    }
+
+    /// A published factor of 31.3 is not reproduced by one of 3.8, though both are above 1.
+    #[test]
+    fn the_right_direction_is_not_the_published_size() {
+        let claim =
+            Claim::new("local work saves rounds", Unit::TIMES, Says::Above(1.0), factor(&[3.2, 3.8, 4.5]))
+                .sized(31.3);
+        assert_eq!(marks(&claim), (Direction::AsPublished, Size::Smaller, true));
+        assert_eq!(
+            claim.cells()[1..4],
+            ["3.8× (2.5 to 5.8)", "as published", "**smaller** than 31.3×"].map(str::to_owned)
+        );
+        assert_eq!(claim.cells()[0], "local work saves rounds: 31.3×");
+    }
+
+    /// Means of 84.6 and 85.7 with deviations of 2.3 and 2.4 are not told apart by five seeds.
+    #[test]
+    fn means_within_the_noise_of_their_seeds_are_not_significant() {
+        let bounded = Sample::of(&[0.823, 0.834, 0.846, 0.858, 0.869]);
+        let plain = Sample::of(&[0.833, 0.845, 0.857, 0.869, 0.881]);
+        let estimate = Estimate::difference(&bounded, &plain);
+        let claim = Claim::new("a bound helps", Unit::POINTS, Says::Below(0.0), estimate);
+        assert_eq!(marks(&claim), (Direction::AsPublished, Size::NonePublished, false));
+        assert!(claim.cells()[4].starts_with("**not significant** (p = 0."), "{:?}", claim.cells());
+    }
+
+    #[test]
+    fn what_is_significant_may_be_the_opposite() {
+        let claim =
+            Claim::new("fewer rounds", Unit::TIMES, Says::Below(1.0), factor(&[1.6, 1.7, 1.8])).sized(0.5);
+        assert_eq!(marks(&claim), (Direction::Opposite, Size::Larger, true));
+    }
+
+    #[test]
+    fn one_seed_says_that_it_has_no_interval() {
+        let claim = Claim::new("faster", Unit::TIMES, Says::Above(1.0), factor(&[3.0])).sized(2.0);
+        let cells = claim.cells();
+        assert_eq!(
+            cells[1..],
+            ["3.0× (one seed: no interval)", "as published", "not known", "no test: one seed"]
+                .map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn a_margin_is_tested_and_said() {
+        let lost = |values: &[f64]| Estimate::mean(&Sample::of(values));
+        let claim =
+            |values: &[f64]| Claim::new("little is lost", Unit::POINTS, Says::Below(0.1), lost(values));
+        assert_eq!(marks(&claim(&[0.01, 0.02, 0.03])), (Direction::AsPublished, Size::NonePublished, true));
+        assert_eq!(marks(&claim(&[0.01, 0.09, 0.15])), (Direction::AsPublished, Size::NonePublished, false));
+        assert!(claim(&[0.01, 0.02, 0.03]).cells()[4].ends_with(", below 10.0 points"));
+        let within =
+            |values: &[f64]| Claim::new("it tracks", Unit::TIMES, Says::Within(0.75, 1.34), lost(values));
+        assert!(marks(&within(&[1.0, 1.01, 1.02])).2);
+        assert!(!marks(&within(&[0.8, 1.0, 1.2])).2);
+    }
+
+    #[test]
+    fn what_was_not_measured_says_why() {
+        let claim = Claim::new("faster", Unit::TIMES, Says::Above(1.0), Err("refused".into()));
+        assert_eq!(
+            claim.cells()[1..],
+            ["refused", "not measured", "none to compare", "no test"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn json_has_the_interval_each_seed_and_the_marks() {
+        let claim =
+            Claim::new("local work saves rounds", Unit::TIMES, Says::Above(1.0), factor(&[3.2, 3.8, 4.5]))
+                .sized(31.3);
+        let json = serde_json::to_value(&claim).unwrap();
+        assert_eq!((&json["direction"], &json["size"]), (&"as_published".into(), &"smaller".into()));
+        assert_eq!(json["significance"]["kind"], "significant");
+        assert!(json["estimate"]["interval"]["low"].as_f64().unwrap() > 2.0);
+        assert_eq!(json["estimate"]["samples"][0][1]["values"], serde_json::json!([3.2, 3.8, 4.5]));
+        assert_eq!((&json["confidence"], &json["unit"]), (&0.95.into(), &"×".into()));
+        assert_eq!(serde_json::from_value::<Claim>(json).unwrap(), claim);
+    }
+}
