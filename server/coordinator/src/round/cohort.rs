@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::{AbandonReason, Effect, Phase, Round, Rules};
 use crate::{
-    participation::Waiting,
+    participation::StartClocks,
     scheduling::{CommitDecision, Facts, ReportCounts, StartDecision},
     selection::Draw,
 };
@@ -33,7 +33,7 @@ impl Round {
         }
         let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
         let phase = Phase::Reporting { since: now, cohort: clients.len() as u64 };
-        (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, first_clock: 0 }])
+        (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, clocks: StartClocks::default() }])
     }
 
     pub(super) fn report(

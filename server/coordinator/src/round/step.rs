@@ -3,7 +3,7 @@ use rand::Rng;
 
 use super::{AbandonReason, Phase, Round};
 use crate::{
-    participation::Waiting,
+    participation::{StartClocks, Waiting},
     scheduling::{Member, Outstanding, ReportCounts, SchedulingPolicy},
     selection::SelectionChoice,
 };
@@ -61,8 +61,8 @@ pub enum Effect {
         clients: Vec<ClientId>,
         /// When their assignments expire.
         deadline: Timestamp,
-        /// The clock with which a client begins that is new, or was away.
-        first_clock: u64,
+        /// What it sets in their clocks.
+        clocks: StartClocks,
     },
     /// Let these assignments expire.
     Drop(Vec<AssignmentId>),

@@ -36,6 +36,8 @@ pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
 pub use synchronous::Synchronous;
 pub use value_bounded::ValueBounded;
 
+use folkmoot_protocol::ClientId;
+
 use crate::{participation::Waiting, round::AbandonReason, task::Fault};
 
 /// The cohort that a deployment draws at most, and the clients that train at the same time.
@@ -133,6 +135,12 @@ pub trait SchedulingPolicy: Send + Sync {
     /// The clock with which a client begins that is new, or was away: it shall not hold the others back.
     fn first_clock(&self, _facts: &Facts<'_>) -> u64 {
         0
+    }
+
+    /// Up to which clock may this client go on starting without being asked again, now that it starts? `None` grants
+    /// nothing. What is granted is remembered with the client, and comes back in [`Member::granted_until`].
+    fn grant(&self, _facts: &Facts<'_>, _client: ClientId) -> Option<u64> {
+        None
     }
 
     /// Milliseconds from an assignment to the moment at which it is dropped.
