@@ -188,7 +188,7 @@ fn synchronous(chance: &mut Chance, honest: u64, clients: u64) -> SchedulingChoi
     let report_goal = chance.within(minimum..=minimum.max(clients.min(5)));
     SchedulingChoice::Synchronous(Synchronous {
         report_goal,
-        over_selection_factor: [1.0, 1.3, 2.0][chance.below(3)],
+        over_selection_factor: [Some(1.0), None, Some(2.0)][chance.below(3)],
         minimum_cohort: Some(minimum),
         selection_deadline_seconds: chance.within(2..=15),
         reporting_deadline_seconds: chance.within(5..=45),

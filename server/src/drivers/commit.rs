@@ -175,6 +175,7 @@ async fn left_behind(
         now,
         since: now,
         version: version.number,
+        is_crowd: false,
         counts: ReportCounts::default(),
         outstanding: &collected.outstanding,
         members: &collected.members,

@@ -107,6 +107,7 @@ ask! {
         enrol(token_id: &str, public_key: &str, id_if_new: ClientId, now: Timestamp) -> EnrolOutcome;
         client(id: ClientId) -> Option<ClientRecord>;
         client_count(organisation_id: OrganisationId, population: &PopulationName) -> u64;
+        has_clients(organisation_id: OrganisationId, population: &PopulationName, count: u64) -> bool;
         revoke_client(organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> ();
     }
     CheckInRepository {

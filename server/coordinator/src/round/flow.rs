@@ -25,6 +25,7 @@ impl Round {
             now,
             since,
             version: self.base_version,
+            is_crowd: false,
             counts,
             outstanding: &outstanding,
             members: &members,

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoundInput {
     /// These eligible clients wait.
-    Waiting(Vec<Waiting>),
+    Waiting(Gathered),
     /// The assignments have come to this.
     Reports(ReportCounts),
     /// Both, for a round in which clients start and report all the time.
@@ -26,6 +26,15 @@ pub enum RoundInput {
     Evaluated,
     /// The task may not go on.
     Stop(AbandonReason),
+}
+
+/// What a round decides by that draws its cohort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gathered {
+    /// The eligible clients that wait.
+    pub waiting: Vec<Waiting>,
+    /// Says whether the population is what the policy calls a crowd.
+    pub is_crowd: bool,
 }
 
 /// What a collecting round decides by.
@@ -94,8 +103,8 @@ impl Round {
         rng: &mut impl Rng,
     ) -> Result<(Round, Vec<Effect>), InvalidTransitionError> {
         match (self.phase.clone(), input) {
-            (Phase::Selecting { since }, RoundInput::Waiting(waiting)) => {
-                Ok(self.select(since, &waiting, rules, now, rng))
+            (Phase::Selecting { since }, RoundInput::Waiting(gathered)) => {
+                Ok(self.select(since, &gathered, rules, now, rng))
             }
             (Phase::Reporting { since, cohort }, RoundInput::Reports(counts)) => {
                 Ok(self.report(since, cohort, counts, rules, now))

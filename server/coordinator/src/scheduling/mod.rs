@@ -111,6 +111,11 @@ pub trait SchedulingPolicy: Send + Sync {
         None
     }
 
+    /// How many enrolled clients are a crowd to it; `None` if it decides the same way for every population.
+    fn crowd(&self) -> Option<u64> {
+        None
+    }
+
     /// May this client start now? It waits and is eligible.
     fn may_start(&self, _facts: &Facts<'_>, _client: &Waiting) -> bool {
         true

@@ -47,6 +47,7 @@ pub fn some_facts(version: u64, bases: &[u64]) -> Facts<'static> {
         now: Timestamp(1_000_000),
         since: Timestamp(1_000_000),
         version,
+        is_crowd: false,
         counts,
         // Tests end before it could matter.
         outstanding: outstanding.leak(),
