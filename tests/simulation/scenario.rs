@@ -3,9 +3,8 @@
 use folkmoot_coordinator::{
     finalizer::{FedAvg, FedAvgM, FinalizerChoice},
     scheduling::{
-        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, EagerStaleSynchronous,
-        SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,
-        ValueBounded,
+        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, SchedulingChoice,
+        SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous, ValueBounded,
     },
     task::{StopConditions, TaskDescription},
 };
@@ -177,6 +176,7 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
     let description = TaskDescription {
         grid,
         finalizer,
+        prefetch: grid.fraction_bits.is_multiple_of(2),
         ..TaskDescription::new("a simulated task", population(), plan, scheduling, stop)
     };
     assert_eq!(description.validate(), [], "a simulated task is a valid one");
@@ -232,8 +232,7 @@ fn flow(chance: &mut Chance) -> SchedulingChoice {
             staleness,
             reporting_deadline_seconds: Some(reporting_deadline_seconds),
         }),
-        2 => SchedulingChoice::StaleSynchronous(stale_synchronous),
-        3 => SchedulingChoice::EagerStaleSynchronous(EagerStaleSynchronous(stale_synchronous)),
+        2 | 3 => SchedulingChoice::StaleSynchronous(stale_synchronous),
         4 => SchedulingChoice::DynamicStaleSynchronous(DynamicStaleSynchronous {
             bound_min: stale_synchronous.bound,
             bound_max: stale_synchronous.bound + chance.within(0..=3),

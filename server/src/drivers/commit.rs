@@ -102,9 +102,7 @@ pub(super) async fn commit(
     } else {
         coordinator.ingest.forget_round(committed.round.id)?;
     }
-    // Who fetches changes has no use for a whole version.
-    let is_offered = task.description.downstream.is_none();
-    if is_offered && task.description.scheduling.policy().flow().is_some_and(|flow| flow.offers_versions) {
+    if task.description.prefetch {
         let weights = Artifact { digest: version.weights, bytes: version.weights_bytes };
         coordinator.crowds.offer(task, weights);
     }

@@ -13,7 +13,6 @@ mod check;
 mod choice;
 mod clocks;
 mod dynamic_stale_synchronous;
-mod eager_stale_synchronous;
 mod facts;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -28,7 +27,6 @@ pub use buffered::Buffered;
 pub use choice::SchedulingChoice;
 pub use clocks::{Clocks, Member};
 pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
-pub use eager_stale_synchronous::EagerStaleSynchronous;
 pub use facts::{Facts, Outstanding, ReportCounts};
 pub use semi_synchronous::SemiSynchronous;
 pub use stale_synchronous::StaleSynchronous;
@@ -79,14 +77,12 @@ pub struct Flow {
     pub absence_milliseconds: Option<u64>,
     /// Says that the policy decides by how far the model moved, so that the facts need the changes.
     pub needs_changes: bool,
-    /// Says that clients which wait are offered the newest version, to have it when they start.
-    pub offers_versions: bool,
 }
 
 impl Flow {
     /// A flow of commits of so many updates, which decides by the number of versions only.
     fn of(updates_max: Option<u64>) -> Self {
-        Self { updates_max, absence_milliseconds: None, needs_changes: false, offers_versions: false }
+        Self { updates_max, absence_milliseconds: None, needs_changes: false }
     }
 }
 

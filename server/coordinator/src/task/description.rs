@@ -50,6 +50,10 @@ pub struct TaskDescription {
     /// How versions travel to the clients; by default as float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<Downstream>,
+    /// Offers each new version to clients that wait, so that those which train from it need not fetch it first. It costs
+    /// a download for everyone who waits, drawn or not, and makes no update less stale.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prefetch: bool,
     /// What tasks of before said in the place of `compression`.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -98,6 +102,7 @@ impl TaskDescription {
             compression: None,
             compression_choices: Vec::new(),
             downstream: None,
+            prefetch: false,
             former_codec: (),
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),

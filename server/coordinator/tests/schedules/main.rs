@@ -6,8 +6,8 @@ mod world;
 
 use dynamic_model::Model;
 use folkmoot_coordinator::scheduling::{
-    Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, EagerStaleSynchronous,
-    SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, ValueBounded,
+    Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, SchedulingChoice, SemiSynchronous,
+    StaleSynchronous, Staleness, StalenessWeight, ValueBounded,
 };
 use proptest::prelude::*;
 use world::{Nature, World};
@@ -89,15 +89,9 @@ fn policies() -> impl Strategy<Value = SchedulingChoice> {
                 reporting_deadline_seconds: Some(DEADLINE_SECONDS),
             })
         }),
-        (0u64..6, bounds(), concurrency.clone(), any::<bool>()).prop_map(
-            |(bound, at_bound, concurrency, is_eager)| {
-                let policy = stale_synchronous(bound, at_bound, concurrency);
-                match is_eager {
-                    true => SchedulingChoice::EagerStaleSynchronous(EagerStaleSynchronous(policy)),
-                    false => SchedulingChoice::StaleSynchronous(policy),
-                }
-            }
-        ),
+        (0u64..6, bounds(), concurrency.clone()).prop_map(|(bound, at_bound, concurrency)| {
+            SchedulingChoice::StaleSynchronous(stale_synchronous(bound, at_bound, concurrency))
+        }),
         (0u64..4, 0u64..5, bounds(), concurrency.clone()).prop_map(
             |(bound_min, more, at_bound, concurrency)| {
                 SchedulingChoice::DynamicStaleSynchronous(DynamicStaleSynchronous {
@@ -148,7 +142,6 @@ proptest! {
         world.run(SECONDS);
         let slow_are_dropped = policy.policy().staleness().at_bound == AtBound::Reject
             || matches!(policy, SchedulingChoice::StaleSynchronous(p) if p.at_bound == AtBound::Reject)
-            || matches!(policy, SchedulingChoice::EagerStaleSynchronous(p) if p.0.at_bound == AtBound::Reject)
             || matches!(policy, SchedulingChoice::DynamicStaleSynchronous(p) if p.at_bound == AtBound::Reject)
             || matches!(policy, SchedulingChoice::ValueBounded(p) if p.at_bound == AtBound::Reject);
         for (client, state) in world.clients.iter().enumerate() {

@@ -307,9 +307,6 @@ impl World {
         use folkmoot_coordinator::scheduling::AtBound::Delay;
         let bound = match self.choice {
             SchedulingChoice::StaleSynchronous(policy) => (policy.at_bound == Delay).then_some(policy.bound),
-            SchedulingChoice::EagerStaleSynchronous(policy) => {
-                (policy.0.at_bound == Delay).then_some(policy.0.bound)
-            }
             SchedulingChoice::DynamicStaleSynchronous(policy) => {
                 (policy.at_bound == Delay).then_some(policy.bound_max)
             }

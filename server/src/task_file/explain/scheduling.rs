@@ -24,11 +24,6 @@ pub(super) fn scheduling(choice: &SchedulingChoice) -> Vec<String> {
             vec!["Every update makes a version as soon as it arrives.".into()]
         }
         SchedulingChoice::StaleSynchronous(stale) => clocked(stale),
-        SchedulingChoice::EagerStaleSynchronous(eager) => {
-            let mut said = clocked(&eager.0);
-            said.push("A client that waits is offered the newest version beforehand.".into());
-            said
-        }
         SchedulingChoice::DynamicStaleSynchronous(dynamic) => vec![
             "Every update makes a version and moves its client's clock on.".into(),
             format!(
