@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use folkmoot_coordinator::task::{StopReason, TaskDescription, TaskState};
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
 use folkmoot_server::simulate::{
     DataSource, Outcome, Silent, Simulation, WorldSettings, simulate, simulate_on,
@@ -197,6 +197,49 @@ async fn a_target_ends_a_task_and_a_plateau_does() {
     let outcome = run(task(&json!({ "stop": { "hours": 0.02 } })), world(&json!({})), 2).await;
     assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Time });
     assert!((72.0..200.0).contains(&outcome.virtual_seconds), "{}", outcome.virtual_seconds);
+}
+
+/// A learning rate that is far too high: every update is refused or given up, and the task asks for help.
+#[tokio::test]
+async fn a_task_that_diverges_is_paused() {
+    let changes = |scheduling: Value| {
+        json!({
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 1e30 } },
+                "epochs": 2,
+                "batch_size": 16,
+            },
+            "scheduling": scheduling,
+            "stop": { "hours": 5.0 },
+            "abandoned_rounds_max": 6,
+        })
+    };
+    let synchronous = json!({ "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 });
+    let outcome = run(task(&changes(synchronous)), world(&json!({ "clients": 10 })), 2).await;
+    let TaskState::Paused { reason: Some(PauseReason::AbandonedRounds { rounds, .. }), .. } = outcome.state
+    else {
+        panic!("it is {:?}", outcome.state)
+    };
+    assert_eq!((rounds, outcome.version), (6, 0));
+    assert!(outcome.client_rounds <= 60, "{} trainings", outcome.client_rounds);
+    let buffered = json!({ "kind": "buffered", "buffer_goal": 4, "concurrency": 5 });
+    let outcome = run(task(&changes(buffered)), world(&json!({ "clients": 10 })), 2).await;
+    let TaskState::Paused { reason: Some(PauseReason::FailedAssignments { assignments, .. }), .. } =
+        outcome.state
+    else {
+        panic!("it is {:?}", outcome.state)
+    };
+    assert!((30..40).contains(&assignments) && outcome.version == 0, "{assignments} assignments");
+}
+
+/// Rounds for which too few clients come cost nothing: the task waits for more.
+#[tokio::test]
+async fn a_task_that_waits_for_clients_is_not_paused() {
+    let changes = json!({ "stop": { "rounds": 12 }, "abandoned_rounds_max": 1 });
+    let outcome = run(task(&changes), world(&json!({ "clients": 2, "hours_max": 1.0 })), 2).await;
+    assert_eq!(outcome.state, TaskState::ACTIVE);
+    assert!(outcome.rounds.len() > 20 && outcome.version == 0, "{} rounds", outcome.rounds.len());
 }
 
 /// Ten silos with goal seven, one of them six times slower: who sets no factor does not wait for it.

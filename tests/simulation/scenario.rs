@@ -177,6 +177,8 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
         grid,
         finalizer,
         prefetch: grid.fraction_bits.is_multiple_of(2),
+        // Hostile clients may spoil many rounds in a row, until the faults end.
+        abandoned_rounds_max: 1_000_000,
         ..TaskDescription::new("a simulated task", population(), plan, scheduling, stop)
     };
     assert_eq!(description.validate(), [], "a simulated task is a valid one");

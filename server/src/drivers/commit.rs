@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
     invariants,
     round::{AbandonReason, Purpose, RoundInput},
     scheduling::{Facts, ReportCounts},
-    task::{StopReason, TaskInput, TaskState},
+    task::{StopReason, TaskInput},
 };
 use folkmoot_protocol::{AssignmentId, Timestamp, messages::Artifact};
 use folkmoot_storage::{
@@ -54,7 +54,7 @@ pub(super) async fn commit(
         coordinator.with_chance(|rng| record.round.clone().step(released, rules.borrow(), now, rng))?;
     invariants::check_round(&round)?;
     let task_state = ends_now.and_then(|reason| task.state.step(TaskInput::Complete(reason)).ok());
-    let is_active = task.state == TaskState::Active;
+    let is_active = task.state.is_active();
     let next = match is_flow(&task.description.scheduling) && stop.is_none() && is_active {
         true => Some(open::next_round(coordinator, task, Purpose::Training, version.number, now).await?),
         false => None,
