@@ -178,7 +178,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
     central.epsilon = EPSILON_MAX;
     let synchronous = Synchronous {
         report_goal: clients,
-        over_selection_factor: 1.0,
+        over_selection_factor: Some(1.0),
         minimum_cohort: Some(clients / 4),
         selection_deadline_seconds: DEADLINE_SECONDS,
         reporting_deadline_seconds: DEADLINE_SECONDS,

@@ -35,7 +35,7 @@ pub struct Crowds {
 struct Crowd {
     pace: Pace,
     wanting: BTreeMap<TaskId, Wanting>,
-    /// The newest weights of a task whose policy offers them to clients that wait.
+    /// The newest weights of a task that offers them to clients which wait.
     offered: Option<Artifact>,
 }
 
@@ -224,7 +224,7 @@ mod tests {
             id: TaskId::from_random_bytes([number; 16]),
             organisation_id: OrganisationId::from_random_bytes([9; 16]),
             description: serde_json::from_value(description).unwrap(),
-            state: TaskState::Active,
+            state: TaskState::ACTIVE,
             model: BlobDigest::of(b""),
             model_bytes: 0,
             schema: TensorSchema { tensors: Vec::new() },

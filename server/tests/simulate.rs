@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use folkmoot_coordinator::task::{StopReason, TaskDescription, TaskState};
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
 use folkmoot_server::simulate::{
     DataSource, Outcome, Silent, Simulation, WorldSettings, simulate, simulate_on,
@@ -150,7 +150,6 @@ async fn every_policy_trains() {
         (flow("buffered", json!({ "buffer_goal": 5 })), json!({ "kind": "fed_avg" }), 30),
         (flow("asynchronous", json!({})), small.clone(), 120),
         (flow("stale_synchronous", json!({ "bound": 2 })), small.clone(), 120),
-        (flow("eager_stale_synchronous", json!({ "bound": 2 })), small.clone(), 120),
         (flow("dynamic_stale_synchronous", json!({ "bound_min": 1, "bound_max": 4 })), small.clone(), 120),
         (flow("value_bounded", json!({ "norm_max": 20.0 })), small.clone(), 120),
     ] {
@@ -198,6 +197,74 @@ async fn a_target_ends_a_task_and_a_plateau_does() {
     let outcome = run(task(&json!({ "stop": { "hours": 0.02 } })), world(&json!({})), 2).await;
     assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Time });
     assert!((72.0..200.0).contains(&outcome.virtual_seconds), "{}", outcome.virtual_seconds);
+}
+
+/// A learning rate that is far too high: every update is refused or given up, and the task asks for help.
+#[tokio::test]
+async fn a_task_that_diverges_is_paused() {
+    let changes = |scheduling: Value| {
+        json!({
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 1e30 } },
+                "epochs": 2,
+                "batch_size": 16,
+            },
+            "scheduling": scheduling,
+            "stop": { "hours": 5.0 },
+            "abandoned_rounds_max": 6,
+        })
+    };
+    let synchronous = json!({ "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 });
+    let outcome = run(task(&changes(synchronous)), world(&json!({ "clients": 10 })), 2).await;
+    let TaskState::Paused { reason: Some(PauseReason::AbandonedRounds { rounds, .. }), .. } = outcome.state
+    else {
+        panic!("it is {:?}", outcome.state)
+    };
+    assert_eq!((rounds, outcome.version), (6, 0));
+    assert!(outcome.client_rounds <= 60, "{} trainings", outcome.client_rounds);
+    let buffered = json!({ "kind": "buffered", "buffer_goal": 4, "concurrency": 5 });
+    let outcome = run(task(&changes(buffered)), world(&json!({ "clients": 10 })), 2).await;
+    let TaskState::Paused { reason: Some(PauseReason::FailedAssignments { assignments, .. }), .. } =
+        outcome.state
+    else {
+        panic!("it is {:?}", outcome.state)
+    };
+    assert!((30..40).contains(&assignments) && outcome.version == 0, "{assignments} assignments");
+}
+
+/// Rounds for which too few clients come cost nothing: the task waits for more.
+#[tokio::test]
+async fn a_task_that_waits_for_clients_is_not_paused() {
+    let changes = json!({ "stop": { "rounds": 12 }, "abandoned_rounds_max": 1 });
+    let outcome = run(task(&changes), world(&json!({ "clients": 2, "hours_max": 1.0 })), 2).await;
+    assert_eq!(outcome.state, TaskState::ACTIVE);
+    assert!(outcome.rounds.len() > 20 && outcome.version == 0, "{} rounds", outcome.rounds.len());
+}
+
+/// Ten silos with goal seven, one of them six times slower: who sets no factor does not wait for it.
+#[tokio::test]
+async fn a_small_population_does_not_wait_for_stragglers() {
+    let commits = async |factor: Value| {
+        let changes = json!({
+            "scheduling": { "kind": "synchronous", "report_goal": 7, "over_selection_factor": factor },
+            "stop": { "hours": 0.5 },
+        });
+        let compute = json!({
+            "kind": "log_normal",
+            "median_seconds_per_example": 1e-9,
+            "spread": 0.0,
+            "round_spread": 0.0,
+            "overhead_seconds": 10.0,
+        });
+        let devices = json!({ "compute": compute, "slow": { "clients": [0], "factor": 6.0 } });
+        let settings = json!({ "clients": 10, "devices": devices, "arrival_seconds": 1.0, "hours_max": 0.5 });
+        run(task(&changes), world(&settings), 2).await.version
+    };
+    let (by_population, always, never) =
+        (commits(Value::Null).await, commits(json!(1.3)).await, commits(json!(1.0)).await);
+    println!("commits: {by_population} by population, {always} with 1.3, {never} with 1.0");
+    assert!(by_population > never && never > always, "{by_population}, {never}, {always}");
 }
 
 /// Clients measure in rounds of their own, beside the training, and each network class by itself.

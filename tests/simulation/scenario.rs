@@ -3,9 +3,8 @@
 use folkmoot_coordinator::{
     finalizer::{FedAvg, FedAvgM, FinalizerChoice},
     scheduling::{
-        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, EagerStaleSynchronous,
-        SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,
-        ValueBounded,
+        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, SchedulingChoice,
+        SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous, ValueBounded,
     },
     task::{StopConditions, TaskDescription},
 };
@@ -177,6 +176,9 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
     let description = TaskDescription {
         grid,
         finalizer,
+        prefetch: grid.fraction_bits.is_multiple_of(2),
+        // Hostile clients may spoil many rounds in a row, until the faults end.
+        abandoned_rounds_max: 1_000_000,
         ..TaskDescription::new("a simulated task", population(), plan, scheduling, stop)
     };
     assert_eq!(description.validate(), [], "a simulated task is a valid one");
@@ -188,7 +190,7 @@ fn synchronous(chance: &mut Chance, honest: u64, clients: u64) -> SchedulingChoi
     let report_goal = chance.within(minimum..=minimum.max(clients.min(5)));
     SchedulingChoice::Synchronous(Synchronous {
         report_goal,
-        over_selection_factor: [1.0, 1.3, 2.0][chance.below(3)],
+        over_selection_factor: [Some(1.0), None, Some(2.0)][chance.below(3)],
         minimum_cohort: Some(minimum),
         selection_deadline_seconds: chance.within(2..=15),
         reporting_deadline_seconds: chance.within(5..=45),
@@ -232,8 +234,7 @@ fn flow(chance: &mut Chance) -> SchedulingChoice {
             staleness,
             reporting_deadline_seconds: Some(reporting_deadline_seconds),
         }),
-        2 => SchedulingChoice::StaleSynchronous(stale_synchronous),
-        3 => SchedulingChoice::EagerStaleSynchronous(EagerStaleSynchronous(stale_synchronous)),
+        2 | 3 => SchedulingChoice::StaleSynchronous(stale_synchronous),
         4 => SchedulingChoice::DynamicStaleSynchronous(DynamicStaleSynchronous {
             bound_min: stale_synchronous.bound,
             bound_max: stale_synchronous.bound + chance.within(0..=3),

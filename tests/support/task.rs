@@ -174,7 +174,7 @@ async fn store_task(
         id,
         organisation_id: organisation,
         description,
-        state: TaskState::Active,
+        state: TaskState::ACTIVE,
         model,
         model_bytes,
         schema: schema.clone(),

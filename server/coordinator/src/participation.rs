@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use folkmoot_protocol::{Timestamp, UserKey};
+use folkmoot_protocol::{ClientId, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 
 use crate::task::Candidate;
@@ -22,6 +22,8 @@ pub struct History {
     pub accepted: u64,
     /// The version from which the last accepted update started.
     pub accepted_from: Option<u64>,
+    /// The clock up to which a dynamic bound lets the client start ahead of the others.
+    pub granted_until: u64,
     /// The last starts, oldest first, at most [`RECENT_STARTS_MAX`].
     pub recent: VecDeque<Start>,
     /// Assignments in a row that brought no update.
@@ -45,6 +47,15 @@ pub struct Start {
     pub round_number: u64,
     /// When.
     pub at: Timestamp,
+}
+
+/// What an assignment sets in the clocks of the clients that get it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartClocks {
+    /// The clock with which a client begins that is new, or was away.
+    pub first: u64,
+    /// For clients that a dynamic bound lets run ahead: the clock up to which they may start.
+    pub granted_until: BTreeMap<ClientId, u64>,
 }
 
 /// What an accepted update says of its client.
@@ -131,6 +142,13 @@ pub fn leave_one_device_per_user(waiting: &mut Vec<Waiting>) {
 }
 
 impl History {
+    /// Sets what an assignment sets in the client's clock, which never goes back.
+    pub fn set_clocks(&mut self, client: ClientId, clocks: &StartClocks) {
+        self.clock = self.clock.max(clocks.first);
+        let granted_until = clocks.granted_until.get(&client).copied().unwrap_or(0);
+        self.granted_until = self.granted_until.max(granted_until);
+    }
+
     /// Records that the client was given an assignment.
     pub fn start(&mut self, round_number: u64, at: Timestamp) {
         self.starts = self.starts.saturating_add(1);

@@ -104,9 +104,11 @@ pub fn is_flow(scheduling: &SchedulingChoice) -> bool {
 
 fn stop_reason(state: TaskState, purpose: Purpose, falls_back: bool) -> Option<AbandonReason> {
     match state {
-        TaskState::Active if falls_back && purpose == Purpose::Training => Some(AbandonReason::RolledBack),
-        TaskState::Active => None,
-        TaskState::Draft | TaskState::Paused => Some(AbandonReason::TaskPaused),
+        TaskState::Active { .. } if falls_back && purpose == Purpose::Training => {
+            Some(AbandonReason::RolledBack)
+        }
+        TaskState::Active { .. } => None,
+        TaskState::Draft | TaskState::Paused { .. } => Some(AbandonReason::TaskPaused),
         // What was measured of the last version is worth its wait.
         TaskState::Completed { .. } if purpose == Purpose::Evaluation => None,
         TaskState::Completed { .. } => Some(AbandonReason::TaskCompleted),

@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
     invariants,
     round::{AbandonReason, Purpose, RoundInput},
     scheduling::{Facts, ReportCounts},
-    task::{StopReason, TaskInput, TaskState},
+    task::{StopReason, TaskInput},
 };
 use folkmoot_protocol::{AssignmentId, Timestamp, messages::Artifact};
 use folkmoot_storage::{
@@ -54,7 +54,7 @@ pub(super) async fn commit(
         coordinator.with_chance(|rng| record.round.clone().step(released, rules.borrow(), now, rng))?;
     invariants::check_round(&round)?;
     let task_state = ends_now.and_then(|reason| task.state.step(TaskInput::Complete(reason)).ok());
-    let is_active = task.state == TaskState::Active;
+    let is_active = task.state.is_active();
     let next = match is_flow(&task.description.scheduling) && stop.is_none() && is_active {
         true => Some(open::next_round(coordinator, task, Purpose::Training, version.number, now).await?),
         false => None,
@@ -102,9 +102,7 @@ pub(super) async fn commit(
     } else {
         coordinator.ingest.forget_round(committed.round.id)?;
     }
-    // Who fetches changes has no use for a whole version.
-    let is_offered = task.description.downstream.is_none();
-    if is_offered && task.description.scheduling.policy().flow().is_some_and(|flow| flow.offers_versions) {
+    if task.description.prefetch {
         let weights = Artifact { digest: version.weights, bytes: version.weights_bytes };
         coordinator.crowds.offer(task, weights);
     }
@@ -175,6 +173,7 @@ async fn left_behind(
         now,
         since: now,
         version: version.number,
+        is_crowd: false,
         counts: ReportCounts::default(),
         outstanding: &collected.outstanding,
         members: &collected.members,

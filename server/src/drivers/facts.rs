@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use folkmoot_coordinator::{
     participation::Waiting,
-    round::{Collected, Purpose, Round},
+    round::{Collected, Gathered, Purpose, Round},
     scheduling::Member,
 };
 use folkmoot_protocol::Timestamp;
-use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, ParticipationRepository, TaskRecord};
+use folkmoot_storage::{
+    AssignmentRepository, ClientRepository, ModelVersionRepository, ParticipationRepository, TaskRecord,
+};
 
 use super::DriveError;
 use crate::coordinator::Coordinator;
@@ -16,13 +18,14 @@ use crate::coordinator::Coordinator;
 /// Versions whose changes are looked at; what is older counts as infinitely far away.
 const CHANGES_MAX: u32 = 256;
 
-/// Lists the eligible clients that wait, and may be drawn for this round beside the other tasks of the population.
+/// Brings together what a round decides by that draws its cohort: the eligible clients that wait, and may be drawn for
+/// it beside the other tasks of the population, and whether the population is a crowd.
 pub async fn waiting(
     coordinator: &Coordinator,
     task: &TaskRecord,
     round: &Round,
     now: Timestamp,
-) -> Result<Vec<Waiting>, DriveError> {
+) -> Result<Gathered, DriveError> {
     let pool = pool(coordinator, task, now).await?;
     let wants = match round.purpose {
         Purpose::Training => task.description.scheduling.policy().concurrency(),
@@ -32,7 +35,18 @@ pub async fn waiting(
         }
     };
     let eligible = task.description.eligible(pool, round, now);
-    Ok(coordinator.crowds.share(task, wants, eligible, now))
+    let waiting = coordinator.crowds.share(task, wants, eligible, now);
+    let crowd = task.description.scheduling.policy().crowd().filter(|_| round.purpose == Purpose::Training);
+    let is_crowd = match crowd {
+        // Before there are enough to draw, it makes no difference.
+        Some(_) if (waiting.len() as u64) < task.description.scheduling.policy().updates().0 => true,
+        Some(crowd) => {
+            let population = &task.description.population;
+            coordinator.storage.has_clients(task.organisation_id, population, crowd).await?
+        }
+        None => true,
+    };
+    Ok(Gathered { waiting, is_crowd })
 }
 
 /// Brings together what a round decides by in which clients start and report all the time.

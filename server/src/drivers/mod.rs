@@ -8,6 +8,7 @@ mod error;
 mod evaluate;
 mod facts;
 mod open;
+mod pause;
 mod perform;
 mod run;
 mod task;

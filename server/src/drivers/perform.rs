@@ -32,13 +32,13 @@ pub async fn perform(
     let goes_on = effects.iter().all(|effect| *effect != Effect::ExpireOutstanding);
     for effect in effects {
         match effect {
-            Effect::Assign { clients, deadline, first_clock } => {
+            Effect::Assign { clients, deadline, clocks } => {
                 if next.round.purpose == Purpose::Training {
                     // Made before a client waits for them.
                     parts_of(coordinator, task, next.round.base_version).await?;
                 }
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
-                storage.assign(next, &assignments, first_clock).await?;
+                storage.assign(next, &assignments, &clocks).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);
                 draw_noise_ahead(coordinator, task, next).await?;
                 coordinator.wake(&clients);

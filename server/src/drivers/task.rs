@@ -1,14 +1,10 @@
 use std::sync::Arc;
 
-use folkmoot_coordinator::{
-    invariants,
-    round::Purpose,
-    task::{TaskInput, TaskState},
-};
+use folkmoot_coordinator::{invariants, round::Purpose, task::TaskInput};
 use folkmoot_protocol::{TaskId, Timestamp};
 use folkmoot_storage::{ModelVersionRepository, RoundRepository, TaskRecord, TaskRepository};
 
-use super::{DriveError, advance::advance_round, evaluate, open};
+use super::{DriveError, advance::advance_round, evaluate, open, pause};
 use crate::coordinator::Coordinator;
 
 /// Advances a task by one step, and says whether another could follow at once.
@@ -22,12 +18,16 @@ pub async fn drive_task(
 ) -> Result<bool, DriveError> {
     let Some(task) = coordinator.storage.task_of_any_organisation(id).await? else { return Ok(false) };
     let rounds = coordinator.storage.unfinished_rounds(id).await?;
-    let is_active = task.state == TaskState::Active;
+    let is_active = task.state.is_active();
     let is_open = |purpose| rounds.iter().any(|record| record.round.purpose == purpose);
     if is_active && evaluate::measure_centrally(coordinator, &task, now).await? {
         return Ok(true);
     }
     if is_active && complete(coordinator, &task, !is_open(Purpose::Training), now).await? {
+        return Ok(true);
+    }
+    let open_training = rounds.iter().find(|record| record.round.purpose == Purpose::Training);
+    if pause::pause_if_failing(coordinator, &task, open_training).await? {
         return Ok(true);
     }
     let falls_back = is_active && open::return_due(coordinator, &task).await?.is_some();

@@ -3,6 +3,7 @@
 use folkmoot_coordinator::{
     round::{Phase, Purpose},
     scheduling::SchedulingChoice,
+    task::TaskState,
 };
 use folkmoot_storage::{AssignmentRepository, RoundRepository, TaskRepository};
 use futures::FutureExt;
@@ -44,7 +45,10 @@ impl World {
             self.record().await?;
         }
         let task = self.storage.task_of_any_organisation(self.task).await?;
-        self.is_over = task.is_none_or(|task| task.state.is_final());
+        // Nobody is there to mend and resume what the coordinator paused.
+        self.is_over = task.is_none_or(|task| {
+            task.state.is_final() || matches!(task.state, TaskState::Paused { reason: Some(_), .. })
+        });
         self.wake_polls().await?;
         let next = self.next_deadline().await?;
         self.wake_drivers(next.min(LOOK_MILLISECONDS));

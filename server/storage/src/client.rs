@@ -65,6 +65,14 @@ pub trait ClientRepository {
         population: &PopulationName,
     ) -> Result<u64, StorageError>;
 
+    /// Says whether the population has at least `count` clients whose key is not revoked. It counts no further.
+    async fn has_clients(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        count: u64,
+    ) -> Result<bool, StorageError>;
+
     /// Revokes a client's key; one that is revoked already stays as it is.
     ///
     /// # Errors

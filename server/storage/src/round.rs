@@ -1,5 +1,7 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::{privacy::PopulationPrivacy, round::Round, task::TaskState};
+use folkmoot_coordinator::{
+    participation::StartClocks, privacy::PopulationPrivacy, round::Round, task::TaskState,
+};
 use folkmoot_privacy::ledger::Charge;
 use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
 
@@ -98,8 +100,8 @@ pub trait RoundRepository {
     /// Returns when the task's first round was opened.
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError>;
 
-    /// Stores a round with new assignments, takes their clients out of the pool, and records their starts: a clock
-    /// that is behind `first_clock` is set to it.
+    /// Stores a round with new assignments, takes their clients out of the pool, and records their starts
+    /// with what they set in the clients' clocks.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or one of the clients was given
@@ -108,7 +110,7 @@ pub trait RoundRepository {
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
-        first_clock: u64,
+        clocks: &StartClocks,
     ) -> Result<(), StorageError>;
 
     /// Stores a round that closed its reporting, and returns the accepted updates, by assignment id. From then on it

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use folkmoot_coordinator::{
-    participation::{History, Waiting},
+    participation::{History, StartClocks, Waiting},
     privacy::PopulationPrivacy,
     scheduling::{Outstanding, ReportCounts},
     task::{Candidate, TaskState},
@@ -107,6 +107,7 @@ ask! {
         enrol(token_id: &str, public_key: &str, id_if_new: ClientId, now: Timestamp) -> EnrolOutcome;
         client(id: ClientId) -> Option<ClientRecord>;
         client_count(organisation_id: OrganisationId, population: &PopulationName) -> u64;
+        has_clients(organisation_id: OrganisationId, population: &PopulationName, count: u64) -> bool;
         revoke_client(organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> ();
     }
     CheckInRepository {
@@ -146,7 +147,7 @@ ask! {
         rounds(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<RoundRecord>;
         round_counts(task_id: TaskId) -> (u64, u64);
         first_round_at(task_id: TaskId) -> Option<Timestamp>;
-        assign(record: &RoundRecord, assignments: &[AssignmentRecord], first_clock: u64) -> ();
+        assign(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks) -> ();
         close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
         commit_round(commit: &RoundCommit<'_>) -> ();
         abandon_round(record: &RoundRecord, now: Timestamp) -> ();

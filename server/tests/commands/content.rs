@@ -204,10 +204,10 @@ async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &Mod
     });
     let ended = TaskState::Completed { reason: StopReason::Rounds };
     let tasks = [
-        ("digits", "digits", TaskState::Active, json!({ "evaluation": evaluation })),
+        ("digits", "digits", TaskState::ACTIVE, json!({ "evaluation": evaluation })),
         ("next word", "phones", TaskState::Draft, json!({})),
         ("keyboard", "phones", TaskState::Draft, json!({})),
-        ("heating", "homes", TaskState::Paused, json!({})),
+        ("heating", "homes", TaskState::PAUSED, json!({})),
         (
             "private digits",
             "digits",

@@ -1,6 +1,7 @@
 //! Made-up rounds: who was drawn, what became of each assignment, and the version that came of it.
 
 use folkmoot_coordinator::{
+    participation::StartClocks,
     privacy::PopulationPrivacy,
     round::{Phase, Purpose, Round},
     task::Candidate,
@@ -108,7 +109,7 @@ impl Story<'_> {
         record.round.phase = Phase::Reporting { since, cohort: self.cohort() };
         let assignments: Vec<AssignmentRecord> =
             (0..self.fates.len()).map(|index| self.assignment(&record, index, since)).collect();
-        self.storage.assign(&record, &assignments, 0).await.expect(WORKS);
+        self.storage.assign(&record, &assignments, &StartClocks::default()).await.expect(WORKS);
         record.revision += 1;
         for (assignment, fate) in assignments.iter().zip(self.fates) {
             self.meet(assignment, *fate).await;

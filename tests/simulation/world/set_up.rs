@@ -101,7 +101,7 @@ impl World {
             id,
             organisation_id: self.organisation,
             description: description.clone(),
-            state: TaskState::Active,
+            state: TaskState::ACTIVE,
             model,
             model_bytes,
             schema: schema.clone(),
@@ -129,7 +129,7 @@ impl World {
             id,
             description,
             schema,
-            state: TaskState::Active,
+            state: TaskState::ACTIVE,
             rounds: BTreeMap::new(),
         });
         Ok(())

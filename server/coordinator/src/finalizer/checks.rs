@@ -16,6 +16,13 @@ pub(super) fn expect_decay(field: &str, value: f64, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Refuses a number outside (-1, 1), where a momentum must lie for the velocity to fade.
+pub(super) fn expect_momentum(field: &str, value: f64, faults: &mut Vec<Fault>) {
+    if !(value > -1.0 && value < 1.0) {
+        refuse(field, value, "it must be above -1, and below 1", faults);
+    }
+}
+
 /// Refuses an adaptivity τ whose square could not be kept as float32.
 pub(super) fn expect_tau(tau: f64, faults: &mut Vec<Fault>) {
     if !(1e-12..=1e6).contains(&tau) {

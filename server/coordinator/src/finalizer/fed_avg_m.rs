@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Commit, CommitSchedule, Finalizer,
-    checks::{expect_decay, expect_positive},
+    checks::{expect_momentum, expect_positive},
 };
 use crate::task::Fault;
 
@@ -18,8 +18,9 @@ pub struct FedAvgM {
     /// The server's learning rate η, above 0. Over many commits a steady delta counts η / (1 − β) times.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// The momentum β, in [0, 1).
-    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+    /// The momentum β, in (-1, 1). A negative one takes part of the last step back, which pays where updates are stale:
+    /// staleness acts like a positive momentum of its own.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = -1, "exclusiveMaximum" = 1)))]
     pub momentum: f64,
     /// Whether the step looks ahead along the new momentum.
     pub nesterov: bool,
@@ -27,14 +28,19 @@ pub struct FedAvgM {
     ///
     /// With a mean staleness s it is as if s + 1 clients worked at once, which acts like a momentum of
     /// 1 − 1/(s + 1) (Mitliagkas et al. 2016, "Asynchrony begets momentum, with an application to deep learning").
-    /// The explicit part is tuned down by it, to 0 at least (Hadjis et al. 2016, "Omnivore: an
-    /// optimizer for multi-device deep learning on CPUs and GPUs"). Without staleness nothing changes.
+    /// The explicit part is tuned down by it, below 0 where staleness brings more than β (Hadjis et al. 2016,
+    /// "Omnivore: an optimizer for multi-device deep learning on CPUs and GPUs"), to -0.9 at least. Without staleness
+    /// nothing changes.
     pub momentum_correction: bool,
     /// How the learning rate changes over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,
 }
+
+/// The lowest momentum that a correction sets. The noise of the velocity grows as 1 / (1 − β²): at -0.9 it is five times
+/// that of a single delta.
+const CORRECTED_MIN: f64 = -0.9;
 
 impl Default for FedAvgM {
     fn default() -> Self {
@@ -51,7 +57,7 @@ impl Default for FedAvgM {
 impl FedAvgM {
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         expect_positive("server_learning_rate", self.server_learning_rate, faults);
-        expect_decay("momentum", self.momentum, faults);
+        expect_momentum("momentum", self.momentum, faults);
         self.schedule.validate(faults);
     }
 
@@ -61,7 +67,7 @@ impl FedAvgM {
             return self.momentum;
         }
         let implicit = 1.0 - 1.0 / (1.0 + mean_staleness.max(0.0));
-        (self.momentum - implicit).max(0.0)
+        (self.momentum - implicit).max(self.momentum.min(CORRECTED_MIN))
     }
 }
 
@@ -110,6 +116,12 @@ mod tests {
         Step { weights: [1.7975, -0.38, 0.25065], state: &[[0.445, 0.065, 0.0003]] },
     ];
 
+    const NEGATIVE_STEPS: [Step<3>; 3] = [
+        Step { weights: [1.25, -0.625, 0.25], state: &[[0.5, -0.25, 0.0]] },
+        Step { weights: [1.375, -0.3125, 0.2505], state: &[[0.25, 0.625, 0.001]] },
+        Step { weights: [1.4375, -0.5, 0.25025], state: &[[0.125, -0.375, -0.0005]] },
+    ];
+
     // The numbers of these tests: v = b·v + d; w += r·v, or w += r·(b·v + d), in a Python script.
 
     #[test]
@@ -125,6 +137,45 @@ mod tests {
     }
 
     #[test]
+    fn three_steps_with_a_negative_momentum() {
+        let finalizer = FedAvgM { server_learning_rate: 0.5, momentum: -0.5, ..FedAvgM::default() };
+        let mut faults = Vec::new();
+        finalizer.validate(&mut faults);
+        assert_eq!(faults, []);
+        expect_steps(&finalizer, 0.0, NEGATIVE_STEPS);
+    }
+
+    /// Returns how far from its minimum w²/2 is left after 200 commits of a gradient that is 9 versions old in the mean:
+    /// with geometric staleness the mean over clients is a moving average (Mitliagkas et al. 2016).
+    fn left_after_stale_commits(finalizer: &FedAvgM) -> f32 {
+        let mean_staleness = 9.0;
+        let share = 1.0 / (1.0 + mean_staleness);
+        let (mut weights, mut velocities, mut gradient, mut furthest) = ([1.0f32], [0.0f32], 0.0, 0.0f32);
+        for number in 1..=200 {
+            gradient += share * (f64::from(weights[0]) - gradient);
+            let commit = Commit { number, mean_staleness };
+            finalizer.advance(&commit, &mut weights, &[-2.0 * gradient], &mut [&mut velocities]);
+            // It swings: the last 40 commits count.
+            furthest = if number > 160 { furthest.max(weights[0].abs()) } else { 0.0 };
+        }
+        furthest
+    }
+
+    #[test]
+    fn a_negative_momentum_takes_off_what_staleness_brings() {
+        let with = |momentum| FedAvgM { momentum, ..FedAvgM::default() };
+        let target = with(0.4);
+        let corrected = FedAvgM { momentum_correction: true, ..target };
+        let [uncorrected, none, negative] =
+            [target, with(0.0), corrected].map(|one| left_after_stale_commits(&one));
+        assert!(uncorrected > 1.0, "{uncorrected}");
+        assert!(
+            negative < 1e-5 && none > 10.0 * negative,
+            "{none} without momentum, {negative} with a negative one"
+        );
+    }
+
+    #[test]
     fn staleness_lowers_the_momentum_only_where_it_is_asked_for() {
         let plain = FedAvgM { server_learning_rate: 0.5, ..FedAvgM::default() };
         expect_steps(&plain, 1.5, MOMENTUM_STEPS);
@@ -132,8 +183,13 @@ mod tests {
         expect_steps(&corrected, 0.0, MOMENTUM_STEPS);
         // The implicit momentum of a staleness of 1.5 is 0.6, so 0.3 is left.
         expect_steps(&corrected, 1.5, CORRECTED_STEPS);
-        // That of a staleness of 19 is 0.95: more than 0.9, and nothing is left.
-        assert_eq!(corrected.explicit_momentum(19.0), 0.0);
+        // That of a staleness of 19 is 0.95, which is more than 0.9.
+        assert!((corrected.explicit_momentum(19.0) + 0.05).abs() < 1e-12);
+        // Where there is no momentum, or a negative one, staleness can bring almost 1 too much.
+        let without = FedAvgM { momentum: 0.0, ..corrected };
+        assert_eq!([3.0, 1e9].map(|staleness| without.explicit_momentum(staleness)), [-0.75, -0.9]);
+        let below = FedAvgM { momentum: -0.95, ..corrected };
+        assert_eq!([0.0, 1e9].map(|staleness| below.explicit_momentum(staleness)), [-0.95; 2]);
         assert_eq!([f64::NAN, -1.0].map(|staleness| corrected.explicit_momentum(staleness)), [0.9; 2]);
     }
 }

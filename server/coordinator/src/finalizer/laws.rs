@@ -145,5 +145,5 @@ fn every_number_out_of_range_is_a_fault() {
     assert_eq!(with_kind("fed_avg", &["beta1", "beta2", "tau"]), [all[0].clone()]);
     let mut faults = Vec::new();
     choice(serde_json::json!({ "kind": "fed_avg_m", "momentum": 1.0 })).validate(&mut faults);
-    assert_eq!(faults[0].to_string(), "finalizer.momentum: it is 1; it must be 0 or above, and below 1");
+    assert_eq!(faults[0].to_string(), "finalizer.momentum: it is 1; it must be above -1, and below 1");
 }

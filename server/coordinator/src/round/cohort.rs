@@ -3,9 +3,9 @@
 use folkmoot_protocol::Timestamp;
 use rand::Rng;
 
-use super::{AbandonReason, Effect, Phase, Round, Rules};
+use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules};
 use crate::{
-    participation::Waiting,
+    participation::StartClocks,
     scheduling::{CommitDecision, Facts, ReportCounts, StartDecision},
     selection::Draw,
 };
@@ -14,12 +14,13 @@ impl Round {
     pub(super) fn select(
         self,
         since: Timestamp,
-        waiting: &[Waiting],
+        gathered: &Gathered,
         rules: Rules<'_>,
         now: Timestamp,
         rng: &mut impl Rng,
     ) -> (Round, Vec<Effect>) {
-        let facts = self.facts(since, now, ReportCounts::default());
+        let Gathered { waiting, is_crowd } = gathered;
+        let facts = Facts { is_crowd: *is_crowd, ..self.facts(since, now, ReportCounts::default()) };
         let cohort = match rules.policy.start(&facts, waiting.len() as u64) {
             StartDecision::Wait => return (self, vec![]),
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
@@ -33,7 +34,7 @@ impl Round {
         }
         let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
         let phase = Phase::Reporting { since: now, cohort: clients.len() as u64 };
-        (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, first_clock: 0 }])
+        (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, clocks: StartClocks::default() }])
     }
 
     pub(super) fn report(
@@ -55,7 +56,16 @@ impl Round {
     }
 
     fn facts(&self, since: Timestamp, now: Timestamp, counts: ReportCounts) -> Facts<'static> {
-        Facts { now, since, version: self.base_version, counts, outstanding: &[], members: &[], changes: &[] }
+        Facts {
+            now,
+            since,
+            version: self.base_version,
+            is_crowd: false,
+            counts,
+            outstanding: &[],
+            members: &[],
+            changes: &[],
+        }
     }
 }
 
@@ -92,7 +102,7 @@ mod tests {
     ) -> Result<(Round, Vec<Effect>), InvalidTransitionError> {
         let policy = Synchronous {
             report_goal: 2,
-            over_selection_factor: 1.5,
+            over_selection_factor: Some(1.5),
             minimum_cohort: Some(1),
             selection_deadline_seconds: 10,
             reporting_deadline_seconds: 20,
@@ -103,7 +113,8 @@ mod tests {
     }
 
     fn clients(count: u8) -> RoundInput {
-        RoundInput::Waiting((0..count).map(samples::waiting).collect())
+        let waiting = (0..count).map(samples::waiting).collect();
+        RoundInput::Waiting(Gathered { waiting, is_crowd: true })
     }
 
     #[test]

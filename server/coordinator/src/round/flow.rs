@@ -5,6 +5,7 @@ use rand::Rng;
 
 use super::{Collected, Effect, Phase, Round, Rules};
 use crate::{
+    participation::StartClocks,
     scheduling::{CommitDecision, Facts, Outstanding, StartDecision},
     selection::Draw,
 };
@@ -24,6 +25,7 @@ impl Round {
             now,
             since,
             version: self.base_version,
+            is_crowd: false,
             counts,
             outstanding: &outstanding,
             members: &members,
@@ -54,8 +56,10 @@ impl Round {
             return (self, vec![]);
         }
         let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
-        let first_clock = rules.policy.first_clock(&facts);
-        (self, vec![Effect::Assign { clients, deadline, first_clock }])
+        let granted = clients.iter().filter_map(|id| Some((*id, rules.policy.grant(&facts, *id)?)));
+        let clocks =
+            StartClocks { first: rules.policy.first_clock(&facts), granted_until: granted.collect() };
+        (self, vec![Effect::Assign { clients, deadline, clocks }])
     }
 }
 

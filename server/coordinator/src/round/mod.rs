@@ -8,7 +8,7 @@ mod step;
 use folkmoot_protocol::{RoundId, TaskId};
 pub use phase::{AbandonReason, Phase};
 use serde::{Deserialize, Serialize};
-pub use step::{Collected, Effect, InvalidTransitionError, RoundInput, Rules};
+pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, Rules};
 
 /// One cycle of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@ use rand::Rng;
 
 use super::{AbandonReason, Phase, Round};
 use crate::{
-    participation::Waiting,
+    participation::{StartClocks, Waiting},
     scheduling::{Member, Outstanding, ReportCounts, SchedulingPolicy},
     selection::SelectionChoice,
 };
@@ -12,7 +12,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoundInput {
     /// These eligible clients wait.
-    Waiting(Vec<Waiting>),
+    Waiting(Gathered),
     /// The assignments have come to this.
     Reports(ReportCounts),
     /// Both, for a round in which clients start and report all the time.
@@ -26,6 +26,15 @@ pub enum RoundInput {
     Evaluated,
     /// The task may not go on.
     Stop(AbandonReason),
+}
+
+/// What a round decides by that draws its cohort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gathered {
+    /// The eligible clients that wait.
+    pub waiting: Vec<Waiting>,
+    /// Says whether the population is what the policy calls a crowd.
+    pub is_crowd: bool,
 }
 
 /// What a collecting round decides by.
@@ -61,8 +70,8 @@ pub enum Effect {
         clients: Vec<ClientId>,
         /// When their assignments expire.
         deadline: Timestamp,
-        /// The clock with which a client begins that is new, or was away.
-        first_clock: u64,
+        /// What it sets in their clocks.
+        clocks: StartClocks,
     },
     /// Let these assignments expire.
     Drop(Vec<AssignmentId>),
@@ -94,8 +103,8 @@ impl Round {
         rng: &mut impl Rng,
     ) -> Result<(Round, Vec<Effect>), InvalidTransitionError> {
         match (self.phase.clone(), input) {
-            (Phase::Selecting { since }, RoundInput::Waiting(waiting)) => {
-                Ok(self.select(since, &waiting, rules, now, rng))
+            (Phase::Selecting { since }, RoundInput::Waiting(gathered)) => {
+                Ok(self.select(since, &gathered, rules, now, rng))
             }
             (Phase::Reporting { since, cohort }, RoundInput::Reports(counts)) => {
                 Ok(self.report(since, cohort, counts, rules, now))

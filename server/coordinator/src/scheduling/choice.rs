@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asynchronous, Buffered, DynamicStaleSynchronous, EagerStaleSynchronous, SchedulingPolicy,
-    SemiSynchronous, StaleSynchronous, Synchronous, ValueBounded,
+    Asynchronous, Buffered, DynamicStaleSynchronous, SchedulingPolicy, SemiSynchronous, StaleSynchronous,
+    Synchronous, ValueBounded,
 };
 
 /// The scheduling policy of a task.
@@ -20,10 +20,6 @@ pub enum SchedulingChoice {
     Asynchronous(Asynchronous),
     /// A commit for every update, and nobody far ahead of the slowest.
     StaleSynchronous(StaleSynchronous),
-    /// The same, and who waits is offered the newest version.
-    EagerStaleSynchronous(
-        #[cfg_attr(feature = "schema", schemars(with = "StaleSynchronous"))] EagerStaleSynchronous,
-    ),
     /// The same, with a bound that the controller adapts.
     DynamicStaleSynchronous(DynamicStaleSynchronous),
     /// A commit for every update, and nobody starts while others have missed too much.
@@ -39,7 +35,6 @@ impl SchedulingChoice {
             SchedulingChoice::Buffered(policy) => policy,
             SchedulingChoice::Asynchronous(policy) => policy,
             SchedulingChoice::StaleSynchronous(policy) => policy,
-            SchedulingChoice::EagerStaleSynchronous(policy) => policy,
             SchedulingChoice::DynamicStaleSynchronous(policy) => policy,
             SchedulingChoice::ValueBounded(policy) => policy,
         }

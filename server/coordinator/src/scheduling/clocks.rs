@@ -12,6 +12,8 @@ pub struct Member {
     pub client_id: ClientId,
     /// How many of its updates were accepted, counted on from where it joined.
     pub clock: u64,
+    /// The clock up to which a dynamic bound lets it start ahead of the others.
+    pub granted_until: u64,
     /// When its last two updates were accepted: the older one first.
     pub pushed_at: [Option<Timestamp>; 2],
 }
@@ -40,6 +42,7 @@ impl Member {
         let member = |(client, history): &(ClientId, History)| Member {
             client_id: *client,
             clock: history.clock,
+            granted_until: history.granted_until,
             pushed_at: history.pushed_at,
         };
         histories.iter().filter(takes_part).map(member).collect()

@@ -1,3 +1,4 @@
+use folkmoot_protocol::ClientId;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -15,9 +16,13 @@ use crate::{participation::Waiting, task::Fault};
 /// `bound_max` that a controller chooses for the fastest client, so that it waits least (Zhao et al. 2019, "Dynamic
 /// stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
 ///
-/// The paper grants the fastest client its extra steps at once and counts them down; here the controller is asked
-/// anew at each start, with the newest push times, so that nothing has to be remembered. The bound that holds is the
-/// same: never more than `bound_max`.
+/// When the fastest client is more than `bound_min` ahead, the controller predicts how many more steps r* it should
+/// make before it waits. They are granted at once and counted down, one for each start; when they are used up, the
+/// controller is asked again. A client to which it grants nothing waits until the slowest has moved.
+///
+/// Two things differ from the paper. Its lead has no end where predictions go on: here nobody starts that is more than
+/// `bound_max` ahead. And a client that waits is asked for anew with every push of the slowest, not only when it is
+/// within `bound_min` again, so that a steady straggler costs no more than it does with a bound of `bound_max`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -78,15 +83,22 @@ pub fn extra_steps(fastest: &Member, slowest: &Member, steps_max: u64) -> u64 {
 }
 
 impl DynamicStaleSynchronous {
-    /// Returns how far this client may be ahead of the slowest, at this moment.
-    fn bound(&self, clocks: Clocks<'_>, member: &Member) -> u64 {
+    /// Returns the steps that this client may make beyond `bound_min` from now on; 0 lets it wait.
+    fn steps_left(&self, clocks: Clocks<'_>, member: &Member) -> u64 {
+        let room = self.bound_max.saturating_add(1).saturating_sub(clocks.lead(member.client_id));
+        let granted = member.granted_until.saturating_sub(member.clock);
+        if granted > 0 {
+            return granted.min(room);
+        }
         let slowest = clocks.0.iter().min_by_key(|other| other.clock);
         match slowest {
-            Some(slowest) if member.clock == clocks.fastest() => {
-                self.bound_min + extra_steps(member, slowest, self.bound_max - self.bound_min)
-            }
-            _ => self.bound_min,
+            Some(slowest) if member.clock == clocks.fastest() => extra_steps(member, slowest, room),
+            _ => 0,
         }
+    }
+
+    fn is_within_least(&self, clocks: Clocks<'_>, member: &Member) -> bool {
+        clocks.lead(member.client_id) <= self.bound_min
     }
 }
 
@@ -125,7 +137,19 @@ impl SchedulingPolicy for DynamicStaleSynchronous {
     fn may_start(&self, facts: &Facts<'_>, client: &Waiting) -> bool {
         let clocks = Clocks(facts.members);
         let Some(member) = clocks.of(client.candidate.client_id) else { return true };
-        self.at_bound == AtBound::Reject || clocks.lead(member.client_id) <= self.bound(clocks, member)
+        self.at_bound == AtBound::Reject
+            || self.is_within_least(clocks, member)
+            || self.steps_left(clocks, member) > 0
+    }
+
+    fn grant(&self, facts: &Facts<'_>, client: ClientId) -> Option<u64> {
+        let clocks = Clocks(facts.members);
+        let member = clocks.of(client)?;
+        if self.at_bound == AtBound::Reject || self.is_within_least(clocks, member) {
+            return None;
+        }
+        let steps = self.steps_left(clocks, member);
+        (steps > 0).then_some(member.clock + steps)
     }
 
     fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
@@ -154,7 +178,7 @@ mod tests {
     use folkmoot_protocol::Timestamp;
 
     use super::{
-        super::samples::{member, some_facts, waiting},
+        super::samples::{client, member, some_facts, waiting},
         *,
     };
 
@@ -173,26 +197,46 @@ mod tests {
         assert_eq!(extra_steps(&paced(0, 9, 100, 100), &paced(1, 5, 0, u64::MAX / 2), u64::MAX), 0);
     }
 
-    #[test]
-    fn only_the_fastest_gets_more_than_the_least() {
-        let policy = DynamicStaleSynchronous {
-            bound_min: 2,
-            bound_max: 6,
+    fn policy(bound_min: u64, bound_max: u64) -> DynamicStaleSynchronous {
+        DynamicStaleSynchronous {
+            bound_min,
+            bound_max,
             at_bound: AtBound::Delay,
             concurrency: 8,
             staleness_weight: constant(),
             correction: Correction::None,
             absence_seconds: 60,
             reporting_deadline_seconds: 600,
-        };
-        // The fastest is 6 ahead, and 4 extra steps are predicted to pay; the second is 3 ahead.
-        let members = [paced(0, 11, 90, 100), paced(1, 5, 35, 70), member(2, 8)];
+        }
+    }
+
+    #[test]
+    fn only_the_fastest_gets_more_than_the_least() {
+        // The fastest is 3 ahead, and 4 extra steps are predicted to pay; the second is 3 ahead, too, and not fastest.
+        let members = [paced(0, 9, 90, 100), paced(1, 5, 35, 70), member(2, 8)];
         let facts = Facts { members: &members, ..some_facts(20, &[]) };
+        let policy = policy(2, 7);
         assert_eq!(
-            [0, 1, 2, 3].map(|client| policy.may_start(&facts, &waiting(client))),
+            [0, 1, 2, 3].map(|number| policy.may_start(&facts, &waiting(number))),
             [true, true, false, true]
         );
-        let tight = DynamicStaleSynchronous { bound_max: 5, ..policy };
-        assert!(!tight.may_start(&facts, &waiting(0)));
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| policy.grant(&facts, client(number))),
+            [Some(13), None, None, None]
+        );
+        let tight = DynamicStaleSynchronous { bound_max: 4, ..policy };
+        assert_eq!(tight.grant(&facts, client(0)), None, "one step more would bring it no nearer");
+    }
+
+    /// What was predicted when the client was asked for is granted to its end, whatever would be predicted since.
+    #[test]
+    fn steps_are_granted_once_and_counted_down() {
+        let may_start = |clock: u64, granted_until: u64| {
+            let fastest = Member { granted_until, ..member(0, clock) };
+            let facts_of = [fastest, member(1, 5)];
+            policy(2, 7).may_start(&Facts { members: &facts_of, ..some_facts(20, &[]) }, &waiting(0))
+        };
+        assert_eq!([9, 10, 11, 12].map(|clock| may_start(clock, 12)), [true, true, true, false]);
+        assert_eq!([12, 13].map(|clock| may_start(clock, 99)), [true, false], "bound_max is the end");
     }
 }

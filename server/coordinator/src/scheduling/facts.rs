@@ -36,6 +36,8 @@ pub struct Facts<'a> {
     pub since: Timestamp,
     /// The newest version: from it a client would start.
     pub version: u64,
+    /// Says whether the population is as large as the policy calls a crowd ([`super::SchedulingPolicy::crowd`]).
+    pub is_crowd: bool,
     /// What the round's assignments have come to. In a flow, `outstanding` counts those of earlier rounds, too.
     pub counts: ReportCounts,
     /// Assignments under way, of any round of the task; empty for cohort policies.

@@ -13,7 +13,6 @@ mod check;
 mod choice;
 mod clocks;
 mod dynamic_stale_synchronous;
-mod eager_stale_synchronous;
 mod facts;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -28,13 +27,14 @@ pub use buffered::Buffered;
 pub use choice::SchedulingChoice;
 pub use clocks::{Clocks, Member};
 pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
-pub use eager_stale_synchronous::EagerStaleSynchronous;
 pub use facts::{Facts, Outstanding, ReportCounts};
 pub use semi_synchronous::SemiSynchronous;
 pub use stale_synchronous::StaleSynchronous;
 pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
 pub use synchronous::Synchronous;
 pub use value_bounded::ValueBounded;
+
+use folkmoot_protocol::ClientId;
 
 use crate::{participation::Waiting, round::AbandonReason, task::Fault};
 
@@ -77,14 +77,12 @@ pub struct Flow {
     pub absence_milliseconds: Option<u64>,
     /// Says that the policy decides by how far the model moved, so that the facts need the changes.
     pub needs_changes: bool,
-    /// Says that clients which wait are offered the newest version, to have it when they start.
-    pub offers_versions: bool,
 }
 
 impl Flow {
     /// A flow of commits of so many updates, which decides by the number of versions only.
     fn of(updates_max: Option<u64>) -> Self {
-        Self { updates_max, absence_milliseconds: None, needs_changes: false, offers_versions: false }
+        Self { updates_max, absence_milliseconds: None, needs_changes: false }
     }
 }
 
@@ -106,6 +104,11 @@ pub trait SchedulingPolicy: Send + Sync {
 
     /// Says what a flow policy says; `None` for one that draws a cohort a round.
     fn flow(&self) -> Option<Flow> {
+        None
+    }
+
+    /// How many enrolled clients are a crowd to it; `None` if it decides the same way for every population.
+    fn crowd(&self) -> Option<u64> {
         None
     }
 
@@ -133,6 +136,12 @@ pub trait SchedulingPolicy: Send + Sync {
     /// The clock with which a client begins that is new, or was away: it shall not hold the others back.
     fn first_clock(&self, _facts: &Facts<'_>) -> u64 {
         0
+    }
+
+    /// Up to which clock may this client go on starting without being asked again, now that it starts? `None` grants
+    /// nothing. What is granted is remembered with the client, and comes back in [`Member::granted_until`].
+    fn grant(&self, _facts: &Facts<'_>, _client: ClientId) -> Option<u64> {
+        None
     }
 
     /// Milliseconds from an assignment to the moment at which it is dropped.

@@ -28,7 +28,7 @@ pub fn waiting(number: u8) -> Waiting {
 
 /// A member with this clock that has not pushed twice.
 pub fn member(number: u8, clock: u64) -> Member {
-    Member { client_id: client(number), clock, pushed_at: [None, None] }
+    Member { client_id: client(number), clock, granted_until: 0, pushed_at: [None, None] }
 }
 
 /// A moment at which clients 0, 1, … train from these versions, and nothing has arrived.
@@ -47,6 +47,7 @@ pub fn some_facts(version: u64, bases: &[u64]) -> Facts<'static> {
         now: Timestamp(1_000_000),
         since: Timestamp(1_000_000),
         version,
+        is_crowd: false,
         counts,
         // Tests end before it could matter.
         outstanding: outstanding.leak(),

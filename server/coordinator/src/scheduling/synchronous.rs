@@ -15,10 +15,13 @@ pub struct Synchronous {
     /// How many updates are wanted.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [100])))]
     pub report_goal: u64,
-    /// How many more clients are drawn than are wanted: 1 draws just the goal.
-    #[serde(default = "default_over_selection_factor")]
-    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = 10)))]
-    pub over_selection_factor: f64,
+    /// How many more clients are drawn than are wanted: 1 draws just the goal. By default it depends on the population:
+    /// 1.3, as Bonawitz et al. 2019 report it, where it is at least twice as large as that cohort. A smaller one starts as
+    /// soon as `report_goal` clients wait, with as many as 1.3 times the goal if they are there, too, so that its next
+    /// round does not wait for the slowest of the last.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = 10, "examples" = [1.3])))]
+    pub over_selection_factor: Option<f64>,
     /// How few updates still make a commit at the deadline; by default half of the goal, rounded up.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [50])))]
@@ -34,9 +37,10 @@ pub struct Synchronous {
 }
 
 /// A third more than wanted, as Bonawitz et al. 2019 report it.
-fn default_over_selection_factor() -> f64 {
-    1.3
-}
+const DEFAULT_OVER_SELECTION_FACTOR: f64 = 1.3;
+
+/// A population of so many cohorts is a crowd: whoever is drawn in vain is not missed in the next round.
+const COHORTS_IN_A_CROWD: u64 = 2;
 
 fn default_selection_deadline_seconds() -> u64 {
     60
@@ -47,9 +51,10 @@ pub(super) fn default_reporting_deadline_seconds() -> u64 {
 }
 
 impl Synchronous {
-    /// Returns how many clients are drawn.
+    /// Returns how many clients are drawn at most.
     pub fn cohort(&self) -> u64 {
-        (self.report_goal as f64 * self.over_selection_factor).ceil() as u64
+        let factor = self.over_selection_factor.unwrap_or(DEFAULT_OVER_SELECTION_FACTOR);
+        (self.report_goal as f64 * factor).ceil() as u64
     }
 
     /// Returns how few updates still make a commit.
@@ -61,7 +66,8 @@ impl Synchronous {
 impl SchedulingPolicy for Synchronous {
     fn validate(&self, faults: &mut Vec<Fault>) {
         let mut check = Check(faults);
-        let (goal, factor) = (self.report_goal, self.over_selection_factor);
+        let goal = self.report_goal;
+        let factor = self.over_selection_factor.unwrap_or(DEFAULT_OVER_SELECTION_FACTOR);
         check.that(goal > 0, "report_goal", "it is 0", "ask for at least 1");
         let factor_is_right = (1.0..=10.0).contains(&factor);
         check.that(factor_is_right, "over_selection_factor", format!("it is {factor}"), "it must be 1 to 10");
@@ -84,10 +90,16 @@ impl SchedulingPolicy for Synchronous {
         self.cohort()
     }
 
+    fn crowd(&self) -> Option<u64> {
+        self.over_selection_factor.is_none().then(|| self.cohort().saturating_mul(COHORTS_IN_A_CROWD))
+    }
+
     fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
         let is_late = facts.elapsed() >= self.selection_deadline_seconds * 1000;
-        if waiting >= self.cohort() {
-            StartDecision::Draw { cohort: self.cohort() }
+        let goal_is_enough = self.over_selection_factor.is_none() && !facts.is_crowd;
+        let enough = if goal_is_enough { self.report_goal } else { self.cohort() };
+        if waiting >= enough {
+            StartDecision::Draw { cohort: waiting.min(self.cohort()) }
         } else if is_late && waiting >= self.minimum_cohort() {
             StartDecision::Draw { cohort: waiting }
         } else if is_late {
@@ -128,7 +140,7 @@ mod tests {
     fn policy() -> Synchronous {
         Synchronous {
             report_goal: 10,
-            over_selection_factor: 1.3,
+            over_selection_factor: Some(1.3),
             minimum_cohort: Some(4),
             selection_deadline_seconds: 60,
             reporting_deadline_seconds: 600,
@@ -152,6 +164,20 @@ mod tests {
         assert_eq!(start(500, 0), StartDecision::Draw { cohort: 13 });
         assert_eq!(start(4, 60), StartDecision::Draw { cohort: 4 });
         assert_eq!(start(3, 60), StartDecision::Abandon(AbandonReason::TooFewClients));
+    }
+
+    #[test]
+    fn a_small_population_starts_with_the_goal_and_takes_more_if_they_are_there() {
+        let policy = Synchronous { over_selection_factor: None, ..policy() };
+        assert_eq!((policy.cohort(), policy.crowd()), (13, Some(26)));
+        let start = |is_crowd, waiting| policy.start(&Facts { is_crowd, ..after(0, counts(0, 0)) }, waiting);
+        let small = [9, 10, 12, 13, 20].map(|waiting| start(false, waiting));
+        let draw = |cohort| StartDecision::Draw { cohort };
+        assert_eq!(small, [StartDecision::Wait, draw(10), draw(12), draw(13), draw(13)]);
+        assert_eq!([12, 13].map(|waiting| start(true, waiting)), [StartDecision::Wait, draw(13)]);
+        let explicit = Synchronous { over_selection_factor: Some(1.3), ..policy };
+        assert_eq!(explicit.crowd(), None);
+        assert_eq!(explicit.start(&after(0, counts(0, 0)), 12), StartDecision::Wait, "what is set, holds");
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub struct TaskDescription {
     /// How versions travel to the clients; by default as float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<Downstream>,
+    /// Offers each new version to clients that wait, so that those which train from it need not fetch it first. It costs
+    /// a download for everyone who waits, drawn or not, and makes no update less stale.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
+    pub prefetch: bool,
     /// What tasks of before said in the place of `compression`.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -75,6 +80,15 @@ pub struct TaskDescription {
     /// What it gets of the clients, beside other tasks of the population.
     #[serde(default)]
     pub traffic: Traffic,
+    /// After how many rounds in a row that were abandoned because too few updates came the task is paused. Rounds for which
+    /// too few clients came do not count. Where clients start one by one, it is so many times `concurrency` assignments
+    /// without one update.
+    #[serde(
+        default = "default_abandoned_rounds_max",
+        skip_serializing_if = "is_default_abandoned_rounds_max"
+    )]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000), extend("default" = 20)))]
+    pub abandoned_rounds_max: u64,
     /// When it is over: give at least one condition.
     pub stop: StopConditions,
 }
@@ -98,6 +112,8 @@ impl TaskDescription {
             compression: None,
             compression_choices: Vec::new(),
             downstream: None,
+            prefetch: false,
+            abandoned_rounds_max: default_abandoned_rounds_max(),
             former_codec: (),
             protection: Protection::default(),
             privacy: PrivacyChoice::default(),
@@ -174,6 +190,14 @@ impl TaskDescription {
         }
         self.traffic.validate(&mut faults);
         self.stop.validate(&mut faults);
+        if !(1..=ABANDONED_ROUNDS_MAX).contains(&self.abandoned_rounds_max) {
+            let message = format!("it is {}", self.abandoned_rounds_max);
+            faults.push(Fault::new(
+                "abandoned_rounds_max",
+                message,
+                "it must be 1 to 1000000; 20 suits most tasks",
+            ));
+        }
         match &self.privacy {
             PrivacyChoice::None => {}
             PrivacyChoice::Central(central) => central.validate(self, &mut faults),
@@ -221,6 +245,18 @@ impl TaskDescription {
         }
     }
 }
+
+/// Enough for a bad hour, and few enough for a task that diverges.
+fn default_abandoned_rounds_max() -> u64 {
+    20
+}
+
+fn is_default_abandoned_rounds_max(rounds: &u64) -> bool {
+    *rounds == default_abandoned_rounds_max()
+}
+
+/// The most rounds that a task may abandon in a row.
+const ABANDONED_ROUNDS_MAX: u64 = 1_000_000;
 
 fn former_codec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     match String::deserialize(deserializer)?.as_str() {

@@ -141,7 +141,7 @@ impl FederatedEvaluation {
     pub fn policy(&self) -> Synchronous {
         Synchronous {
             report_goal: self.report_goal,
-            over_selection_factor: 1.0,
+            over_selection_factor: Some(1.0),
             minimum_cohort: self.minimum_cohort,
             selection_deadline_seconds: self.selection_deadline_seconds,
             reporting_deadline_seconds: self.reporting_deadline_seconds,

@@ -8,6 +8,7 @@ mod eligibility;
 mod evaluation;
 mod fault;
 mod network_class;
+mod pause;
 #[cfg(test)]
 pub(crate) mod samples;
 mod state;
@@ -23,6 +24,7 @@ pub use eligibility::{
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use fault::Fault;
 pub use network_class::NetworkClass;
+pub use pause::{PauseReason, abandoned_in_a_row};
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
 pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;

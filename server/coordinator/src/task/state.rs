@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::StopReason;
+use super::{PauseReason, StopReason};
 
 /// A task's state: `Draft → Active ⇄ Paused → Completed | Cancelled`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,9 +9,20 @@ pub enum TaskState {
     /// Described, not yet started.
     Draft,
     /// Rounds run.
-    Active,
+    Active {
+        /// Rounds up to this one do not count as abandoned any more: an operator resumed the task after them.
+        #[serde(default)]
+        after_round: u64,
+    },
     /// No round is opened; the open one is abandoned.
-    Paused,
+    Paused {
+        /// Why the coordinator paused it; `None` if an operator did.
+        #[serde(default)]
+        reason: Option<PauseReason>,
+        /// As in [`TaskState::Active`], for when it is resumed.
+        #[serde(default)]
+        after_round: u64,
+    },
     /// A stop condition was met.
     Completed {
         /// Which.
@@ -28,6 +39,8 @@ pub enum TaskInput {
     Activate,
     /// An operator holds it.
     Pause,
+    /// The coordinator holds it.
+    PauseFor(PauseReason),
     /// An operator lets it go on.
     Resume,
     /// An operator ends it.
@@ -45,6 +58,11 @@ pub struct InvalidTaskTransitionError {
 }
 
 impl TaskState {
+    /// The state of a task that was just started.
+    pub const ACTIVE: TaskState = TaskState::Active { after_round: 0 };
+    /// The state of a task that an operator paused.
+    pub const PAUSED: TaskState = TaskState::Paused { reason: None, after_round: 0 };
+
     /// Every state's name.
     pub const NAMES: [&str; 5] = ["draft", "active", "paused", "completed", "cancelled"];
 
@@ -52,11 +70,16 @@ impl TaskState {
     pub fn name(&self) -> &'static str {
         match self {
             TaskState::Draft => "draft",
-            TaskState::Active => "active",
-            TaskState::Paused => "paused",
+            TaskState::Active { .. } => "active",
+            TaskState::Paused { .. } => "paused",
             TaskState::Completed { .. } => "completed",
             TaskState::Cancelled => "cancelled",
         }
+    }
+
+    /// Says whether rounds run.
+    pub fn is_active(&self) -> bool {
+        matches!(self, TaskState::Active { .. })
     }
 
     /// Says whether nothing can happen to the task any more.
@@ -72,15 +95,21 @@ impl TaskState {
         use TaskState::{Active, Cancelled, Completed, Draft, Paused};
         let refused = |verb| Err(InvalidTaskTransitionError { from: self.name(), verb });
         match (self, input) {
-            (Draft | Active, TaskInput::Activate) => Ok(Active),
+            (Draft, TaskInput::Activate) => Ok(Self::ACTIVE),
+            (Active { .. }, TaskInput::Activate) => Ok(self),
             (_, TaskInput::Activate) => refused("be activated"),
-            (Active | Paused, TaskInput::Pause) => Ok(Paused),
-            (_, TaskInput::Pause) => refused("be paused"),
-            (Paused | Active, TaskInput::Resume) => Ok(Active),
+            (Active { after_round }, TaskInput::Pause) => Ok(Paused { reason: None, after_round }),
+            (Paused { .. }, TaskInput::Pause) => Ok(self),
+            (Active { .. }, TaskInput::PauseFor(reason)) => {
+                Ok(Paused { reason: Some(reason), after_round: reason.last_round() })
+            }
+            (_, TaskInput::Pause | TaskInput::PauseFor(_)) => refused("be paused"),
+            (Active { .. }, TaskInput::Resume) => Ok(self),
+            (Paused { after_round, .. }, TaskInput::Resume) => Ok(Active { after_round }),
             (_, TaskInput::Resume) => refused("be resumed"),
             (Completed { .. }, TaskInput::Cancel) => refused("be cancelled"),
             (_, TaskInput::Cancel) => Ok(Cancelled),
-            (Active | Paused, TaskInput::Complete(reason)) => Ok(Completed { reason }),
+            (Active { .. } | Paused { .. }, TaskInput::Complete(reason)) => Ok(Completed { reason }),
             (_, TaskInput::Complete(_)) => refused("be completed"),
         }
     }
@@ -94,11 +123,19 @@ mod tests {
     fn a_task_goes_its_way_and_no_other() {
         let active = TaskState::Draft.step(TaskInput::Activate).unwrap();
         let paused = active.step(TaskInput::Pause).unwrap();
-        assert_eq!(paused.step(TaskInput::Resume), Ok(TaskState::Active));
+        assert_eq!(paused.step(TaskInput::Resume), Ok(TaskState::ACTIVE));
         let completed = active.step(TaskInput::Complete(StopReason::Rounds)).unwrap();
         for input in [TaskInput::Activate, TaskInput::Pause, TaskInput::Resume, TaskInput::Cancel] {
             assert!(completed.step(input).is_err(), "{input:?}");
         }
+        let reason = PauseReason::AbandonedRounds { rounds: 20, last_round: 31 };
+        let stopped = active.step(TaskInput::PauseFor(reason)).unwrap();
+        assert_eq!(stopped.step(TaskInput::Pause), Ok(stopped), "it keeps its reason");
+        let resumed = stopped.step(TaskInput::Resume).unwrap();
+        assert_eq!(resumed, TaskState::Active { after_round: 31 });
+        let again = resumed.step(TaskInput::Pause).unwrap().step(TaskInput::Resume);
+        assert_eq!(again, Ok(resumed), "what was forgiven stays forgiven");
+        assert!(paused.step(TaskInput::PauseFor(reason)).is_err());
         assert_eq!(
             TaskState::Draft.step(TaskInput::Pause).unwrap_err().to_string(),
             "a task that is draft cannot be paused"

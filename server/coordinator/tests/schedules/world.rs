@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use folkmoot_coordinator::{
-    participation::{History, Push, Waiting},
+    participation::{History, Push, StartClocks, Waiting},
     round::{Collected, Effect, Phase, Purpose, Round, RoundInput, Rules},
     scheduling::{Clocks, Facts, Member, Outstanding, ReportCounts, SchedulingChoice},
     selection::SelectionChoice,
@@ -55,6 +55,8 @@ pub struct World {
     accepted: Vec<u64>,
     changes: VecDeque<f64>,
     next_assignment: u64,
+    /// A work takes so much longer, at most.
+    pub jitter_milliseconds: u64,
     /// The clients.
     pub clients: Vec<Client>,
     /// Commits so far.
@@ -65,9 +67,19 @@ pub struct World {
 
 /// A step of the virtual clock.
 const STEP_MILLISECONDS: u64 = 250;
+const JITTER_MILLISECONDS: u64 = 499;
 
 impl World {
     pub fn new(choice: SchedulingChoice, natures: Vec<Nature>, seed: u64) -> Self {
+        Self::with_jitter(choice, natures, seed, JITTER_MILLISECONDS)
+    }
+
+    pub fn with_jitter(
+        choice: SchedulingChoice,
+        natures: Vec<Nature>,
+        seed: u64,
+        jitter_milliseconds: u64,
+    ) -> Self {
         let client = |(index, nature): (usize, Nature)| Client {
             id: ClientId::from_random_bytes([index as u8; 16]),
             nature,
@@ -79,6 +91,7 @@ impl World {
             works: Vec::new(),
         };
         let mut world = Self {
+            jitter_milliseconds,
             choice,
             now: 1_000_000,
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -164,10 +177,10 @@ impl World {
 
     fn perform(&mut self, effect: Effect, collected: &Collected) {
         match effect {
-            Effect::Assign { clients, deadline, first_clock } => {
+            Effect::Assign { clients, deadline, clocks } => {
                 self.check_starts(&clients, collected);
                 for id in clients {
-                    self.start(id, deadline, first_clock);
+                    self.start(id, deadline, &clocks);
                 }
             }
             Effect::Drop(assignments) => {
@@ -180,19 +193,19 @@ impl World {
         }
     }
 
-    fn start(&mut self, id: ClientId, deadline: Timestamp, first_clock: u64) {
+    fn start(&mut self, id: ClientId, deadline: Timestamp, clocks: &StartClocks) {
         let index = self.clients.iter().position(|client| client.id == id).expect("it is a client");
         self.next_assignment += 1;
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.next_assignment.to_be_bytes());
-        let jitter = self.rng.random_range(0..500);
+        let jitter = self.rng.random_range(0..=self.jitter_milliseconds);
         let fate = self.rng.next_u64();
         let (now, base_version, round_number) = (self.now, self.round.base_version, self.round.number);
         let client = &mut self.clients[index];
         let vanishes = client.nature.vanishes_in > 0 && fate.is_multiple_of(client.nature.vanishes_in);
         assert!(client.work.is_none(), "client {index} works already");
         client.history.start(round_number, Timestamp(now));
-        client.history.clock = client.history.clock.max(first_clock);
+        client.history.set_clocks(id, clocks);
         client.starts += 1;
         let assignment = Outstanding {
             assignment_id: AssignmentId::from_random_bytes(bytes),
@@ -294,9 +307,6 @@ impl World {
         use folkmoot_coordinator::scheduling::AtBound::Delay;
         let bound = match self.choice {
             SchedulingChoice::StaleSynchronous(policy) => (policy.at_bound == Delay).then_some(policy.bound),
-            SchedulingChoice::EagerStaleSynchronous(policy) => {
-                (policy.0.at_bound == Delay).then_some(policy.0.bound)
-            }
             SchedulingChoice::DynamicStaleSynchronous(policy) => {
                 (policy.at_bound == Delay).then_some(policy.bound_max)
             }
@@ -321,6 +331,7 @@ fn facts(collected: &Collected, version: u64, now: u64) -> Facts<'_> {
         now: Timestamp(now),
         since: Timestamp(now),
         version,
+        is_crowd: false,
         counts: collected.counts,
         outstanding: &collected.outstanding,
         members: &collected.members,

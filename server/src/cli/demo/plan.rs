@@ -72,7 +72,7 @@ fn averaging(rounds: u32, plan: TrainingPlan, synchronous: Synchronous) -> TaskD
 fn synchronous(cohort: u32, selection_seconds: u64, reporting_seconds: u64) -> Synchronous {
     Synchronous {
         report_goal: u64::from(cohort),
-        over_selection_factor: 1.0,
+        over_selection_factor: Some(1.0),
         minimum_cohort: None,
         selection_deadline_seconds: selection_seconds,
         reporting_deadline_seconds: reporting_seconds,

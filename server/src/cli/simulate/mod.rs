@@ -9,6 +9,7 @@ pub use args::Args;
 
 use std::{fs, path::Path};
 
+use folkmoot_coordinator::task::TaskState;
 use folkmoot_data::{Dataset, ReadOptions};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::device::Trace;
@@ -123,7 +124,10 @@ fn summary(outcome: &Outcome, seconds: f64, written: Option<String>) -> Summary 
         committed,
         abandoned: outcome.rounds.len() - committed,
         version: outcome.version,
-        state: outcome.state.name().into(),
+        state: match outcome.state {
+            TaskState::Paused { reason: Some(reason), .. } => format!("paused ({})", reason.code()),
+            state => state.name().into(),
+        },
         virtual_seconds: outcome.virtual_seconds,
         seconds,
         client_rounds: outcome.client_rounds,

@@ -32,7 +32,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 /// Writes a task for humans.
 pub fn text(task: &TaskView) -> String {
     let description = &task.description;
-    let lines = [
+    let mut lines = vec![
         ("task", task.id.to_string()),
         ("name", description.name.clone()),
         ("population", description.population.to_string()),
@@ -44,6 +44,10 @@ pub fn text(task: &TaskView) -> String {
         ("model", task.model.to_string()),
         ("created", moment(task.created_at)),
     ];
+    if let Some(pause) = &task.pause {
+        let (code, reason) = (&pause.code, &pause.reason);
+        lines.splice(4..4, [("paused", format!("{reason} ({code})")), ("what to do", pause.remedy.clone())]);
+    }
     let lines: Vec<String> = lines.into_iter().map(|(name, value)| format!("{name:<11} {value}")).collect();
     lines.join("\n")
 }

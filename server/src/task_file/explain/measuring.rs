@@ -81,5 +81,19 @@ pub(super) fn stop(description: &TaskDescription) -> Vec<String> {
         ends.push(format!("{hours} hours after its first round was opened"));
     }
     let first = if ends.len() > 1 { " Whatever comes first ends it." } else { "" };
-    vec![format!("The task ends {}.{first}", ends.join(", or "))]
+    let waits = match description.scheduling.policy().flow() {
+        Some(_) => {
+            let concurrency = description.scheduling.policy().concurrency();
+            let assignments = description.abandoned_rounds_max.saturating_mul(concurrency);
+            format!("{} without one update", count(assignments, "assignment"))
+        }
+        None => format!(
+            "{} in a row in which too few updates came",
+            count(description.abandoned_rounds_max, "round")
+        ),
+    };
+    vec![
+        format!("The task ends {}.{first}", ends.join(", or ")),
+        format!("After {waits} it is paused, and says why."),
+    ]
 }

@@ -1,8 +1,8 @@
 //! How many clients train, when a version is made, and what becomes of the late and the stale.
 
 use folkmoot_coordinator::scheduling::{
-    AtBound, Correction, SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight,
-    Synchronous,
+    AtBound, Correction, SchedulingChoice, SchedulingPolicy, SemiSynchronous, StaleSynchronous, Staleness,
+    StalenessWeight, Synchronous,
 };
 
 use super::quantity::{count, seconds};
@@ -24,11 +24,6 @@ pub(super) fn scheduling(choice: &SchedulingChoice) -> Vec<String> {
             vec!["Every update makes a version as soon as it arrives.".into()]
         }
         SchedulingChoice::StaleSynchronous(stale) => clocked(stale),
-        SchedulingChoice::EagerStaleSynchronous(eager) => {
-            let mut said = clocked(&eager.0);
-            said.push("A client that waits is offered the newest version beforehand.".into());
-            said
-        }
         SchedulingChoice::DynamicStaleSynchronous(dynamic) => vec![
             "Every update makes a version and moves its client's clock on.".into(),
             format!(
@@ -68,13 +63,19 @@ pub(super) fn scheduling(choice: &SchedulingChoice) -> Vec<String> {
 
 fn cohort(policy: &Synchronous) -> Vec<String> {
     let (cohort, goal, minimum) = (policy.cohort(), policy.report_goal, policy.minimum_cohort());
-    vec![
-        format!(
-            "A round draws {} for {} that are wanted, and waits up to {} until so many are there.",
-            count(cohort, "client"),
-            count(goal, "update"),
-            seconds(policy.selection_deadline_seconds)
-        ),
+    let mut said = vec![format!(
+        "A round draws {} for {} that are wanted, and waits up to {} until so many are there.",
+        count(cohort, "client"),
+        count(goal, "update"),
+        seconds(policy.selection_deadline_seconds)
+    )];
+    if let Some(crowd) = policy.crowd().filter(|_| cohort > goal) {
+        said.push(format!(
+            "In a population of fewer than {} it starts as soon as {goal} are there.",
+            count(crowd, "client")
+        ));
+    }
+    said.extend([
         format!(
             "A version is made as soon as {} arrived, or after {} with at least {minimum}.",
             count(goal, "update"),
@@ -82,7 +83,8 @@ fn cohort(policy: &Synchronous) -> Vec<String> {
         ),
         "With fewer the round is abandoned, and the model stays as it is.".into(),
         "An update that comes later is refused, so none is stale.".into(),
-    ]
+    ]);
+    said
 }
 
 fn slot(policy: &SemiSynchronous) -> Vec<String> {

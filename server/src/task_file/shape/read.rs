@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(names[..5], ["name", "population", "plan", "scheduling", "stop"]);
         assert!(names.contains(&"evaluation"), "{names:?}");
         let Form::Kinds(kinds) = &task().key("scheduling").unwrap().form else { panic!("a choice") };
-        assert_eq!(kinds.len(), 8);
-        let eager = kinds.iter().find(|kind| kind.name == "eager_stale_synchronous").unwrap();
-        assert!(eager.table.key("bound").is_some());
+        assert_eq!(kinds.len(), 7);
+        let clocked = kinds.iter().find(|kind| kind.name == "stale_synchronous").unwrap();
+        assert!(clocked.table.key("bound").is_some());
         let Form::Table(plan) = &task().key("plan").unwrap().form else { panic!("a table") };
         let epochs = plan.key("epochs").unwrap();
         assert!(epochs.is_required);

@@ -69,5 +69,9 @@ pub(super) async fn a_client_is_revoked_by_its_organisation_only(
     assert_eq!(revoked_at, Some(later(2)));
     assert_eq!(storage.client_count(fixture.organisation_id, &fixture.population).await?, 1);
     assert_eq!(storage.client_count(other.organisation_id, &fixture.population).await?, 0);
+    for (count, expected) in [(0, true), (1, true), (2, false)] {
+        let found = storage.has_clients(fixture.organisation_id, &fixture.population, count).await?;
+        assert_eq!(found, expected, "{count}");
+    }
     Ok(())
 }

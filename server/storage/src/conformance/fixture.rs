@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use folkmoot_coordinator::{
+    participation::StartClocks,
     round::{Phase, Purpose, Round},
     task::{Candidate, TaskDescription, TaskState},
 };
@@ -173,7 +174,7 @@ impl Fixture {
         let clients = self.waiting_clients(count).await?;
         let assignments = self.assignments_of(&record, &clients);
         let record = reporting(record, count as u64);
-        self.storage.assign(&record, &assignments, 0).await?;
+        self.storage.assign(&record, &assignments, &StartClocks::default()).await?;
         Ok((stored(record), assignments))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use folkmoot_coordinator::{
-    participation::History,
+    participation::{History, StartClocks},
     round::{AbandonReason, Phase, Purpose},
     scheduling::ReportCounts,
 };
@@ -28,7 +28,8 @@ async fn collecting(fixture: &Fixture) -> Result<(RoundRecord, Vec<AssignmentRec
     fixture.storage.open_round(&record).await?;
     let clients = fixture.waiting_clients(3).await?;
     let assignments = fixture.assignments_of(&record, &clients);
-    fixture.storage.assign(&record, &assignments, 4).await?;
+    let clocks = StartClocks { first: 4, granted_until: [(assignments[0].client_id, 9)].into() };
+    fixture.storage.assign(&record, &assignments, &clocks).await?;
     Ok((stored(record), assignments))
 }
 
@@ -107,6 +108,7 @@ pub(super) async fn what_clients_did_is_remembered(storage: &Storage) -> Result<
     };
     let [pushed, failed, started] = [0, 1, 2].map(|index: usize| of(assignments[index].client_id));
     assert_eq!((pushed.starts, pushed.clock, pushed.pushed_at), (1, 5, [None, Some(later(1))]));
+    assert_eq!([pushed.granted_until, failed.granted_until], [9, 0]);
     assert_eq!((pushed.milliseconds, pushed.example_count), (Some(1000), 12));
     assert_eq!((failed.failures, failed.failed_at, failed.clock), (1, Some(later(9)), 4));
     assert_eq!(
@@ -145,7 +147,7 @@ pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result
     let clients = fixture.waiting_clients(1).await?;
     let mut patient = fixture.assignments_of(&next, &clients);
     patient[0].deadline = later(601);
-    storage.assign(&next, &patient, 0).await?;
+    storage.assign(&next, &patient, &StartClocks::default()).await?;
     let phase = Phase::Abandoned { at: later(600), reason: AbandonReason::TaskPaused };
     storage.abandon_round(&with_phase(stored(next), phase), later(600)).await?;
     let histories: BTreeMap<ClientId, History> = storage.participations(task_id).await?.into_iter().collect();
@@ -187,7 +189,7 @@ pub(super) async fn an_evaluation_runs_beside_a_training(storage: &Storage) -> R
     let clients = fixture.waiting_clients(2).await?;
     let assignments = fixture.assignments_of(&record, &clients);
     let record = reporting(record, 2);
-    storage.assign(&record, &assignments, 0).await?;
+    storage.assign(&record, &assignments, &StartClocks::default()).await?;
     assert_eq!(storage.outstanding(task_id).await?.len(), 3, "those that evaluate do not train");
     assert_eq!(storage.accept_update(&update_of(&assignments[0])).await?, AcceptOutcome::Accepted);
     let closed = aggregating(stored(record), 1);

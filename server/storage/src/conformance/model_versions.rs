@@ -1,5 +1,6 @@
 //! Model versions.
 
+use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{TaskId, update::UpdateMetrics};
 
 use super::fixture::{Fixture, aggregating, commit_of, committed, fresh, stored, version_of};
@@ -28,7 +29,7 @@ pub(super) async fn versions_are_listed_in_pages(storage: &Storage) -> Result<()
     for number in 1..=3 {
         let record = fixture.open_round(task.id, number).await?;
         let record = reporting(record, 0);
-        storage.assign(&record, &[], 0).await?;
+        storage.assign(&record, &[], &StartClocks::default()).await?;
         let record = aggregating(stored(record), 0);
         assert_eq!(storage.close_reporting(&record, Rest::Expires, NOW).await?, []);
         let record = committed(stored(record), number);

@@ -23,7 +23,7 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
     // A round of three, of which two bring an update and one has run out of time; and one that is abandoned.
     let (record, assignments) = fixture.reporting(3).await?;
     let task_id = record.round.task_id;
-    storage.set_task_state(task_id, TaskState::Active, 0).await?;
+    storage.set_task_state(task_id, TaskState::ACTIVE, 0).await?;
     fixture.waiting_clients(2).await?;
     let population = &fixture.population;
     assert_eq!(database.training_counts(organisation).await?.get(population), Some(&3));

@@ -1,5 +1,6 @@
 //! What holds when several tasks, or processes, want the same at the same time.
 
+use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{ClientId, UpdateDigest};
 use futures::future::join_all;
 
@@ -131,7 +132,9 @@ pub(super) async fn a_check_in_and_a_selection_leave_no_client_in_both(
         let assignments = fixture.assignments_of(&record, &[client_id]);
         let select = {
             let storage = storage.clone();
-            tokio::spawn(async move { storage.assign(&reporting(record, 1), &assignments, 0).await })
+            tokio::spawn(async move {
+                storage.assign(&reporting(record, 1), &assignments, &StartClocks::default()).await
+            })
         };
         let check_ins = race((0..RUNNERS).map(|_| {
             let (storage, check_in) = (storage.clone(), fixture.check_in_of(client_id));

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use folkmoot_coordinator::participation::StartClocks;
+
 use super::{
     fixture::{Fixture, NOW, aggregating, reporting, update_of},
     races::{RUNNERS, RUNS, race},
@@ -49,7 +51,9 @@ pub(super) async fn a_client_is_assigned_once(storage: &Storage) -> Result<(), S
             let record = fixture.open_round(task.id, 1).await?;
             let assignments = fixture.assignments_of(&record, &[client_id]);
             let storage = storage.clone();
-            runners.push(async move { storage.assign(&reporting(record, 1), &assignments, 0).await });
+            runners.push(async move {
+                storage.assign(&reporting(record, 1), &assignments, &StartClocks::default()).await
+            });
         }
         assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
         assert!(storage.outstanding_assignment(client_id).await?.is_some());
@@ -72,7 +76,9 @@ pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
             let mut assignments = fixture.assignments_of(&record, &clients);
             assignments.sort_by_key(|assignment| clients.iter().position(|id| *id == assignment.client_id));
             let storage = storage.clone();
-            runners.push(async move { storage.assign(&reporting(record, 20), &assignments, 0).await });
+            runners.push(async move {
+                storage.assign(&reporting(record, 20), &assignments, &StartClocks::default()).await
+            });
         }
         assert_eq!(tally(race(runners).await)?, (1, RUNNERS - 1));
     }

@@ -1,6 +1,7 @@
 //! The life of a round.
 
 use folkmoot_coordinator::{
+    participation::StartClocks,
     round::{AbandonReason, Phase},
     task::{StopReason, TaskState},
 };
@@ -109,7 +110,7 @@ pub(super) async fn a_stale_revision_changes_nothing(storage: &Storage) -> Resul
         let version = version_of(record.round.task_id, 1);
         let abandoned = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewReports };
         let results = [
-            storage.assign(&wrong, &[], 0).await,
+            storage.assign(&wrong, &[], &StartClocks::default()).await,
             storage.close_reporting(&aggregating(wrong.clone(), 1), Rest::Expires, NOW).await.map(|_| ()),
             storage
                 .commit_round(&commit_of(&committed(wrong.clone(), 1), &version, Some(TaskState::Cancelled)))
@@ -138,7 +139,8 @@ pub(super) async fn a_cohort_that_is_not_free_stores_nothing(storage: &Storage) 
     let pool = storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?;
     for bad in [gone, busy[0].client_id, waiting[0]] {
         let assignments = fixture.assignments_of(&record, &[waiting[0], waiting[1], bad]);
-        let result = storage.assign(&reporting(record.clone(), 3), &assignments, 0).await;
+        let result =
+            storage.assign(&reporting(record.clone(), 3), &assignments, &StartClocks::default()).await;
         assert!(matches!(result, Err(StorageError::RevisionConflict("cohort"))), "{result:?}");
     }
     assert_eq!(storage.unfinished_round(task.id).await?, Some(record.clone()));

@@ -84,7 +84,7 @@ pub(super) async fn a_task_and_its_first_version_are_stored_together(
         let refused = storage.release_version(fixture.organisation_id, &version).await;
         assert!(matches!(refused, Err(StorageError::NotFound("task"))), "{refused:?}");
     }
-    let unknown = storage.set_task_state(another.id, TaskState::Active, 0).await;
+    let unknown = storage.set_task_state(another.id, TaskState::ACTIVE, 0).await;
     assert!(matches!(unknown, Err(StorageError::RevisionConflict("task"))), "{unknown:?}");
     Ok(())
 }
@@ -129,7 +129,7 @@ pub(super) async fn tasks_are_found_by_state_population_and_name(
         storage.create_task(&task, &version_of(task.id, 0)).await?;
         named.push(task.id);
     }
-    storage.set_task_state(named[2], TaskState::Active, 0).await?;
+    storage.set_task_state(named[2], TaskState::ACTIVE, 0).await?;
     let found = async |filter: TaskFilter| -> Result<Vec<usize>, StorageError> {
         let tasks = storage.tasks(fixture.organisation_id, &filter, 9, None).await?;
         assert!(tasks.iter().all(|task| filter.passes(task)), "{filter:?}");
@@ -157,12 +157,12 @@ pub(super) async fn a_task_changes_its_state_by_revision(storage: &Storage) -> R
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let completed = TaskState::Completed { reason: StopReason::Rounds };
-    for (revision, state) in [TaskState::Active, TaskState::Paused, completed].into_iter().enumerate() {
+    for (revision, state) in [TaskState::ACTIVE, TaskState::PAUSED, completed].into_iter().enumerate() {
         storage.set_task_state(task.id, state, revision as u64).await?;
         let expected = TaskRecord { state, revision: revision as u64 + 1, ..task.clone() };
         assert_eq!(storage.task_of_any_organisation(task.id).await?, Some(expected));
     }
-    let stale = storage.set_task_state(task.id, TaskState::Active, 2).await;
+    let stale = storage.set_task_state(task.id, TaskState::ACTIVE, 2).await;
     assert!(matches!(stale, Err(StorageError::RevisionConflict("task"))), "{stale:?}");
     Ok(())
 }
@@ -170,7 +170,7 @@ pub(super) async fn a_task_changes_its_state_by_revision(storage: &Storage) -> R
 pub(super) async fn drivers_see_active_tasks_and_open_rounds(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let [draft, active, cancelled] = [fixture.task().await?, fixture.task().await?, fixture.task().await?];
-    storage.set_task_state(active.id, TaskState::Active, 0).await?;
+    storage.set_task_state(active.id, TaskState::ACTIVE, 0).await?;
     storage.set_task_state(cancelled.id, TaskState::Cancelled, 0).await?;
     let open = fixture.open_round(cancelled.id, 1).await?;
     fixture.open_round(active.id, 1).await?;

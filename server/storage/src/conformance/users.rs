@@ -1,7 +1,7 @@
 //! Populations whose unit of privacy is the user.
 
 use folkmoot_coordinator::{
-    participation::{Participated, User, Waiting},
+    participation::{Participated, StartClocks, User, Waiting},
     privacy::{PopulationBudget, PopulationPrivacy},
     round::Phase,
 };
@@ -102,7 +102,7 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     storage.open_round(&record).await?;
     let assignments = fixture.assignments_of(&record, &devices[..2]);
     let reporting = with_phase(record, Phase::Reporting { since: NOW, cohort: 2 });
-    storage.assign(&reporting, &assignments, 0).await?;
+    storage.assign(&reporting, &assignments, &StartClocks::default()).await?;
     assert!(!matches!(stored(reporting).round.phase, Phase::Selecting { .. }));
     storage.accept_update(&update_of(&assignments[0])).await?;
     let started = |accepted: u64, is_busy| User {

@@ -2,7 +2,10 @@ use async_trait::async_trait;
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
-use super::{MemoryStorage, State, counts::check_moment};
+use super::{
+    MemoryStorage, State,
+    counts::{check_counts, check_moment},
+};
 use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
 
 #[async_trait]
@@ -27,6 +30,16 @@ impl ClientRepository for MemoryStorage {
         population: &PopulationName,
     ) -> Result<u64, StorageError> {
         Ok(self.lock().clients.count(organisation_id, population))
+    }
+
+    async fn has_clients(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        count: u64,
+    ) -> Result<bool, StorageError> {
+        check_counts([count])?;
+        Ok(self.lock().clients.count(organisation_id, population) >= count)
     }
 
     async fn revoke_client(

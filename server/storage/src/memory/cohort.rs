@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::TaskId;
 
 use super::{State, counts::check_counts};
@@ -39,13 +40,13 @@ impl State {
     }
 
     /// Gives assignments that were checked: their clients leave the pool, and their starts are recorded.
-    pub(super) fn give(&mut self, task_id: TaskId, assignments: &[AssignmentRecord], first_clock: u64) {
+    pub(super) fn give(&mut self, task_id: TaskId, assignments: &[AssignmentRecord], clocks: &StartClocks) {
         for assignment in assignments {
             self.pool.remove(assignment.client_id);
             self.assignments.insert(assignment.clone());
             let history = self.history(assignment.task_id, assignment.client_id);
             history.start(assignment.round_number, assignment.created_at);
-            history.clock = history.clock.max(first_clock);
+            history.set_clocks(assignment.client_id, clocks);
         }
         self.tasks.serve(task_id, assignments.len() as u64);
     }

@@ -1,5 +1,8 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::round::{Phase, Purpose};
+use folkmoot_coordinator::{
+    participation::StartClocks,
+    round::{Phase, Purpose},
+};
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
@@ -58,13 +61,13 @@ impl RoundRepository for MemoryStorage {
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
-        first_clock: u64,
+        clocks: &StartClocks,
     ) -> Result<(), StorageError> {
         let mut state = self.lock();
         state.rounds.check_update(record)?;
         state.check_cohort(assignments)?;
         state.rounds.update(record);
-        state.give(record.round.task_id, assignments, first_clock);
+        state.give(record.round.task_id, assignments, clocks);
         Ok(())
     }
 

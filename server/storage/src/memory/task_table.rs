@@ -47,7 +47,7 @@ impl TaskTable {
 
     /// Lists the active tasks.
     pub(super) fn active(&self) -> impl Iterator<Item = TaskId> {
-        self.by_id.values().filter(|task| task.state == TaskState::Active).map(|task| task.id)
+        self.by_id.values().filter(|task| task.state.is_active()).map(|task| task.id)
     }
 
     /// Stores a task's next state; `false` if there is no such task, or `is_right` says that it stays as it is.

@@ -4,7 +4,7 @@ use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
-    column::{Columns, moment},
+    column::{Columns, integer, moment},
     enrol::enrol,
     transaction::in_transaction,
 };
@@ -38,6 +38,22 @@ impl ClientRepository for SqlStorage {
              WHERE organisation_id = $1 AND population = $2 AND revoked_at IS NULL";
         let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(population.as_str());
         Columns::new(&query.fetch_one(&self.reader).await?, "client").count("client_count")
+    }
+
+    async fn has_clients(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        count: u64,
+    ) -> Result<bool, StorageError> {
+        const SELECT: &str = "SELECT COUNT(*) AS client_count FROM (SELECT 1 AS one FROM clients \
+             WHERE organisation_id = $1 AND population = $2 AND revoked_at IS NULL LIMIT $3) AS first_clients";
+        let query = sqlx::query(SELECT)
+            .bind(organisation_id.to_string())
+            .bind(population.as_str())
+            .bind(integer(count)?);
+        let found = Columns::new(&query.fetch_one(&self.reader).await?, "client").count("client_count")?;
+        Ok(found >= count)
     }
 
     async fn revoke_client(

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 
-use folkmoot_coordinator::participation::{History, Participated, Push, User, Waiting};
+use folkmoot_coordinator::participation::{History, Participated, Push, StartClocks, User, Waiting};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, UserKey};
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -136,11 +136,11 @@ impl SqlStorage {
     }
 }
 
-/// Records that clients were given assignments; a clock behind `first_clock` is set to it.
+/// Records that clients were given assignments, with what these set in their clocks.
 pub(super) async fn record_starts(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],
-    first_clock: u64,
+    clocks: &StartClocks,
 ) -> Result<(), StorageError> {
     for chunk in assignments.chunks(ROWS_MAX) {
         let clients: Vec<ClientId> = chunk.iter().map(|assignment| assignment.client_id).collect();
@@ -148,7 +148,7 @@ pub(super) async fn record_starts(
         for assignment in chunk {
             let history = histories.entry(assignment.client_id).or_default();
             history.start(assignment.round_number, assignment.created_at);
-            history.clock = history.clock.max(first_clock);
+            history.set_clocks(assignment.client_id, clocks);
         }
         upsert(connection, chunk[0].task_id, chunk[0].organisation_id, &histories).await?;
     }

@@ -1,5 +1,8 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::round::{Phase, Purpose};
+use folkmoot_coordinator::{
+    participation::StartClocks,
+    round::{Phase, Purpose},
+};
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 use sqlx::AnyConnection;
 
@@ -80,13 +83,13 @@ impl RoundRepository for SqlStorage {
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
-        first_clock: u64,
+        clocks: &StartClocks,
     ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             update_round(connection, record).await?;
             take_check_ins(connection, assignments).await?;
             insert_assignments(connection, assignments).await?;
-            record_starts(connection, assignments, first_clock).await?;
+            record_starts(connection, assignments, clocks).await?;
             serve(connection, record.round.task_id, assignments.len() as u64).await
         })
     }

@@ -1,6 +1,7 @@
 //! Rounds of chance: opened, given clients, closed, committed, abandoned, mostly in this order.
 
 use folkmoot_coordinator::{
+    participation::StartClocks,
     round::{AbandonReason, Phase, Purpose},
     task::{StopReason, TaskState},
 };
@@ -99,8 +100,10 @@ impl World {
         if matches!(record.round.phase, Phase::Selecting { .. }) && !assignments.is_empty() {
             record.round.phase = Phase::Reporting { since: self.now, cohort: assignments.len() as u64 };
         }
-        let first_clock = self.chance.below(3);
-        let given = same!(self, assign(&record, &assignments, first_clock));
+        let granted = |assignment: &AssignmentRecord| (assignment.client_id, assignment.base_version);
+        let granted_until = assignments.iter().take(1).map(granted).collect();
+        let clocks = StartClocks { first: self.chance.below(3), granted_until };
+        let given = same!(self, assign(&record, &assignments, &clocks));
         self.reached.assigned += given.map_or(0, |()| assignments.len());
         Ok(())
     }

@@ -52,6 +52,7 @@ impl World {
         for number in 0..POPULATIONS {
             let population = population(number);
             let _ = same!(self, client_count(id, &population));
+            let _ = same!(self, has_clients(id, &population, 2));
             let _ = same!(self, waiting(id, &population, self.now));
             for number in 0..TASKS {
                 let waiting = same!(self, waiting_for(id, &population, task(number), self.now));

@@ -230,7 +230,7 @@ impl World {
         let stored = same!(self, task_of_any_organisation(id)).map_err(|error| error.to_string())?;
         let revision = stored.map_or(0, |task| task.revision) + u64::from(self.chance.happens(20));
         let completed = TaskState::Completed { reason: StopReason::Rounds };
-        let state = self.chance.one_of(&[TaskState::Active, TaskState::Active, TaskState::Paused, completed]);
+        let state = self.chance.one_of(&[TaskState::ACTIVE, TaskState::ACTIVE, TaskState::PAUSED, completed]);
         let _ = same!(self, set_task_state(id, state, revision));
         if self.chance.happens(10) {
             let number = self.chance.below(6);

@@ -108,6 +108,14 @@ function Standing({ task }: { task: Task }) {
           ['Id', <code>{task.id}</code>],
         ]}
       />
+      {task.pause && (
+        <div class="note" role="status">
+          <p>
+            Paused by the coordinator: {task.pause.reason} (<code>{task.pause.code}</code>).
+          </p>
+          <p>{task.pause.remedy}</p>
+        </div>
+      )}
       {task.state === 'active' && !task.open_round && task.rounds_opened === 0 && (
         <p class="note">
           It waits for clients: <Link to="/access">make an enrolment token</Link> and give it to them.

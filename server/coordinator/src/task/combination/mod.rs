@@ -19,7 +19,19 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
     private_examples_are_not_measured(description, faults);
+    prefetching_is_of_whole_versions(description, faults);
     privacy::validate(description, faults);
+}
+
+/// Who fetches changes has no use for a whole version.
+fn prefetching_is_of_whole_versions(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.prefetch && description.downstream.is_some() {
+        faults.push(Fault::new(
+            "prefetch",
+            "only whole versions can be offered ahead of time, and under downstream clients fetch changes",
+            "set prefetch = false, or leave downstream out",
+        ));
+    }
 }
 
 /// Clients that protect single examples tell nothing that was measured on them.

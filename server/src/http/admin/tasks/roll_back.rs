@@ -53,7 +53,7 @@ pub async fn roll_back_task(
     let task = find(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let refuse = |detail: String| Err(Refusal::new(ErrorCode::TaskStateConflict, detail));
-    if !matches!(task.state, TaskState::Paused) {
+    if !matches!(task.state, TaskState::Paused { .. }) {
         let state = task.state.name();
         return refuse(format!("the task is {state}; pause it, roll back, and resume it"));
     }

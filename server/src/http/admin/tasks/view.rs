@@ -10,6 +10,7 @@ use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, RoundReposi
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::pause_view::{PauseView, pause_view};
 use crate::{http::admin::rounds::view::RoundView, refusal::Refusal};
 
 /// A task in a list.
@@ -44,6 +45,9 @@ pub struct TaskView {
     /// Which condition ended it.
     #[schema(value_type = Option<String>)]
     pub stop_reason: Option<StopReason>,
+    /// Why the coordinator paused it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<PauseView>,
     /// The ONNX model.
     pub model: BlobDigest,
     /// How many values are trained.
@@ -106,8 +110,13 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
         TaskState::Completed { reason } => Some(reason),
         _ => None,
     };
+    let pause = match &task.state {
+        TaskState::Paused { reason: Some(reason), .. } => Some(pause_view(storage, &task, reason).await?),
+        _ => None,
+    };
     Ok(TaskView {
         id: task.id,
+        pause,
         description: task.description,
         state: task.state.name().into(),
         stop_reason,

@@ -1,0 +1,96 @@
+//! The controller of Zhao et al. 2019 as a model of clocks alone, written from the paper and without the policy's code.
+//!
+//! Workers push, and the server answers or lets them wait. Two rules are ours: nobody goes on that is more than the upper
+//! bound ahead, and whoever waits is looked at anew with every push.
+
+/// A worker, as the server of the paper knows it.
+#[derive(Clone, Debug)]
+struct Worker {
+    seconds: u64,
+    /// When its step ends; none while it waits.
+    ends_at: Option<u64>,
+    /// When it pushed: t_p is their number.
+    pushes: Vec<u64>,
+    /// r_p: the extra steps that are left.
+    steps_left: u64,
+}
+
+/// The server.
+pub struct Model {
+    workers: Vec<Worker>,
+    lower: u64,
+    upper: u64,
+}
+
+impl Model {
+    /// Returns how many pushes each worker brings in so many seconds.
+    pub fn run(seconds: &[u64], lower: u64, upper: u64, run_seconds: u64) -> Vec<u64> {
+        let worker =
+            |&seconds: &u64| Worker { seconds, ends_at: Some(seconds), pushes: Vec::new(), steps_left: 0 };
+        let mut model = Model { workers: seconds.iter().map(worker).collect(), lower, upper };
+        for now in 1..=run_seconds {
+            for index in 0..model.workers.len() {
+                if model.workers[index].ends_at == Some(now) {
+                    model.workers[index].ends_at = None;
+                    model.workers[index].pushes.push(now);
+                    model.answer(now);
+                }
+            }
+        }
+        (0..model.workers.len()).map(|index| model.clock(index)).collect()
+    }
+
+    fn clock(&self, index: usize) -> u64 {
+        self.workers[index].pushes.len() as u64
+    }
+
+    /// Algorithm 1: lets every worker go on that may.
+    fn answer(&mut self, now: u64) {
+        for index in 0..self.workers.len() {
+            if self.workers[index].ends_at.is_some() {
+                continue;
+            }
+            let clocks: Vec<u64> = (0..self.workers.len()).map(|other| self.clock(other)).collect();
+            let lead = clocks[index] - clocks.iter().min().expect("there are workers");
+            let is_fastest = clocks.iter().all(|clock| *clock <= clocks[index]);
+            let may_go_on = if lead > self.upper {
+                false
+            } else if self.workers[index].steps_left > 0 {
+                self.workers[index].steps_left -= 1;
+                true
+            } else if lead <= self.lower {
+                true
+            } else {
+                let extra = if is_fastest { self.controller(index, self.upper + 1 - lead) } else { 0 };
+                self.workers[index].steps_left = extra.saturating_sub(1);
+                extra > 0
+            };
+            if may_go_on {
+                self.workers[index].ends_at = Some(now + self.workers[index].seconds);
+            }
+        }
+    }
+
+    /// Algorithm 2: the number of steps after which the fastest waits least for the slowest.
+    fn controller(&self, fastest: usize, steps_max: u64) -> u64 {
+        let slowest =
+            (0..self.workers.len()).min_by_key(|index| self.clock(*index)).expect("there are workers");
+        let last_two = |index: usize| match self.workers[index].pushes[..] {
+            [.., before, last] => Some((last, last - before)),
+            _ => None,
+        };
+        let (Some((fast_at, fast)), Some((slow_at, slow))) = (last_two(fastest), last_two(slowest)) else {
+            return 0;
+        };
+        let mut best = (u64::MAX, 0);
+        for steps in 0..=steps_max {
+            for slow_steps in 1..=steps_max + 1 {
+                let wait = (slow_at + slow_steps * slow).abs_diff(fast_at + steps * fast);
+                if wait < best.0 {
+                    best = (wait, steps);
+                }
+            }
+        }
+        best.1
+    }
+}
