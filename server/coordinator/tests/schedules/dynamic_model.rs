@@ -1,11 +1,11 @@
 //! The controller of Zhao et al. 2019 as a model of clocks alone, written from the paper and without the policy's code.
 //!
-//! Workers push, and the server answers or lets them wait. Two rules are ours: nobody goes on that is more than the upper
+//! Clients push, and the server answers or lets them wait. Two rules are ours: nobody goes on that is more than the upper
 //! bound ahead, and whoever waits is looked at anew with every push.
 
-/// A worker, as the server of the paper knows it.
+/// A client, as the server of the paper knows it.
 #[derive(Clone, Debug)]
-struct Worker {
+struct Client {
     seconds: u64,
     /// When its step ends; none while it waits.
     ends_at: Option<u64>,
@@ -17,56 +17,56 @@ struct Worker {
 
 /// The server.
 pub struct Model {
-    workers: Vec<Worker>,
+    clients: Vec<Client>,
     lower: u64,
     upper: u64,
 }
 
 impl Model {
-    /// Returns how many pushes each worker brings in so many seconds.
+    /// Returns how many pushes each client brings in so many seconds.
     pub fn run(seconds: &[u64], lower: u64, upper: u64, run_seconds: u64) -> Vec<u64> {
-        let worker =
-            |&seconds: &u64| Worker { seconds, ends_at: Some(seconds), pushes: Vec::new(), steps_left: 0 };
-        let mut model = Model { workers: seconds.iter().map(worker).collect(), lower, upper };
+        let client =
+            |&seconds: &u64| Client { seconds, ends_at: Some(seconds), pushes: Vec::new(), steps_left: 0 };
+        let mut model = Model { clients: seconds.iter().map(client).collect(), lower, upper };
         for now in 1..=run_seconds {
-            for index in 0..model.workers.len() {
-                if model.workers[index].ends_at == Some(now) {
-                    model.workers[index].ends_at = None;
-                    model.workers[index].pushes.push(now);
+            for index in 0..model.clients.len() {
+                if model.clients[index].ends_at == Some(now) {
+                    model.clients[index].ends_at = None;
+                    model.clients[index].pushes.push(now);
                     model.answer(now);
                 }
             }
         }
-        (0..model.workers.len()).map(|index| model.clock(index)).collect()
+        (0..model.clients.len()).map(|index| model.clock(index)).collect()
     }
 
     fn clock(&self, index: usize) -> u64 {
-        self.workers[index].pushes.len() as u64
+        self.clients[index].pushes.len() as u64
     }
 
-    /// Algorithm 1: lets every worker go on that may.
+    /// Algorithm 1: lets every client go on that may.
     fn answer(&mut self, now: u64) {
-        for index in 0..self.workers.len() {
-            if self.workers[index].ends_at.is_some() {
+        for index in 0..self.clients.len() {
+            if self.clients[index].ends_at.is_some() {
                 continue;
             }
-            let clocks: Vec<u64> = (0..self.workers.len()).map(|other| self.clock(other)).collect();
-            let lead = clocks[index] - clocks.iter().min().expect("there are workers");
+            let clocks: Vec<u64> = (0..self.clients.len()).map(|other| self.clock(other)).collect();
+            let lead = clocks[index] - clocks.iter().min().expect("there are clients");
             let is_fastest = clocks.iter().all(|clock| *clock <= clocks[index]);
             let may_go_on = if lead > self.upper {
                 false
-            } else if self.workers[index].steps_left > 0 {
-                self.workers[index].steps_left -= 1;
+            } else if self.clients[index].steps_left > 0 {
+                self.clients[index].steps_left -= 1;
                 true
             } else if lead <= self.lower {
                 true
             } else {
                 let extra = if is_fastest { self.controller(index, self.upper + 1 - lead) } else { 0 };
-                self.workers[index].steps_left = extra.saturating_sub(1);
+                self.clients[index].steps_left = extra.saturating_sub(1);
                 extra > 0
             };
             if may_go_on {
-                self.workers[index].ends_at = Some(now + self.workers[index].seconds);
+                self.clients[index].ends_at = Some(now + self.clients[index].seconds);
             }
         }
     }
@@ -74,8 +74,8 @@ impl Model {
     /// Algorithm 2: the number of steps after which the fastest waits least for the slowest.
     fn controller(&self, fastest: usize, steps_max: u64) -> u64 {
         let slowest =
-            (0..self.workers.len()).min_by_key(|index| self.clock(*index)).expect("there are workers");
-        let last_two = |index: usize| match self.workers[index].pushes[..] {
+            (0..self.clients.len()).min_by_key(|index| self.clock(*index)).expect("there are clients");
+        let last_two = |index: usize| match self.clients[index].pushes[..] {
             [.., before, last] => Some((last, last - before)),
             _ => None,
         };
