@@ -6,6 +6,6 @@ pub use crate::{
     event::event_of,
     training::{
         Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, make, parse_parts,
-        parse_plan, parse_weights, schema_of,
+        parse_plan, parse_weights, schema_of, trained_part,
     },
 };

@@ -166,6 +166,8 @@ fn check(plan: &AuditPlan) -> Result<(), CannotAudit> {
 fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), CannotAudit> {
     let mut described = plan.description.clone();
     described.settle();
+    // The model is another one, whose tensors have other names.
+    described.plan.frozen.clear();
     let PrivacyChoice::Central(mut central) = described.privacy else { return Err(CannotAudit::NotCentral) };
     central.participations_max = Some(plan.rounds);
     // Who is drawn is known to the auditor: only what the noise alone protects is claimed here.

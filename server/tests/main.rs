@@ -10,3 +10,4 @@ mod documents;
 mod engine;
 mod private;
 mod simulate;
+mod traffic;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
+use folkmoot_engine::TrainedPart;
 use folkmoot_privacy::{Relation, ledger::Participation};
 use folkmoot_server::{
     audit::{AuditPlan, AuditReport, CannotAudit, audit},
@@ -131,6 +132,37 @@ async fn a_client_is_asked_no_more_often_than_it_may_answer() {
     let (outcome, _) = run(description, 8).await;
     assert_eq!(outcome.version, 2, "{:?}", outcome.state);
     assert!(matches!(outcome.state, TaskState::Completed { .. }), "{:?}", outcome.state);
+}
+
+#[tokio::test]
+async fn no_noise_is_added_to_what_is_frozen() {
+    let central = |noise: &str| {
+        let noise = if noise == "independent" {
+            json!({ "kind": noise })
+        } else {
+            json!({ "kind": noise, "separation": 2 })
+        };
+        json!({
+            "kind": "central", "epsilon": 100.0, "delta": 1e-5, "participations_max": 3,
+            "clipping": { "kind": "fixed", "norm": 1.0 }, "noise": noise,
+        })
+    };
+    let local = json!({ "kind": "local", "epsilon": 4.0, "delta": 1e-5, "clipping_norm": 0.5, "participations_max": 2 });
+    let model = folkmoot_engine::Model::from_onnx(MODEL, &folkmoot_engine::ImportLimits::default()).unwrap();
+    for privacy in [central("independent"), central("tree"), central("blt"), local] {
+        let mut description = described(2, &privacy);
+        description.plan.frozen = vec!["layer_1.*".into()];
+        let part = TrainedPart::of(&model, &description.plan).unwrap();
+        let (outcome, storage) = run(description, 16).await;
+        assert_eq!(outcome.version, 2, "{privacy}");
+        let trained = part.pick(&outcome.weights).unwrap();
+        let moved = trained.iter().zip(part.pick(&model.initial_weights()).unwrap());
+        assert!(moved.filter(|(now, before)| *now != before).count() * 10 > trained.len() * 9, "{privacy}");
+        let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&part.fill(trained.clone()).unwrap()), bits(&outcome.weights), "{privacy}");
+        // The noise is drawn for what is trained, and for nothing else.
+        assert_eq!(the_task(&storage).await.schema.parameter_count(), trained.len() as u64);
+    }
 }
 
 fn audited(noise: &str) -> TaskDescription {

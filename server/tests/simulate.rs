@@ -10,10 +10,10 @@ use folkmoot_server::simulate::{
 use folkmoot_storage::{RoundLog, SqlOptions, SqlStorage};
 use serde_json::{Value, json};
 
-const MODEL: &[u8] = include_bytes!("../../examples/digits/model.onnx");
+pub const MODEL: &[u8] = include_bytes!("../../examples/digits/model.onnx");
 
 /// Describes a task over the digits; `changes` replace its parts.
-fn task(changes: &Value) -> TaskDescription {
+pub fn task(changes: &Value) -> TaskDescription {
     let mut description = json!({
         "name": "digits",
         "population": "digits",
@@ -33,7 +33,7 @@ fn task(changes: &Value) -> TaskDescription {
 }
 
 /// Describes a world of 30 clients; `changes` replace its parts.
-fn world(changes: &Value) -> WorldSettings {
+pub fn world(changes: &Value) -> WorldSettings {
     let mut settings = json!({ "clients": 30, "seed": 7 });
     for (key, value) in changes.as_object().expect("changes are an object") {
         settings[key] = value.clone();
@@ -41,7 +41,7 @@ fn world(changes: &Value) -> WorldSettings {
     serde_json::from_value(settings).expect("they are settings")
 }
 
-async fn run(description: TaskDescription, settings: WorldSettings, threads: usize) -> Outcome {
+pub async fn run(description: TaskDescription, settings: WorldSettings, threads: usize) -> Outcome {
     run_keeping(description, settings, threads, None).await
 }
 
@@ -76,7 +76,7 @@ fn simulation(
     }
 }
 
-fn bits(weights: &[f32]) -> Vec<u32> {
+pub fn bits(weights: &[f32]) -> Vec<u32> {
     weights.iter().map(|weight| weight.to_bits()).collect()
 }
 

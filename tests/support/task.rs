@@ -4,10 +4,10 @@ use std::path::Path;
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_engine::{ImportLimits, Model, ParameterSpec, onnx::build::mlp};
+use folkmoot_engine::{ImportLimits, Model, TrainedPart, onnx::build::mlp};
 use folkmoot_protocol::{
-    Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, TensorSpec, Timestamp, ValueGrid,
-    Work, update::UpdateMetrics,
+    Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid, Work,
+    update::UpdateMetrics,
 };
 use folkmoot_server::{clock, credential::Credential, host::DEFAULT_ORGANISATION};
 use folkmoot_storage::{
@@ -96,13 +96,13 @@ pub struct TestTask {
     pub population: PopulationName,
     /// A token that enrols any number of clients.
     pub token: String,
-    /// The trainable tensors.
+    /// The tensors that travel.
     pub schema: TensorSchema,
     /// The grid on which updates are summed.
     pub grid: ValueGrid,
     /// The server's learning rate.
     pub server_learning_rate: f64,
-    /// The weights of version 0.
+    /// The weights of version 0: those of the tensors that travel.
     pub initial_weights: Vec<f32>,
 }
 
@@ -146,13 +146,10 @@ async fn store_task(
     };
     let model =
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
-    let tensor = |tensor: &ParameterSpec| TensorSpec {
-        name: tensor.name.clone(),
-        shape: tensor.shape.iter().map(|&size| size as u64).collect(),
-    };
-    let schema = TensorSchema { tensors: model.parameters().iter().map(tensor).collect() };
-    let initial_weights = model.initial_weights().to_vec();
     let description = spec.description(&population);
+    let part = TrainedPart::of(&model, &description.plan).expect("a test's plan fits its model");
+    let schema = part.schema();
+    let initial_weights = part.pick(&model.initial_weights()).expect("they are the model's");
     let (model, model_bytes) = put(spec.onnx.clone()).await;
     let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (weights, weights_bytes) = put(bytes).await;

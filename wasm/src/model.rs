@@ -1,4 +1,4 @@
-use folkmoot_client::parts::{parse_parts, parse_weights, schema_of};
+use folkmoot_client::parts::{parse_parts, parse_plan, parse_weights, trained_part};
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
@@ -13,15 +13,17 @@ pub struct TrainedModel {
 
 #[wasm_bindgen]
 impl TrainedModel {
-    /// Reads an ONNX model and weights: float32, little-endian, in the order of the plan's schema; or parts one after the
-    /// other, of so many bytes.
+    /// Reads a plan, its ONNX model and weights: float32, little-endian, in the order of the plan's schema; or parts one
+    /// after the other, of so many bytes.
     #[wasm_bindgen(constructor)]
-    pub fn new(onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
+    pub fn new(plan: &[u8], onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
+        let plan = parse_plan(plan).map_err(work_failed)?;
         let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
+        let part = trained_part(&plan, &model).map_err(work_failed)?;
         let weights = if part_bytes.is_empty() {
-            parse_weights(weights, model.parameter_count())
+            parse_weights(weights, &part)
         } else {
-            parse_parts(cut(weights, part_bytes), &schema_of(&model))
+            parse_parts(cut(weights, part_bytes), &part)
         };
         let weights = weights.map_err(work_failed)?;
         Ok(Self { model, weights })

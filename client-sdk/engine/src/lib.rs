@@ -42,6 +42,6 @@ pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, ExamplePrivacy, GradientCheck, GradientClipping, InspectedParameter, Inspection,
     LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
-    RunningStatistics, SecretChance, StepMemory, TrainError, Trainer, TrainingMemory, TrainingOutcome,
-    TrainingPlan, block_on,
+    RunningStatistics, SecretChance, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory,
+    TrainingOutcome, TrainingPlan, block_on,
 };

@@ -5,11 +5,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use folkmoot_protocol::NamePattern;
+use folkmoot_protocol::TensorSpec;
 use prost::bytes::Bytes;
 use serde::Serialize;
 
-use crate::fit::{FitError, frozen_parameters};
 use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode};
 use crate::safetensors;
 
@@ -52,6 +51,13 @@ impl ParameterSpec {
     /// The number of elements: the product of the dimensions.
     pub fn element_count(&self) -> usize {
         self.shape.iter().product()
+    }
+}
+
+impl From<&ParameterSpec> for TensorSpec {
+    fn from(parameter: &ParameterSpec) -> Self {
+        let shape = parameter.shape.iter().map(|&dimension| dimension as u64).collect();
+        Self { name: parameter.name.clone(), shape }
     }
 }
 
@@ -137,14 +143,6 @@ impl Model {
     /// Returns [`WeightsError::WrongLength`] if there are too few or too many weights.
     pub fn weights_to_safetensors(&self, weights: &[f32]) -> Result<Vec<u8>, WeightsError> {
         safetensors::write(self.parameters(), weights)
-    }
-
-    /// Says of each parameter whether one of a plan's frozen patterns stands for its name.
-    ///
-    /// # Errors
-    /// Returns [`FitError::FrozenPattern`] for a pattern that stands for none, with the name that is most alike.
-    pub fn frozen(&self, patterns: &[NamePattern]) -> Result<Vec<bool>, FitError> {
-        frozen_parameters(self.parameters(), patterns)
     }
 
     /// The ONNX operators of the file, and how many nodes of each there are.

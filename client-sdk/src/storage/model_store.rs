@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     Host,
-    training::{Inputs, WorkError, read_weights},
+    training::{Inputs, WorkError, parse_plan, read_weights, trained_part},
 };
 
-const RECORD_VERSION: u32 = 1;
+const RECORD_VERSION: u32 = 2;
 
 /// Which model came last; its bytes are blobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,7 @@ struct Record {
     version: u32,
     task_id: TaskId,
     base_version: u64,
+    plan: Artifact,
     model: Artifact,
     weights: Artifact,
     #[serde(default)]
@@ -57,7 +58,7 @@ pub struct NewestModel {
     pub version: u64,
     /// The model.
     pub model: Model,
-    /// Its weights, flat, in schema order.
+    /// All its weights, flat, in the order of its parameters.
     pub weights: Vec<f32>,
 }
 
@@ -99,6 +100,7 @@ impl ModelStore {
             version: RECORD_VERSION,
             task_id: assignment.task_id,
             base_version: assignment.base_version,
+            plan: assignment.plan,
             model: assignment.model,
             weights: assignment.weights,
             weights_parts: assignment.weights_parts.clone(),
@@ -132,14 +134,17 @@ impl ModelStore {
         let now = self.host.now();
         let read =
             |artifact| self.blobs.read(artifact, now).map_err(|error| StorageError::at(&self.path, error));
-        let Some(onnx) = read(record.model)? else { return Ok(None) };
+        let (Some(plan), Some(onnx)) = (read(record.plan)?, read(record.model)?) else { return Ok(None) };
         let Ok(model) = Model::from_onnx(&onnx, &ImportLimits::default()) else { return Ok(None) };
+        let Ok(part) = parse_plan(&plan).and_then(|plan| trained_part(&plan, &model)) else {
+            return Ok(None);
+        };
         // What is not there any more is as good as no model.
         let read = |artifact: Artifact| {
             let missing = || WorkError::new(AbortReason::FetchFailed, "it is not in the cache any more");
             read(artifact).ok().flatten().ok_or_else(missing)
         };
-        let weights = read_weights(record.weights, &record.weights_parts, &model, read).ok();
+        let weights = read_weights(record.weights, &record.weights_parts, &part, read).ok();
         Ok(weights.map(|weights| NewestModel {
             task_id: record.task_id,
             version: record.base_version,

@@ -1,15 +1,12 @@
-use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_engine::{ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection, TensorSchema,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection,
     messages::{AbortReason, Artifact, Assignment},
 };
 
 use folkmoot_update::codec::decode_parts;
 
-use super::{
-    WorkError,
-    plan::{is_schema_of, schema_of},
-};
+use super::WorkError;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
 
@@ -20,7 +17,9 @@ pub struct Inputs {
     pub plan: Plan,
     /// With what.
     pub model: Model,
-    /// From where: flat, in the order of the plan's schema.
+    /// What of it changes and travels: the tensors of the plan's schema.
+    pub part: TrainedPart,
+    /// From where: all weights of the model, flat.
     pub starting_weights: Vec<f32>,
 }
 
@@ -55,12 +54,9 @@ impl Inputs {
         }
         let model = Model::from_onnx(&read(assignment.model)?, &ImportLimits::default());
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
-        if !is_schema_of(&plan.schema, &model) {
-            let detail = "the plan's schema is not that of the model's parameters";
-            return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-        }
-        let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &model, read)?;
-        Ok(Self { plan, model, starting_weights })
+        let part = trained_part(&plan, &model)?;
+        let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
+        Ok(Self { plan, model, part, starting_weights })
     }
 }
 
@@ -108,49 +104,69 @@ fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
     faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
 }
 
-/// Reads weights, or the parts that are there in their place.
+/// Finds the tensors of the model that the plan changes, which have to be those of the plan's schema.
+///
+/// # Errors
+/// [`AbortReason::PlanUnsupported`] if they are not: by names, shapes and order.
+pub fn trained_part(plan: &Plan, model: &Model) -> Result<TrainedPart, WorkError> {
+    let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
+    let part = TrainedPart::of(model, &plan.training).map_err(|error| unsupported(error.to_string()))?;
+    if part.schema() == plan.schema {
+        return Ok(part);
+    }
+    Err(unsupported("the plan's schema is not that of the tensors which it trains".to_owned()))
+}
+
+/// Reads weights, or the parts that are there in their place, and completes them to those of the whole model.
 ///
 /// # Errors
 /// As [`Inputs::of`].
 pub(crate) fn read_weights(
     exact: Artifact,
     parts: &[Artifact],
-    model: &Model,
+    part: &TrainedPart,
     read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
 ) -> Result<Vec<f32>, WorkError> {
     if parts.is_empty() {
-        return parse_weights(&read(exact)?, model.parameter_count());
+        return parse_weights(&read(exact)?, part);
     }
     let parts = parts.iter().map(|part| read(*part)).collect::<Result<Vec<_>, _>>()?;
-    parse_parts(parts.iter().map(Vec::as_slice), &schema_of(model))
+    parse_parts(parts.iter().map(Vec::as_slice), part)
 }
 
-/// Reads the bytes of weights.
+/// Reads the bytes of a version's weights, and completes them to those of the whole model.
 ///
 /// # Errors
-/// [`AbortReason::FetchFailed`] if they are not as many as there are parameters.
-pub fn parse_weights(bytes: &[u8], parameter_count: usize) -> Result<Vec<f32>, WorkError> {
+/// [`AbortReason::FetchFailed`] if they are not as many as the part has elements.
+pub fn parse_weights(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
+    let parameter_count = part.parameter_count();
     if !rest.is_empty() || values.len() != parameter_count {
         let detail = format!("{} bytes of weights are not {parameter_count} values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));
     }
-    Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+    whole(part, values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Adds up weights that come in parts, the first of them whole.
+/// Adds up weights that come in parts, the first of them whole, and completes them to those of the whole model.
 ///
 /// # Errors
-/// [`AbortReason::FetchFailed`] if one is none of the model's.
+/// [`AbortReason::FetchFailed`] if one is none of the schema's.
 pub fn parse_parts<'a>(
     parts: impl IntoIterator<Item = &'a [u8]>,
-    schema: &TensorSchema,
+    part: &TrainedPart,
 ) -> Result<Vec<f32>, WorkError> {
-    decode_parts(schema, parts).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
+    let trained = decode_parts(&part.schema(), parts);
+    whole(part, trained.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))?)
+}
+
+fn whole(part: &TrainedPart, trained: Vec<f32>) -> Result<Vec<f32>, WorkError> {
+    part.fill(trained).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_engine::onnx::build::mlp;
     use folkmoot_protocol::DeviceCondition;
 
     use super::*;
@@ -158,10 +174,13 @@ mod tests {
 
     #[test]
     fn weights_have_to_be_whole_and_as_many_as_parameters() {
-        let bytes = [1.0f32, -2.0].map(f32::to_le_bytes).concat();
-        assert_eq!(parse_weights(&bytes, 2), Ok(vec![1.0, -2.0]));
-        assert!(parse_weights(&bytes, 3).is_err());
-        assert!(parse_weights(&bytes[..7], 2).is_err());
+        let (plan, model) =
+            (samples::plan().training, Model::from_onnx(&mlp(&[1, 1], 1), &ImportLimits::default()));
+        let part = TrainedPart::of(&model.unwrap(), &plan).unwrap();
+        let bytes = [1.0f32, -2.0, 3.0].map(f32::to_le_bytes).concat();
+        assert_eq!(parse_weights(&bytes[..8], &part), Ok(vec![1.0, -2.0]));
+        assert!(parse_weights(&bytes, &part).is_err());
+        assert!(parse_weights(&bytes[..7], &part).is_err());
     }
 
     #[test]

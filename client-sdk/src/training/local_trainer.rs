@@ -122,8 +122,6 @@ pub(super) fn train_with(
         let detail = "plan.example_privacy needs the engine: noise in a training loop of the app's own cannot be vouched for";
         return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
     }
-    let frozen = inputs.model.frozen(&inputs.plan.training.frozen);
-    let frozen = frozen.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
     tracing::info!("training begins in the app's own loop");
     let work = trainer_work(local, inputs);
     // Pauses in it count, too: the loop alone knows when it was at work.
@@ -133,7 +131,7 @@ pub(super) fn train_with(
         return Ok(None);
     }
     check(&trained, inputs.starting_weights.len())?;
-    let delta = delta(trained.weights, &inputs.starting_weights, inputs.model.parameters(), &frozen);
+    let delta = delta(trained.weights, inputs)?;
     Ok(Some(TrainingOutcome { delta, weights: Vec::new(), metrics: trained.metrics }))
 }
 
@@ -181,20 +179,12 @@ fn check_metrics(metrics: &Metrics) -> Result<(), WorkError> {
     Err(WorkError::new(AbortReason::TrainingFailed, format!("the app's own loop {fault}")))
 }
 
-/// Local weights minus starting weights; nothing for a tensor that the plan freezes, whatever the loop did to it.
-fn delta(mut weights: Vec<f32>, starting: &[f32], tensors: &[ParameterSpec], frozen: &[bool]) -> Vec<f32> {
-    for (weight, start) in weights.iter_mut().zip(starting) {
+/// Local weights minus starting weights, of the tensors that travel: what the loop did to others does not count.
+fn delta(mut weights: Vec<f32>, inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
+    for (weight, start) in weights.iter_mut().zip(&inputs.starting_weights) {
         *weight -= start;
     }
-    let mut rest = weights.as_mut_slice();
-    for (tensor, is_frozen) in tensors.iter().zip(frozen) {
-        let (elements, others) = rest.split_at_mut(tensor.element_count());
-        if *is_frozen {
-            elements.fill(0.0);
-        }
-        rest = others;
-    }
-    weights
+    inputs.part.pick(&weights).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
 }
 
 fn failed(error: &TrainerError) -> WorkError {

@@ -38,7 +38,7 @@ pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use inputs::read_weights;
-pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights};
+pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 pub use make::{Made, make};

@@ -17,16 +17,7 @@ pub(super) fn update_metrics(
     }
 }
 
-/// Says whether a plan's schema is the model's: count, names, shapes and order.
-pub(super) fn is_schema_of(schema: &protocol::TensorSchema, model: &engine::Model) -> bool {
-    *schema == schema_of(model)
-}
-
-/// Returns the schema of what a model trains.
+/// Returns the schema of all parameters of a model. A plan's is that of its [`engine::TrainedPart`].
 pub fn schema_of(model: &engine::Model) -> protocol::TensorSchema {
-    let tensors = model.parameters().iter().map(|parameter| protocol::TensorSpec {
-        name: parameter.name.clone(),
-        shape: parameter.shape.iter().map(|&dimension| dimension as u64).collect(),
-    });
-    protocol::TensorSchema { tensors: tensors.collect() }
+    protocol::TensorSchema { tensors: model.parameters().iter().map(protocol::TensorSpec::from).collect() }
 }

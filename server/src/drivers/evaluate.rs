@@ -7,7 +7,6 @@ use folkmoot_coordinator::{
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},
 };
-use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentRepository, EvaluationRecord, EvaluationRepository,
@@ -15,7 +14,10 @@ use folkmoot_storage::{
 };
 
 use super::{DriveError, advance::rules, open::latest};
-use crate::{coordinator::Coordinator, registry::evaluation_data};
+use crate::{
+    coordinator::Coordinator,
+    registry::{WholeVersion, evaluation_data},
+};
 
 /// Evaluation rounds in which a version is tried, at most.
 const ROUNDS_LOOKED_AT: u32 = 100;
@@ -78,14 +80,12 @@ pub async fn measure_centrally(
     let (onnx, weights) =
         (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(version.weights).await?);
     let examples = coordinator.blobs.get(data).await?;
-    let loss = task.description.plan.loss;
+    let plan = task.description.plan.clone();
     let measured = tokio::task::spawn_blocking(move || -> Result<UpdateMetrics, String> {
-        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-        let model = Model::from_onnx(&onnx, &limits).map_err(|error| error.to_string())?;
+        let WholeVersion { model, weights, .. } =
+            WholeVersion::read(&onnx, &weights, &plan).map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
-        let weights: Vec<f32> =
-            weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let metrics = folkmoot_engine::evaluate(&model, &weights, &examples, loss);
+        let metrics = folkmoot_engine::evaluate(&model, &weights, &examples, plan.loss);
         let metrics = metrics.map_err(|error| error.to_string())?;
         Ok(UpdateMetrics {
             example_count: metrics.example_count,

@@ -1,5 +1,5 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription};
-use folkmoot_engine::{Model, ParameterKind};
+use folkmoot_engine::{Model, ParameterKind, TrainedPart};
 use folkmoot_protocol::{GradientClipping, Loss};
 
 /// Lists what does not fit between a description and its model, or nothing.
@@ -7,7 +7,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let plan = &description.plan;
     let mut faults = Vec::new();
     faults.extend(loss_fault(plan.loss, model.output_shape()));
-    match model.frozen(&plan.frozen) {
+    match TrainedPart::of(model, plan) {
         Err(error) => {
             faults.push(Fault::new(
                 "plan.frozen",
@@ -15,9 +15,8 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 "name tensors of the model; * stands for any characters, ? for one",
             ));
         }
-        Ok(frozen) => {
-            let mut kinds = model.parameters().iter().map(|spec| spec.kind).zip(frozen);
-            if !kinds.any(|(kind, is_frozen)| kind == ParameterKind::Trained && !is_frozen) {
+        Ok(part) => {
+            if !part.tensors().any(|tensor| tensor.kind == ParameterKind::Trained) {
                 let remedy = "leave at least one tensor to train";
                 faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
             }

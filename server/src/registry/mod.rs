@@ -1,9 +1,12 @@
 //! What operators bring, checked and kept: models, examples to evaluate on, and tasks.
 
+mod beginning;
 pub mod evaluation_data;
 pub(crate) mod fit;
 mod model;
 mod task;
+mod version;
 
 pub use model::create_model;
 pub use task::{CreateTaskRequest, create_task, task_faults};
+pub use version::{VersionError, WholeVersion};

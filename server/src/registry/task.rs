@@ -15,7 +15,10 @@ use folkmoot_storage::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{evaluation_data, fit};
+use super::{
+    beginning::{Beginning, WarmStartFrom, begin},
+    evaluation_data, fit,
+};
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
 /// Tasks of one population that may be active at the same time.
@@ -53,23 +56,26 @@ pub async fn create_task(
     now: Timestamp,
 ) -> Result<TaskRecord, Refusal> {
     let checked = check(coordinator, organisation_id, &request).await?;
-    let checked = checked.map_err(|faults| Refusal::faults(&faults))?;
+    let Checked { model, from } = checked.map_err(|faults| Refusal::faults(&faults))?;
     request.description.settle();
     let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
+    let beginning = begin(coordinator, &request.description, model, from, now).await?;
     let Artifact { digest: plan, bytes: plan_bytes } =
-        keep_plan(coordinator, &request.description, &checked.model, Work::Training).await?;
+        keep_plan(coordinator, &request.description, &beginning, Work::Training).await?;
     let evaluates = request.description.evaluation.as_ref().is_some_and(|one| one.federated.is_some());
     let evaluation_plan = match evaluates {
-        true => Some(keep_plan(coordinator, &request.description, &checked.model, Work::Evaluation).await?),
+        true => Some(keep_plan(coordinator, &request.description, &beginning, Work::Evaluation).await?),
         false => None,
     };
+    let Beginning { model, schema, weights } = beginning;
+    let weights_bytes = schema.parameter_count() * size_of::<f32>() as u64;
     let task = TaskRecord {
         id: TaskId::from_random_bytes(coordinator.random_bytes()),
         organisation_id,
         state,
-        model: checked.model.model,
-        model_bytes: checked.model.model_bytes,
-        schema: checked.model.schema.clone(),
+        model: model.model,
+        model_bytes: model.model_bytes,
+        schema,
         plan,
         plan_bytes,
         evaluation_plan,
@@ -84,8 +90,8 @@ pub async fn create_task(
         task_id: task.id,
         number: 0,
         round_id: None,
-        weights: checked.weights,
-        weights_bytes: checked.model.schema.parameter_count() * size_of::<f32>() as u64,
+        weights,
+        weights_bytes,
         metrics: UpdateMetrics::default(),
         making: VersionMaking {
             warm_start: request.warm_start,
@@ -114,7 +120,7 @@ pub async fn task_faults(
 /// What a task begins with.
 struct Checked {
     model: ModelRecord,
-    weights: BlobDigest,
+    from: Option<WarmStartFrom>,
 }
 
 /// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
@@ -134,15 +140,15 @@ async fn check(
         faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
         return Ok(Err(faults));
     };
-    let weights = match starting_weights(coordinator, organisation_id, request, &model).await? {
-        Ok(weights) => weights,
+    let from = match warm_start(coordinator, organisation_id, request, &model).await? {
+        Ok(from) => from,
         Err(fault) => {
             faults.push(fault);
-            model.weights
+            None
         }
     };
     faults.extend(model_faults(coordinator, request, &model).await?);
-    Ok(if faults.is_empty() { Ok(Checked { model, weights }) } else { Err(faults) })
+    Ok(if faults.is_empty() { Ok(Checked { model, from }) } else { Err(faults) })
 }
 
 /// A population has only so many clients to share.
@@ -186,24 +192,25 @@ async fn population_faults(
     Ok(faults)
 }
 
-/// Finds the weights with which the task begins.
-async fn starting_weights(
+/// Finds the version with whose weights the task begins, if it does not begin with the model's.
+async fn warm_start(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
     request: &CreateTaskRequest,
     model: &ModelRecord,
-) -> Result<Result<BlobDigest, Fault>, Refusal> {
-    let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(model.weights)) };
+) -> Result<Result<Option<WarmStartFrom>, Fault>, Refusal> {
+    let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(None)) };
     let fault = |message: String, remedy: &str| Ok(Err(Fault::new("warm_start", message, remedy)));
     let Some(task) = coordinator.storage.task(organisation_id, task_id).await? else {
         return fault(format!("there is no task {task_id}"), "name one of `folkmoot task list`");
     };
-    if task.schema != model.schema {
+    let of_task = coordinator.storage.model(organisation_id, task.model).await?;
+    if of_task.is_none_or(|one| one.schema != model.schema) {
         let message = format!("task {task_id} trains another model: its tensors are not the same");
         return fault(message, "begin with a task of the same model");
     }
     match coordinator.storage.model_version(task_id, version).await? {
-        Some(version) => Ok(Ok(version.weights)),
+        Some(version) => Ok(Ok(Some(WarmStartFrom { task, version }))),
         None => {
             fault(format!("task {task_id} has no version {version}"), "name one of `folkmoot model list`")
         }
@@ -278,12 +285,12 @@ fn data_fault(
 async fn keep_plan(
     coordinator: &Coordinator,
     description: &TaskDescription,
-    model: &ModelRecord,
+    beginning: &Beginning,
     work: Work,
 ) -> Result<Artifact, Refusal> {
     let plan = Plan {
-        model: model.model,
-        schema: model.schema.clone(),
+        model: beginning.model.model,
+        schema: beginning.schema.clone(),
         work,
         device_rules: description.eligibility.device_rules.clone(),
         training: description.plan.clone(),

@@ -8,7 +8,7 @@ pub struct Outcome {
     pub rounds: Vec<RoundRow>,
     /// The newest version.
     pub version: u64,
-    /// Its weights.
+    /// All weights of the model as they are in it.
     pub weights: Vec<f32>,
     /// Where the task stands.
     pub state: TaskState,

@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use folkmoot_client::parts::{parse_parts, parse_weights, trained_part};
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{
-    BlobDigest, Plan, TensorSchema, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES,
-};
+use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
 use folkmoot_simulation::device::Fate;
-use folkmoot_update::codec::{Memory, decode_parts};
+use folkmoot_update::codec::Memory;
 
 use super::{
     SimulateError,
@@ -146,7 +145,7 @@ impl World {
         assignment: Assignment,
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
-        let weights = self.weights_for(&assignment, &lesson.plan.schema).await?;
+        let weights = self.weights_for(&assignment, &lesson).await?;
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();
@@ -225,7 +224,11 @@ impl World {
     }
 
     /// Reads a plan and its model, once.
-    async fn lesson(&mut self, plan: BlobDigest, model: BlobDigest) -> Result<Arc<Lesson>, SimulateError> {
+    pub async fn lesson(
+        &mut self,
+        plan: BlobDigest,
+        model: BlobDigest,
+    ) -> Result<Arc<Lesson>, SimulateError> {
         if let Some(lesson) = self.lessons.get(&plan) {
             return Ok(lesson.clone());
         }
@@ -233,11 +236,10 @@ impl World {
         let plan_bytes = self.blobs.get(plan).await.map_err(|error| failed(&error))?;
         let onnx = self.blobs.get(model).await.map_err(|error| failed(&error))?;
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-        let lesson = Arc::new(Lesson {
-            digest: plan,
-            plan: serde_json::from_slice::<Plan>(&plan_bytes).map_err(|error| failed(&error))?,
-            model: Arc::new(Model::from_onnx(&onnx, &limits).map_err(|error| failed(&error))?),
-        });
+        let model = Model::from_onnx(&onnx, &limits).map_err(|error| failed(&error))?;
+        let read: Plan = serde_json::from_slice(&plan_bytes).map_err(|error| failed(&error))?;
+        let part = trained_part(&read, &model).map_err(|error| failed(&error.detail))?;
+        let lesson = Arc::new(Lesson { digest: plan, plan: read, model: Arc::new(model), part });
         self.lessons.insert(plan, lesson.clone());
         Ok(lesson)
     }
@@ -246,10 +248,10 @@ impl World {
     async fn weights_for(
         &mut self,
         assignment: &Assignment,
-        schema: &TensorSchema,
+        lesson: &Lesson,
     ) -> Result<Arc<Vec<f32>>, SimulateError> {
         if assignment.weights_parts.is_empty() {
-            return self.weights_of(assignment.weights.digest).await;
+            return self.weights_of(lesson, assignment.weights.digest).await;
         }
         // The last part alone is no name: two versions may change alike.
         let digests: Vec<String> =
@@ -263,8 +265,8 @@ impl World {
         for part in &assignment.weights_parts {
             parts.push(self.blobs.get(part.digest).await.map_err(|error| failed(error.to_string()))?);
         }
-        let weights = decode_parts(schema, parts.iter().map(|part| part.as_ref()));
-        let weights = Arc::new(weights.map_err(|error| failed(error.to_string()))?);
+        let weights = parse_parts(parts.iter().map(|part| part.as_ref()), &lesson.part);
+        let weights = Arc::new(weights.map_err(|error| failed(error.detail))?);
         self.keep_weights(name, weights.clone());
         Ok(weights)
     }
@@ -276,15 +278,19 @@ impl World {
         self.weights.push((name, weights));
     }
 
-    /// Reads the weights of a version; those of the newest ones are kept.
-    pub async fn weights_of(&mut self, digest: BlobDigest) -> Result<Arc<Vec<f32>>, SimulateError> {
+    /// Reads the weights of a version and completes them to the model's; those of the newest ones are kept.
+    pub async fn weights_of(
+        &mut self,
+        lesson: &Lesson,
+        digest: BlobDigest,
+    ) -> Result<Arc<Vec<f32>>, SimulateError> {
         if let Some((_, weights)) = self.weights.iter().find(|(kept, _)| *kept == digest) {
             return Ok(weights.clone());
         }
         let bytes = self.blobs.get(digest).await;
         let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
-        let values = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-        let weights = Arc::new(values.collect::<Vec<f32>>());
+        let weights = parse_weights(&bytes, &lesson.part);
+        let weights = Arc::new(weights.map_err(|error| SimulateError::Client(error.detail))?);
         self.keep_weights(digest, weights.clone());
         Ok(weights)
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use folkmoot_client::SystemChance;
-use folkmoot_engine::{Evaluator, Model, Trainer};
+use folkmoot_engine::{Evaluator, Model, TrainedPart, Trainer};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, Work,
     messages::AbortReason,
@@ -31,11 +31,14 @@ pub struct Lesson {
     pub plan: Plan,
     /// Its model.
     pub model: Arc<Model>,
+    /// What of the model travels.
+    pub part: TrainedPart,
 }
 
 /// One training.
 pub struct Training {
     pub lesson: Arc<Lesson>,
+    /// All weights of the model.
     pub weights: Arc<Vec<f32>>,
     pub client: usize,
     pub assignment_id: AssignmentId,
@@ -258,7 +261,8 @@ impl Bench {
         let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
         let plan = &training.lesson.plan;
         let norm = training.clipping_norm.unwrap_or_default();
-        let delta = canaries.update(training.client, norm, &plan.grid, training.weights.len());
+        let delta =
+            canaries.update(training.client, norm, &plan.grid, training.lesson.part.parameter_count());
         let header = UpdateHeader {
             assignment_id: training.assignment_id,
             schema_digest: plan.schema.digest(),

@@ -5,7 +5,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use folkmoot_coordinator::task::{TaskDescription, TaskState};
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
 use folkmoot_simulation::{
     chance::Stream,
@@ -85,6 +85,7 @@ pub(super) struct World {
     pub polls: BTreeMap<u64, HeldPoll>,
     pub next_poll: u64,
     pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
+    /// All weights of the model as they are in a version, by the version's blob.
     pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
     pub pool: Pool,
     pub recorder: Recorder,
@@ -334,13 +335,15 @@ impl World {
     async fn outcome(mut self) -> Result<Outcome, SimulateError> {
         let version = self.storage.latest_model_version(self.task).await?;
         let version = version.ok_or_else(|| SimulateError::Client("there is no version".into()))?;
-        let weights = self.weights_of(version.weights).await?.to_vec();
         let task = self.storage.task_of_any_organisation(self.task).await?;
+        let task = task.ok_or_else(|| SimulateError::Client("there is no task".into()))?;
+        let lesson = self.lesson(task.plan, task.model).await?;
+        let weights = self.weights_of(&lesson, version.weights).await?.to_vec();
         Ok(Outcome {
             rounds: self.recorder.rows(),
             version: version.number,
             weights,
-            state: task.map_or(TaskState::Draft, |task| task.state),
+            state: task.state,
             virtual_seconds: self.now as f64 / 1000.0,
             events: self.totals.events,
             check_ins: self.totals.check_ins,

@@ -13,7 +13,7 @@ pub struct ModelVersionRecord {
     pub number: u64,
     /// The round that made it; none for version 0.
     pub round_id: Option<RoundId>,
-    /// The weights: float32, little-endian, in the schema's order.
+    /// The weights: float32, little-endian, in the order of the task's schema, which lists the tensors that travel.
     pub weights: BlobDigest,
     /// The weights' bytes.
     pub weights_bytes: u64,

@@ -19,7 +19,7 @@ export interface Assignment {
 }
 
 /** The model that came last, with which the page predicts. */
-export type Newest = Pick<Assignment, 'model' | 'weights' | 'weights_parts'>;
+export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_parts'>;
 
 /** The blobs of the weights that are fetched: the parts where there are some. */
 export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): Artifact[] {

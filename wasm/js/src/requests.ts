@@ -137,7 +137,7 @@ export class Requests {
       const newest = await storage.get<Newest>('state', 'newest');
       // Weights of another task do not fit the model that is here.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
-        await storage.put('state', { model: newest.model, weights: artifact }, 'newest');
+        await storage.put('state', { plan: newest.plan, model: newest.model, weights: artifact }, 'newest');
         this.host.emit({ name: 'model', value: {} });
       }
     } catch {
@@ -151,8 +151,9 @@ export class Requests {
     const begun = performance.now();
     await this.host.needConsent();
     // Now all of it is here.
-    const { model, weights, weights_parts } = assignment;
-    await this.host.storage.put('state', { model, weights, weights_parts }, 'newest').catch(() => undefined);
+    const { plan, model, weights, weights_parts } = assignment;
+    const newest: Newest = { plan, model, weights, weights_parts };
+    await this.host.storage.put('state', newest, 'newest').catch(() => undefined);
     this.host.emit({ name: 'model', value: {} });
     const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal));
     this.finished = task;

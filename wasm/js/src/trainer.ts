@@ -40,7 +40,7 @@ export class Trainer {
   private readonly tabs: BroadcastChannel;
   private readonly pace = new Pace((reason) => this.conditionsChanged(reason));
   private running: { runner: Runner | null; stop: AbortController; ended: Promise<void> } | null = null;
-  private model: { weights: string; model: TrainedModel } | null = null;
+  private model: { of: string; model: TrainedModel } | null = null;
 
   private constructor(
     private readonly options: WorkerOptions,
@@ -175,19 +175,22 @@ export class Trainer {
   private async newestModel(): Promise<TrainedModel> {
     const { storage, blobs, engine } = this.parts;
     const newest = await storage.get<Newest>('state', 'newest');
-    if (newest === undefined) {
+    // What an earlier version of this package kept has no plan.
+    if (newest?.plan === undefined) {
       throw new FolkmootError('no_model', 'no model has come yet: take part in a round first');
     }
-    if (this.model?.weights === newest.weights.digest) {
+    const of = `${newest.plan.digest} ${newest.weights.digest}`;
+    if (this.model?.of === of) {
       return this.model.model;
     }
-    const [onnx, weights] = [await blobs.read(newest.model.digest), await blobs.readAll(weightsOf(newest))];
-    if (onnx === undefined || weights === undefined) {
+    const [plan, onnx] = [await blobs.read(newest.plan.digest), await blobs.read(newest.model.digest)];
+    const weights = await blobs.readAll(weightsOf(newest));
+    if (plan === undefined || onnx === undefined || weights === undefined) {
       throw new FolkmootError('no_model', 'the model is not kept any more: take part in a round first');
     }
     const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
     this.model?.model.free();
-    this.model = { weights: newest.weights.digest, model: new engine.TrainedModel(onnx, weights, partBytes) };
+    this.model = { of, model: new engine.TrainedModel(plan, onnx, weights, partBytes) };
     return this.model.model;
   }
 

@@ -28,6 +28,7 @@ mod step_program;
 mod steps;
 #[cfg(test)]
 mod testing;
+mod trained_part;
 mod trainer;
 mod update;
 
@@ -52,4 +53,5 @@ pub use secret_chance::SecretChance;
 pub(crate) use step_graph::{StepForm, StepGraph};
 #[cfg(feature = "gpu")]
 pub(crate) use steps::StepSource;
+pub use trained_part::TrainedPart;
 pub use trainer::{Progress, Trainer, TrainingOutcome};

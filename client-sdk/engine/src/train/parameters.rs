@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::TrainingPlan;
+use super::{RunningStatistics, TrainingPlan};
 use crate::fit::{FitError, frozen_parameters};
 use crate::model::{Model, ParameterKind};
 
@@ -38,9 +38,12 @@ impl Parameters {
         Ok(Self { roles: roles.collect(), ranges: model.parameter_ranges() })
     }
 
-    /// The places of the running statistics.
-    pub(super) fn statistics(&self) -> impl Iterator<Item = Range<usize>> {
-        let of_role = self.roles.iter().zip(&self.ranges).filter(|(role, _)| **role == Role::Statistic);
-        of_role.map(|(_, range)| range.clone())
+    /// Says of each parameter whether the training can change it in the shared model.
+    pub(super) fn travelling(&self, statistics: RunningStatistics) -> impl Iterator<Item = bool> {
+        self.roles.iter().map(move |role| match role {
+            Role::Trained => true,
+            Role::Statistic => statistics == RunningStatistics::Aggregate,
+            Role::Frozen => false,
+        })
     }
 }

@@ -8,7 +8,7 @@ use super::on_gpu::OnGpu;
 use super::optimizer::{Optimizer, optimizer};
 use super::parameters::Parameters;
 use super::steps::{StepSource, Steps};
-use super::{RunningStatistics, SecretChance, TrainError, TrainingMemory, TrainingPlan};
+use super::{SecretChance, TrainError, TrainedPart, TrainingMemory, TrainingPlan};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -31,10 +31,9 @@ pub struct Progress {
 /// What training leaves behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingOutcome {
-    /// The model delta: local weights minus starting weights, flat in schema order. It is 0 for running statistics that
-    /// the plan keeps local.
+    /// The model delta: local weights minus starting weights of the [`TrainedPart`], flat.
     pub delta: Vec<f32>,
-    /// The local weights, flat in schema order.
+    /// The local weights of the whole model, flat in schema order.
     pub weights: Vec<f32>,
     /// Sums over the batches as they were seen, each before its update. With example privacy they are 0 but for the steps:
     /// the rest would tell of the examples.
@@ -255,14 +254,12 @@ impl Trainer {
     }
 
     fn delta(&self) -> Vec<f32> {
-        let pairs = self.weights.iter().zip(&self.starting_weights);
-        let mut delta: Vec<f32> = pairs.map(|(local, start)| local - start).collect();
-        if self.plan.statistics == RunningStatistics::KeepLocal {
-            for range in self.steps.source().parameters.statistics() {
-                delta[range].fill(0.0);
-            }
-        }
-        delta
+        let source = self.steps.source();
+        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        part.picked(|range| {
+            let pairs = self.weights[range.clone()].iter().zip(&self.starting_weights[range]);
+            pairs.map(|(local, start)| local - start)
+        })
     }
 
     pub(super) fn memory_limit(&self) -> MemoryLimit {

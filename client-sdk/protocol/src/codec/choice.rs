@@ -10,6 +10,8 @@ pub const ROTATION_BLOCK: u32 = 4096;
 const ROTATED_BLOCK_MIN: u32 = 64;
 /// The largest rank of a factor.
 const RANK_MAX: u32 = 1024;
+/// What sufficient factors may leave out, as a share of the norm.
+const FACTOR_ERRORS: std::ops::RangeInclusive<f64> = 1e-6..=0.1;
 /// Rounds of a warm-up, at most.
 const WARMUP_ROUNDS_MAX: u32 = 10_000;
 /// Power iterations, at most.
@@ -115,11 +117,15 @@ pub enum Codec {
         #[serde(default = "iterations")]
         iterations: u32,
     },
-    /// Sufficient factors (Xie et al. 2016): exact factors where they are fewer numbers than the matrix, else
-    /// float32.
+    /// Sufficient factors (Xie et al. 2014): two thin matrices whose product is within a relative error of the tensor, or
+    /// float32 where no such factors have fewer bytes. Each tensor gets the cheaper form by itself (HybComm, Zhang et
+    /// al. 2017).
     SufficientFactors {
         /// Columns of a factor, at most; from 1 to 1024.
         rank_max: u32,
+        /// The largest L2 norm of what the factors leave out, as a share of the tensor's: from 1e-6 to 0.1.
+        #[serde(default = "factor_error")]
+        error: f64,
     },
     /// DRIVE (Vargaftik et al. 2021): rotated signs and one scale for each block.
     Drive {
@@ -165,6 +171,11 @@ fn momentum() -> f64 {
 
 fn iterations() -> u32 {
     2
+}
+
+/// Above the rounding of an update a thousandth as large as its float32 weights (3e-5), below that of bfloat16 (1.7e-3).
+fn factor_error() -> f64 {
+    1e-3
 }
 
 fn rotation_block() -> u32 {
@@ -215,8 +226,11 @@ impl Codec {
                 faults.range("low_rank.rank", rank, 1..=RANK_MAX);
                 faults.range("low_rank.iterations", iterations, 1..=ITERATIONS_MAX);
             }
-            Self::SufficientFactors { rank_max } => {
+            Self::SufficientFactors { rank_max, error } => {
                 faults.range("sufficient_factors.rank_max", rank_max, 1..=RANK_MAX);
+                if !FACTOR_ERRORS.contains(&error) {
+                    faults.add("sufficient_factors.error", error, "from 1e-6 to 0.1");
+                }
             }
             Self::Drive { block, .. } => faults.block("drive.block", block, ROTATED_BLOCK_MIN),
             Self::Eden { bits, block, .. } => {
@@ -262,7 +276,7 @@ impl Codec {
     /// For rotated blocks that holds nearly: see [`Codec::Eden`].
     pub fn is_unbiased(&self) -> bool {
         match self {
-            Self::None | Self::Fixed { .. } | Self::Qsgd { .. } | Self::SufficientFactors { .. } => true,
+            Self::None | Self::Fixed { .. } | Self::Qsgd { .. } => true,
             Self::Ternary { clip_deviations } => clip_deviations.is_none(),
             Self::RandomK { unbiased, .. } | Self::Drive { unbiased, .. } | Self::Eden { unbiased, .. } => {
                 *unbiased
@@ -271,10 +285,10 @@ impl Codec {
         }
     }
 
-    /// Says whether a memory takes up what was not sent: for every biased codec, and for none that is
-    /// unbiased, whose error can be larger than the update.
+    /// Says whether a memory takes up what was not sent: for biased codecs, and for none that is unbiased, whose error can
+    /// be larger than the update. Sufficient factors need none: they keep to their error in every update.
     pub fn uses_memory(&self) -> bool {
-        !self.is_unbiased() && !matches!(self, Self::Weights { .. })
+        !self.is_unbiased() && !matches!(self, Self::Weights { .. } | Self::SufficientFactors { .. })
     }
 }
 

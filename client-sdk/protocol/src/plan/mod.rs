@@ -35,9 +35,9 @@ use crate::{BlobDigest, Codec, Recipe, TensorSchema};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The ONNX model whose graph is trained; its own weights are only the first version's.
+    /// The ONNX model whose graph is trained. Tensors that are not in `schema` keep the values which they have in this file.
     pub model: BlobDigest,
-    /// The trainable tensors, in the order of weights and updates.
+    /// The tensors that the plan can change, in the order of weights and updates, which hold no others.
     pub schema: TensorSchema,
     /// What is done with it.
     #[serde(default, skip_serializing_if = "Work::is_default")]

@@ -61,7 +61,8 @@ pub struct TrainingPlan {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
     pub proximal_term: f32,
-    /// Tensors that keep their values: those whose name matches one of these. Each must match one at least.
+    /// Patterns of tensor names. A tensor that matches one keeps its value and does not travel. Each pattern must match at
+    /// least one tensor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["embedding.*"]])))]
     pub frozen: Vec<NamePattern>,
@@ -89,7 +90,7 @@ pub enum RunningStatistics {
     /// Their change is part of the update, as that of every weight.
     #[default]
     Aggregate,
-    /// Their change stays on the device: it is 0 in the update (FedBN's treatment of statistics, Li et al. 2021).
+    /// Their change stays on the device, and they do not travel (FedBN's treatment of statistics, Li et al. 2021).
     KeepLocal,
 }
 

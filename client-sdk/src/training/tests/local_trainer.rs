@@ -106,8 +106,8 @@ fn what_a_plan_freezes_stays_whatever_the_loop_does() {
     assert!(names[1].contains("bias"), "{names:?}");
     let scene = with(scene, AddsOnes::default());
     let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
-    assert_eq!(done.outcome.delta[4..], [0.0, 0.0]);
-    assert!(done.outcome.delta[..4].iter().all(|value| *value > 0.9));
+    assert_eq!(done.outcome.delta.len(), 4, "frozen tensors do not travel");
+    assert!(done.outcome.delta.iter().all(|value| *value > 0.9));
 }
 
 #[test]

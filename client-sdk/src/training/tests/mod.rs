@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod example_privacy;
+mod frozen;
 mod local_trainer;
 mod scene;
 mod time_limit;

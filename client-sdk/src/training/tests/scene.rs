@@ -8,9 +8,11 @@ use std::{
     time::Duration,
 };
 
-use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Progress, Trainer, onnx::build::mlp};
+use folkmoot_engine::{
+    Examples, ImportLimits, Labels, Model, Progress, TrainedPart, Trainer, onnx::build::mlp,
+};
 use folkmoot_protocol::{
-    BlobDigest, LocalOptimizer, Loss, Plan, TensorSchema, TensorSpec, Timestamp, TrainingPlan, Work,
+    BlobDigest, LocalOptimizer, Loss, Plan, Timestamp, TrainingPlan, Work,
     messages::{Artifact, Assignment},
 };
 
@@ -47,11 +49,14 @@ impl Scene {
     pub fn of(example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
         let onnx = mlp(&[2, 2], 1);
         let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
-        let mut plan = whole_plan(&model, &onnx);
+        let mut plan = whole_plan(&onnx);
         change(&mut plan);
         let directory = tempfile::tempdir().unwrap();
         let blobs = BlobCache::open(&directory.path().join("blobs"), 1 << 20).unwrap();
-        let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
+        let part = TrainedPart::of(&model, &plan.training).unwrap();
+        plan.schema = part.schema();
+        let weights = part.pick(&model.initial_weights()).unwrap();
+        let weights: Vec<u8> = weights.into_iter().flat_map(f32::to_le_bytes).collect();
         let document = serde_json::to_vec(&plan).unwrap();
         let [document, onnx, weights] = [document, onnx, weights].map(|bytes| put(&blobs, &bytes));
         let now = AtomicU64::new(1_000_000);
@@ -103,14 +108,9 @@ impl Scene {
     }
 }
 
-fn whole_plan(model: &Model, onnx: &[u8]) -> Plan {
-    let tensors = model.parameters().iter().map(|spec| TensorSpec {
-        name: spec.name.clone(),
-        shape: spec.shape.iter().map(|size| *size as u64).collect(),
-    });
+fn whole_plan(onnx: &[u8]) -> Plan {
     Plan {
         model: BlobDigest::of(onnx),
-        schema: TensorSchema { tensors: tensors.collect() },
         training: TrainingPlan {
             batch_size: 2,
             ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.01))

@@ -142,12 +142,37 @@ impl Encoder {
         values: &[f32],
     ) -> Result<(), EncodeError> {
         let range = first..first + values.len();
-        let gathered = self.gather(codec, range.clone(), values);
+        let gathered = self.gather(codec, range, values);
         if let Some(gathered) = &gathered {
             check(gathered, first)?;
         }
         let values = gathered.as_deref().unwrap_or(values);
-        let mut tiles = self.prepare(index as u32, codec, sides, values);
+        let tiles = self.prepare(index as u32, codec, sides, values);
+        let hybrid = matches!(codec, Codec::SufficientFactors { .. }) && tiles.factors.is_some();
+        let start = self.bytes.len();
+        self.write(index, first, tiles, sides, values);
+        if hybrid {
+            // Float32 values may be shorter when they are entropy-coded: the shorter form is sent.
+            let factors = self.bytes.split_off(start);
+            self.write(index, first, self.tiles(codec), sides, values);
+            if self.bytes.len() - start > factors.len() {
+                self.bytes.truncate(start);
+                self.bytes.extend(factors);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a tensor by its codec's format alone, or by its factors, and keeps what it leaves out.
+    fn write(
+        &mut self,
+        index: usize,
+        first: usize,
+        mut tiles: TileEncoder,
+        sides: Option<Sides>,
+        values: &[f32],
+    ) {
+        let codec = tiles.codec;
         tiles.format.write(&mut self.bytes);
         self.bytes.extend((values.len() as u32).to_le_bytes());
         if let Some((factors, _)) = &tiles.factors {
@@ -166,10 +191,9 @@ impl Encoder {
                 let body = &self.bytes[body];
                 let decoded = reader.decode(body, place, tile * TILE, values.len(), &mut self.workspace);
                 let decoded = decoded.expect("what was encoded can be decoded");
-                leave(memory, range.start + tile * TILE, values, decoded);
+                leave(memory, first + tile * TILE, values, decoded);
             }
         }
-        Ok(())
     }
 
     /// Adds what the memory holds to a tensor's values, where the codec wants it.
@@ -208,8 +232,10 @@ impl Encoder {
                 let start = start.map(Vec::as_slice);
                 Some((factors::low_rank(values, sides, rank as usize, iterations, start, place), sides))
             }
-            (Codec::SufficientFactors { rank_max }, Some(sides)) => {
-                factors::sufficient(values, sides, rank_max as usize).map(|factors| (factors, sides))
+            (Codec::SufficientFactors { rank_max, error }, Some(sides)) => {
+                let place = Place { seed: self.seed, tensor: index, tile: 0 };
+                let factors = factors::sufficient(values, sides, rank_max as usize, error, place);
+                factors.map(|factors| (factors, sides))
             }
             _ => None,
         };
@@ -221,7 +247,13 @@ impl Encoder {
             Some((factors, _)) => Format::Factors { rank: factors.rank as u16 },
             None => Format::of(&codec),
         };
-        TileEncoder { codec, format, lossless: self.lossless, selection, factors }
+        TileEncoder { format, selection, factors, ..self.tiles(codec) }
+    }
+
+    /// The tiles of a codec that needs nothing of the whole tensor.
+    fn tiles(&self, codec: Codec) -> TileEncoder {
+        let format = Format::of(&codec);
+        TileEncoder { codec, format, lossless: self.lossless, selection: None, factors: None }
     }
 }
 

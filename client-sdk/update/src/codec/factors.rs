@@ -2,23 +2,28 @@
 //!
 //! PowerSGD (Vogels et al. 2019) aggregates `P` before it computes `Q`; one client's update is sent once, so
 //! that both of its factors are sent and the coordinator adds up the products. Sufficient-factor broadcasting
-//! (Xie et al. 2016): the update of a fully connected layer after few examples is a sum of few
-//! outer products, and those are sent where they are fewer numbers than the matrix.
+//! (Xie et al. 2014): the gradient of a fully connected layer after few examples is a sum of few outer products, and
+//! those are sent where they are fewer bytes than the matrix. An update is a difference of float32 weights, so that
+//! their rounding is added to it, which has full rank: the rank is the smallest whose error keeps to a bound.
 //!
 //! Before the tiles: `Q`, row by row, as float32. A tile: the rows of `P` that it touches, as float32.
 
 use super::{
     Fault,
     bytes::Bytes,
-    power::{Matrix, iterate},
+    power::{Matrix, iterate, rotate_to_principal},
     random::{Place, Purpose},
     vectorised,
 };
 
 /// Numbers of `Q` that a decoder keeps, at most: 16 MiB.
 pub(crate) const RIGHT_MAX: u64 = 1 << 22;
-/// What may be left of a matrix that sufficient factors stand for, as a share of its norm: float32 rounding.
-const EXACT: f64 = 1e-6;
+/// The first rank that is tried; each next one is twice as large, so that a small one is found at its own cost.
+const FIRST_RANK: usize = 8;
+/// Columns beyond the rank that is looked for, and power iterations: with both the factors that are found are nearly
+/// the best (Halko, Martinsson and Tropp 2011, section 4.5).
+const OVERSAMPLING: usize = 4;
+const ITERATIONS: u32 = 2;
 
 /// The sides of a tensor as a matrix: its first dimension, and all others together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,40 +92,81 @@ pub(crate) fn low_rank(
     Factors { rank, left: narrow(left), right: narrow(right) }
 }
 
-/// Finds factors that are the matrix up to float32 rounding, of `rank_max` columns at most and fewer numbers
-/// than it has.
+/// Finds factors of the smallest rank whose product is within `error` of the matrix, as a share of its L2 norm; none if
+/// that takes more than `rank_max` columns, or no fewer numbers than the matrix has.
 ///
-/// Adaptive cross approximation with full pivots (Bebendorf 2000): the largest element's row and column are
-/// taken out until nothing is left. It takes `O(rank · rows · columns)`.
-pub(crate) fn sufficient(values: &[f32], sides: Sides, rank_max: usize) -> Option<Factors> {
-    let total: f64 = super::sums::sum_of_squares(values);
-    let mut rest: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
-    let mut pairs: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
-    let is_left = |rest: &[f64]| rest.iter().map(|value| value * value).sum::<f64>() > EXACT * EXACT * total;
-    while is_left(&rest) {
-        if pairs.len() == rank_max.min(sides.rank_max()) {
-            return None;
-        }
-        let largest = rest.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        let (at, pivot) = largest.map(|(at, pivot)| (at, *pivot))?;
-        let (row, column) = (at / sides.columns, at % sides.columns);
-        let across = rest[row * sides.columns..(row + 1) * sides.columns].to_vec();
-        let down: Vec<f64> = rest.chunks_exact(sides.columns).map(|row| row[column] / pivot).collect();
-        for (row, down) in rest.chunks_exact_mut(sides.columns).zip(&down) {
-            row.iter_mut().zip(&across).for_each(|(rest, across)| *rest -= down * across);
-        }
-        pairs.push((down, across));
+/// The error is measured on what a decoder will read, in float64.
+pub(crate) fn sufficient(
+    values: &[f32],
+    sides: Sides,
+    rank_max: usize,
+    error: f64,
+    place: Place,
+) -> Option<Factors> {
+    let most = rank_max.min(sides.rank_max());
+    let squares = super::sums::sum_of_squares(values);
+    if squares == 0.0 {
+        return Some(Factors { rank: 0, left: Vec::new(), right: Vec::new() });
     }
-    let narrow = |length: usize, entry: &dyn Fn(usize, usize) -> f64| {
-        let row = |at: usize| (0..pairs.len()).map(move |rank| entry(at, rank) as f32);
-        (0..length).flat_map(row).collect::<Vec<f32>>()
+    let mut tried = FIRST_RANK.min(most);
+    while tried > 0 {
+        let found = within(values, sides, tried, error * error * squares, place);
+        if found.is_some() || tried == most {
+            return found;
+        }
+        tried = (2 * tried).min(most);
+    }
+    None
+}
+
+/// Finds factors of the smallest rank up to `rank_max` whose squared error is at most `squares_left`.
+fn within(values: &[f32], sides: Sides, rank_max: usize, squares_left: f64, place: Place) -> Option<Factors> {
+    let width = (rank_max + OVERSAMPLING).min(sides.rows).min(sides.columns);
+    let matrix = Matrix { elements: values, columns: sides.columns };
+    let mut stream = place.stream(Purpose::Start);
+    let mut right: Vec<f64> = (0..sides.columns * width).map(|_| f64::from(stream.sign())).collect();
+    let mut left = Vec::new();
+    for _ in 0..ITERATIONS {
+        (left, right) = iterate(matrix, &right, width);
+    }
+    // What a factor with orthonormal columns leaves of a matrix is what the other one lacks of its norm.
+    let strengths = rotate_to_principal(&mut left, &mut right, width);
+    let mut left_out = super::sums::sum_of_squares(values);
+    for (rank, strength) in (1..=rank_max.min(width)).zip(&strengths) {
+        left_out -= strength;
+        if left_out <= squares_left {
+            let factors = first_columns(&left, &right, width, rank);
+            // Rounding to float32 may have added a little to it.
+            if factors.squared_error(values, sides) <= squares_left {
+                return Some(factors);
+            }
+        }
+    }
+    None
+}
+
+/// The first columns of two factors, as float32.
+fn first_columns(left: &[f64], right: &[f64], width: usize, rank: usize) -> Factors {
+    let narrow = |factor: &[f64]| -> Vec<f32> {
+        let rows = factor.chunks_exact(width);
+        rows.flat_map(|row| row[..rank].iter().map(|value| *value as f32)).collect()
     };
-    let left = narrow(sides.rows, &|row, rank| pairs[rank].0[row]);
-    let right = narrow(sides.columns, &|column, rank| pairs[rank].1[column]);
-    Some(Factors { rank: pairs.len(), left, right })
+    Factors { rank, left: narrow(left), right: narrow(right) }
 }
 
 impl Factors {
+    /// The squared L2 norm of what a decoder will not read of a matrix.
+    fn squared_error(&self, values: &[f32], sides: Sides) -> f64 {
+        let mut row = vec![0.0; sides.columns];
+        let mut sum = 0.0;
+        for (left, values) in self.left.chunks_exact(self.rank).zip(values.chunks_exact(sides.columns)) {
+            multiply(left, &self.right, &mut row);
+            let pairs = row.iter().zip(values);
+            sum += pairs.map(|(read, value)| (f64::from(*read) - f64::from(*value)).powi(2)).sum::<f64>();
+        }
+        sum
+    }
+
     /// Appends what stands before the tiles.
     pub fn write_right(&self, out: &mut Vec<u8>) {
         out.extend(self.right.iter().flat_map(|value| value.to_le_bytes()));

@@ -73,7 +73,9 @@ impl Format {
                 gains(rank) && u32::from(sent) == rank
             }
             (Codec::LowRank { rank, .. }, Self::Float(Float::Float32)) => !gains(rank),
-            (Codec::SufficientFactors { rank_max }, Self::Factors { rank }) => u32::from(rank) <= rank_max,
+            (Codec::SufficientFactors { rank_max, .. }, Self::Factors { rank }) => {
+                u32::from(rank) <= rank_max
+            }
             _ => self == Self::of(codec),
         }
     }

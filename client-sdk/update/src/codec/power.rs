@@ -70,6 +70,73 @@ pub(crate) fn iterate<T: Real>(matrix: Matrix<'_, T>, start: &[f64], rank: usize
     (left, right)
 }
 
+/// Turns `P Q^T` so that the columns of `Q` are orthogonal and those that contribute most come first, and returns the
+/// squared norms of these columns. The product stays, and so does it that the columns of `P` are orthonormal.
+pub(crate) fn rotate_to_principal(left: &mut [f64], right: &mut [f64], rank: usize) -> Vec<f64> {
+    let gram = Matrix { elements: &*right, columns: rank }.transposed_times(right, rank);
+    let (strengths, vectors) = eigen(gram, rank);
+    let mut order: Vec<usize> = (0..rank).collect();
+    order.sort_by(|a, b| strengths[*b].total_cmp(&strengths[*a]));
+    let mut turned = vec![0.0; rank];
+    for row in left.chunks_exact_mut(rank).chain(right.chunks_exact_mut(rank)) {
+        for (turned, column) in turned.iter_mut().zip(&order) {
+            *turned = row.iter().enumerate().map(|(at, value)| value * vectors[at * rank + column]).sum();
+        }
+        row.copy_from_slice(&turned);
+    }
+    order.into_iter().map(|column| strengths[column].max(0.0)).collect()
+}
+
+/// The eigenvalues of a symmetric matrix, and its eigenvectors as columns (cyclic Jacobi; Golub and Van Loan 2013,
+/// section 8.5).
+fn eigen(mut matrix: Vec<f64>, side: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut vectors: Vec<f64> =
+        (0..side * side).map(|at| if at / side == at % side { 1.0 } else { 0.0 }).collect();
+    let squares: f64 = matrix.iter().map(|value| value * value).sum();
+    for _ in 0..SWEEPS_MAX {
+        let mut off_diagonal = 0.0;
+        for p in 0..side {
+            for q in p + 1..side {
+                let entry = matrix[p * side + q];
+                off_diagonal += entry * entry;
+                if entry == 0.0 {
+                    continue;
+                }
+                let cotangent = (matrix[q * side + q] - matrix[p * side + p]) / (2.0 * entry);
+                let tangent = cotangent.signum() / (cotangent.abs() + (cotangent * cotangent + 1.0).sqrt());
+                let cosine = 1.0 / (tangent * tangent + 1.0).sqrt();
+                let turn = (p, q, cosine, tangent * cosine);
+                turn_columns(&mut matrix, side, turn);
+                turn_rows(&mut matrix, side, turn);
+                turn_columns(&mut vectors, side, turn);
+            }
+        }
+        if off_diagonal <= NEGLIGIBLE * squares {
+            break;
+        }
+    }
+    ((0..side).map(|at| matrix[at * side + at]).collect(), vectors)
+}
+
+/// Sweeps of Jacobi's method, at most; it converges quadratically, in about ten.
+const SWEEPS_MAX: u32 = 40;
+/// What may be left beside the diagonal, as a share of all squares.
+const NEGLIGIBLE: f64 = 1e-30;
+
+fn turn_columns(matrix: &mut [f64], side: usize, (p, q, cosine, sine): (usize, usize, f64, f64)) {
+    for row in matrix.chunks_exact_mut(side) {
+        (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
+    }
+}
+
+fn turn_rows(matrix: &mut [f64], side: usize, (p, q, cosine, sine): (usize, usize, f64, f64)) {
+    for column in 0..side {
+        let (above, below) = (matrix[p * side + column], matrix[q * side + column]);
+        matrix[p * side + column] = cosine * above - sine * below;
+        matrix[q * side + column] = sine * above + cosine * below;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +149,30 @@ mod tests {
         assert!(column(1).iter().all(|value| *value == 0.0), "{factor:?}");
         let product: f64 = column(0).iter().zip(column(2)).map(|(a, b)| a * b).sum();
         assert!(product.abs() < 1e-15);
+    }
+
+    #[test]
+    fn principal_columns_are_orthogonal_and_in_order_and_the_product_stays() {
+        let (rank, rows, columns) = (3, 7, 5);
+        let wave =
+            |count: usize, step: f64| -> Vec<f64> { (0..count).map(|at| (at as f64 * step).sin()).collect() };
+        let (mut left, mut right) = (wave(rows * rank, 1.3), wave(columns * rank, 0.7));
+        orthonormalise(&mut left, rank);
+        let product = |left: &[f64], right: &[f64]| -> Vec<f64> {
+            let entry = |row: &[f64], other: &[f64]| row.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
+            let rows =
+                left.chunks(rank).flat_map(|row| right.chunks(rank).map(move |other| entry(row, other)));
+            rows.collect()
+        };
+        let before = product(&left, &right);
+        let strengths = rotate_to_principal(&mut left, &mut right, rank);
+        let after = product(&left, &right);
+        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-14));
+        let gram = Matrix { elements: right.as_slice(), columns: rank }.transposed_times(&right, rank);
+        for (at, entry) in gram.iter().enumerate() {
+            let expected = if at / rank == at % rank { strengths[at / rank] } else { 0.0 };
+            assert!((entry - expected).abs() < 1e-13, "{gram:?} {strengths:?}");
+        }
+        assert!(strengths.is_sorted_by(|a, b| a >= b), "{strengths:?}");
     }
 }

@@ -63,7 +63,8 @@ pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     };
     if schema.parameter_count() != header.element_count || header.element_count > PARAMETERS_MAX {
         return Err(at(format!(
-            "it has {} values, the model {}",
+            "it has {} values, the model {}; an update of a task with frozen tensors has none of theirs, and is read \
+             without --base",
             header.element_count,
             schema.parameter_count()
         )));

@@ -4,7 +4,8 @@ use std::{
 };
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_protocol::TrainingPlan;
 
 use crate::{
     cli::{CliError, output, output::OutputArgs},
@@ -56,16 +57,22 @@ pub fn read_for(
     Ok(task_file::read_with(path, &text, misfits))
 }
 
-/// Reads a model, and says how large it is.
+/// Reads a model, and says how many bytes its file has.
 ///
 /// # Errors
 /// If the file cannot be read or is no model that can be trained.
-pub fn read_model(path: &Path) -> Result<(Model, ModelSize), CliError> {
+pub fn read_model(path: &Path) -> Result<(Model, u64), CliError> {
     let onnx = std::fs::read(path).map_err(CliError::read(path))?;
     let model = Model::from_onnx(&onnx, &ImportLimits::default())
         .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
-    let size = ModelSize { parameters: model.parameter_count() as u64, model_bytes: onnx.len() as u64 };
-    Ok((model, size))
+    Ok((model, onnx.len() as u64))
+}
+
+/// Says how large a model is for a task that fits it.
+pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSize {
+    let parameters = model.parameter_count();
+    let trained = TrainedPart::of(model, plan).map_or(parameters, |part| part.parameter_count());
+    ModelSize { parameters: parameters as u64, trained: trained as u64, model_bytes }
 }
 
 impl From<TaskFileError> for CliError {
@@ -91,8 +98,8 @@ mod tests {
         let check = |widths: &[usize]| {
             let model = folder.path().join("model.onnx");
             std::fs::write(&model, mlp(widths, 1)).unwrap();
-            let (model, size) = read_model(&model).unwrap();
-            assert!(size.model_bytes > 4 * size.parameters);
+            let (model, bytes) = read_model(&model).unwrap();
+            assert!(bytes > 4 * model.parameter_count() as u64);
             read_for(&file, Some(&model)).unwrap()
         };
         assert!(check(&[4, 3]).is_ok());

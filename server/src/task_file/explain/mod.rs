@@ -26,8 +26,10 @@ pub struct Paragraph {
 /// How large a model is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelSize {
-    /// Numbers that weights and updates have.
+    /// Its parameters.
     pub parameters: u64,
+    /// Those of them that travel.
+    pub trained: u64,
     /// Bytes of the ONNX file.
     pub model_bytes: u64,
 }

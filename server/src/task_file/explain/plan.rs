@@ -44,7 +44,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     }
     if !plan.frozen.is_empty() {
         let patterns: Vec<&str> = plan.frozen.iter().map(|pattern| pattern.as_str()).collect();
-        said.push(format!("Tensors named {} keep their values.", patterns.join(", ")));
+        said.push(format!("Tensors named {} keep their values and do not travel.", patterns.join(", ")));
     }
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,

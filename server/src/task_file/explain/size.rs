@@ -10,23 +10,31 @@ use super::{
 
 /// Explains how much a client downloads and uploads.
 pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<String> {
-    let weights = model.parameters.saturating_mul(size_of::<f32>() as u64);
+    let weights = model.trained.saturating_mul(size_of::<f32>() as u64);
     let update = weights.saturating_add(HEADER_BYTES as u64);
     let policy = description.scheduling.policy();
-    let mut said = vec![
-        format!(
-            "The model has {} parameters; a client downloads its graph once, {}.",
-            grouped(model.parameters),
-            bytes(model.model_bytes)
-        ),
-        format!("For each assignment it downloads about {} and uploads {}.", bytes(weights), bytes(update)),
-    ];
+    let mut said = vec![format!(
+        "The model has {} parameters; a client downloads its graph once, {}.",
+        grouped(model.parameters),
+        bytes(model.model_bytes)
+    )];
+    if model.trained < model.parameters {
+        said.push(format!(
+            "Of these {} are trained and travel; the others keep the values of the graph's file.",
+            grouped(model.trained)
+        ));
+    }
+    said.push(format!(
+        "For each assignment it downloads about {} and uploads {}.",
+        bytes(weights),
+        bytes(update)
+    ));
     for (_, recipe) in description.recipes() {
         let codec = recipe.codec;
         let Some(bits) = codec.nominal_bits() else { continue };
         said.push(format!(
             "Compressed by {codec}, an upload is about {}.",
-            bytes((model.parameters as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
+            bytes((model.trained as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
         ));
     }
     if policy.flow().is_none() {

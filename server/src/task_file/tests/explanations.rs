@@ -10,8 +10,10 @@ use super::{
 };
 
 fn explained(text: &str) -> String {
-    let paragraphs =
-        explain::explain(&described(text), Some(ModelSize { parameters: 1000, model_bytes: 5000 }));
+    let paragraphs = explain::explain(
+        &described(text),
+        Some(ModelSize { parameters: 1000, trained: 1000, model_bytes: 5000 }),
+    );
     explain::text(&paragraphs).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -31,6 +33,19 @@ fn a_synchronous_task_is_told_with_its_numbers() {
         "It never sees the examples.",
         "For each assignment it downloads about 4,000 bytes and uploads 4,112 bytes.",
         "A round brings the coordinator 16.4 kB to 45.2 kB.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
+fn what_is_frozen_does_not_travel() {
+    let size = ModelSize { parameters: 1000, trained: 100, model_bytes: 5000 };
+    let paragraphs = explain::explain(&described(TASK), Some(size));
+    let text = explain::text(&paragraphs).split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        "Of these 100 are trained and travel; the others keep the values of the graph's file.",
+        "For each assignment it downloads about 400 bytes and uploads 512 bytes.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }

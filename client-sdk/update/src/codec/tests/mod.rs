@@ -1,6 +1,7 @@
 //! Tests that look at more than one codec.
 
 mod arbitrary;
+mod factors;
 mod feedback;
 mod fixtures;
 mod golden;

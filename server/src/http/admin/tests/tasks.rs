@@ -1,11 +1,13 @@
 use folkmoot_client::{HttpSettings, build_http};
-use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_engine::{ImportLimits, Model, onnx::build::mlp};
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem, RoundId, TaskId};
+use folkmoot_storage::WarmStart;
 
 use super::{Running, description, model, refused, start};
 use crate::{
     cli::{Page, TaskVerb},
     http::admin::stats::{RoundStatsView, TrafficView},
+    registry::CreateTaskRequest,
 };
 
 /// The first page of a list.
@@ -91,6 +93,44 @@ async fn the_first_version_can_be_downloaded() {
 }
 
 #[tokio::test]
+async fn a_task_with_frozen_tensors_goes_on_from_another_tasks_version() {
+    let running = start().await;
+    let admin = running.admin();
+    let [first, second] = [mlp(&[4, 3], 1), mlp(&[4, 3], 2)];
+    let weights_of =
+        |onnx: &[u8]| Model::from_onnx(onnx, &ImportLimits::default()).unwrap().initial_weights();
+    let kept = [
+        admin.create_model(first.clone()).await.unwrap().model,
+        admin.create_model(second.clone()).await.unwrap().model,
+    ];
+    let create = async |model: BlobDigest, from: Option<TaskId>, frozen: &str| {
+        let mut description = description();
+        description.plan.frozen = (!frozen.is_empty()).then(|| frozen.into()).into_iter().collect();
+        let warm_start = from.map(|task_id| WarmStart { task_id, version: 0 });
+        let request =
+            CreateTaskRequest { description, model, evaluation_data: None, warm_start, activate: false };
+        let task = admin.create_task_from(&request).await.unwrap();
+        let bytes = admin.versions(task.id, newest()).await.unwrap()[0].weights_bytes;
+        assert_eq!(bytes, 4 * task.parameter_count, "a version holds what is trained");
+        let whole = weights_of(&admin.download_model(task.id, None).await.unwrap().onnx);
+        (task, whole)
+    };
+    let (whole, weights) = create(kept[0], None, "").await;
+    assert_eq!((whole.parameter_count, &weights), (15, &weights_of(&first)));
+    // The second file's own weights are not those from which the task begins: its frozen tensors are in a file of its own.
+    let (tuned, weights) = create(kept[1], Some(whole.id), "*.weight").await;
+    assert_eq!((tuned.parameter_count, &weights), (3, &weights_of(&first)));
+    assert!(!kept.contains(&tuned.model), "{}", tuned.model);
+    // Without one that is another, no file is made.
+    let (same, _) = create(kept[0], Some(whole.id), "*.weight").await;
+    assert_eq!((same.parameter_count, same.model), (3, kept[0]));
+    // And on from there, with everything trained again.
+    let (again, weights) = create(kept[1], Some(tuned.id), "").await;
+    assert_eq!((again.parameter_count, again.model, &weights), (15, kept[1], &weights_of(&first)));
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn lists_have_pages() {
     let running = start().await;
     let admin = running.admin();
@@ -126,7 +166,7 @@ async fn every_fault_of_a_description_is_listed() {
     assert_eq!(code, ErrorCode::TaskInvalid);
     let fields: Vec<&str> = detail.lines().filter_map(|line| line.split(':').next()).collect();
     assert_eq!(fields, ["name", "stop.rounds", "model"], "{detail}");
-    let regression = admin.create_model(folkmoot_engine::onnx::build::mlp(&[4, 1], 1)).await.unwrap();
+    let regression = admin.create_model(mlp(&[4, 1], 1)).await.unwrap();
     let (code, detail) = refused(admin.create_task(description(), regression.model, false).await);
     assert_eq!(code, ErrorCode::TaskInvalid);
     assert!(detail.starts_with("plan.loss: "), "{detail}");

@@ -4,9 +4,7 @@ use axum::{
     extract::{Path, State},
     http::{Response, header},
 };
-use bytes::Bytes;
-use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_protocol::{ErrorCode, Problem, TrainingPlan};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
 
 use crate::{
@@ -16,6 +14,7 @@ use crate::{
         openapi::Binary,
     },
     refusal::Refusal,
+    registry::WholeVersion,
 };
 
 /// The header that says which version came, which `latest` does not.
@@ -44,7 +43,8 @@ pub async fn download_model(
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
-    let exported = tokio::task::spawn_blocking(move || export(&model, &weights)).await;
+    let plan = task.description.plan.clone();
+    let exported = tokio::task::spawn_blocking(move || export(&model, &weights, &plan)).await;
     let onnx = exported.map_err(|error| Refusal::internal(&error))??;
     let file = format!("attachment; filename=\"{}-{}.onnx\"", task.id, version.number);
     Response::builder()
@@ -69,10 +69,8 @@ async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersion
     })
 }
 
-fn export(model: &Bytes, weights: &Bytes) -> Result<Vec<u8>, Refusal> {
-    let limits = ImportLimits { model_bytes_max: model.len(), ..ImportLimits::default() };
-    let model = Model::from_onnx(model, &limits).map_err(|error| Refusal::internal(&error))?;
-    let (weights, _) = weights.as_chunks::<4>();
-    let weights: Vec<f32> = weights.iter().map(|weight| f32::from_le_bytes(*weight)).collect();
+fn export(model: &[u8], weights: &[u8], plan: &TrainingPlan) -> Result<Vec<u8>, Refusal> {
+    let WholeVersion { model, weights, .. } =
+        WholeVersion::read(model, weights, plan).map_err(|error| Refusal::internal(&error))?;
     model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
 }

@@ -1,0 +1,136 @@
+use std::ops::Range;
+
+use folkmoot_protocol::{TensorSchema, TensorSpec};
+
+use super::{RunningStatistics, TrainingPlan, parameters::Parameters};
+use crate::fit::FitError;
+use crate::model::{Model, ParameterSpec};
+
+/// The tensors of a model that a plan can change in the shared model: not its frozen ones, and no running statistics that
+/// stay with each client.
+///
+/// Only these travel: updates and model versions hold them one after the other, in the order of the model's parameters.
+/// Every other tensor keeps the value that it has in the model's file, bit for bit.
+#[derive(Debug, Clone)]
+pub struct TrainedPart {
+    model: Model,
+    /// For each tensor of the part, its position among the parameters and its place in a flat vector of all weights.
+    tensors: Vec<(usize, Range<usize>)>,
+}
+
+impl TrainedPart {
+    /// Finds the tensors of `model` that `plan` can change.
+    ///
+    /// # Errors
+    /// Returns [`FitError::FrozenPattern`] if a pattern of the plan matches no parameter.
+    pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+        Ok(Self::new(model, &Parameters::new(model, plan)?, plan.statistics))
+    }
+
+    pub(super) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {
+        let travels = parameters.travelling(statistics).zip(&parameters.ranges).enumerate();
+        let tensors = travels.filter(|(_, (travels, _))| *travels);
+        let tensors = tensors.map(|(position, (_, range))| (position, range.clone()));
+        Self { model: model.clone(), tensors: tensors.collect() }
+    }
+
+    /// The tensors, in order.
+    pub fn tensors(&self) -> impl Iterator<Item = &ParameterSpec> {
+        self.tensors.iter().map(|(position, _)| &self.model.parameters()[*position])
+    }
+
+    /// The schema of updates and versions.
+    pub fn schema(&self) -> TensorSchema {
+        TensorSchema { tensors: self.tensors().map(TensorSpec::from).collect() }
+    }
+
+    /// The number of elements of the tensors together.
+    pub fn parameter_count(&self) -> usize {
+        self.tensors.iter().map(|(_, range)| range.len()).sum()
+    }
+
+    /// Takes the part out of a vector of all of the model's weights.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if `whole` has more or fewer elements than the model.
+    pub fn pick(&self, whole: &[f32]) -> Result<Vec<f32>, FitError> {
+        expect_count(self.model.parameter_count(), whole)?;
+        Ok(self.picked(|range| whole[range].iter().copied()))
+    }
+
+    /// Makes a vector of all of the model's weights: those of the part from `part`, the others from the model's file.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if `part` has more or fewer elements than the part.
+    pub fn fill(&self, part: Vec<f32>) -> Result<Vec<f32>, FitError> {
+        expect_count(self.parameter_count(), &part)?;
+        if part.len() == self.model.parameter_count() {
+            return Ok(part);
+        }
+        let mut whole = self.model.initial_weights();
+        let mut rest = part.as_slice();
+        for (_, range) in &self.tensors {
+            let (tensor, behind) = rest.split_at(range.len());
+            whole[range.clone()].copy_from_slice(tensor);
+            rest = behind;
+        }
+        Ok(whole)
+    }
+
+    /// Collects what `of` gives for the place of each tensor.
+    pub(super) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
+        let mut part = Vec::with_capacity(self.parameter_count());
+        for (_, range) in &self.tensors {
+            part.extend(of(range.clone()));
+        }
+        part
+    }
+}
+
+fn expect_count(expected: usize, weights: &[f32]) -> Result<(), FitError> {
+    let found = weights.len();
+    if found == expected { Ok(()) } else { Err(FitError::WeightCount { expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::{ImportLimits, build::mlp};
+    use crate::train::{LocalOptimizer, Loss, NamePattern};
+
+    fn part(frozen: &[&str]) -> TrainedPart {
+        let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();
+        let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
+        let frozen = frozen.iter().map(|pattern| NamePattern::from(*pattern)).collect();
+        TrainedPart::of(&model, &TrainingPlan { frozen, ..plan }).unwrap()
+    }
+
+    #[test]
+    fn a_part_is_taken_out_and_put_back_and_the_others_are_the_files() {
+        let part = part(&["*.weight"]);
+        let names: Vec<&str> = part.tensors().map(|tensor| tensor.name.as_str()).collect();
+        assert!(names.len() == 2 && names.iter().all(|name| name.ends_with("bias")), "{names:?}");
+        assert_eq!((part.parameter_count(), part.schema().parameter_count()), (5, 5));
+        let start = part.model.initial_weights();
+        let whole = part.fill(vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!(part.pick(&whole).unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(whole.iter().zip(&start).filter(|(now, before)| now != before).count(), 5);
+        assert_eq!(part.fill(part.pick(&start).unwrap()).unwrap(), start);
+    }
+
+    #[test]
+    fn a_wrong_number_of_weights_is_refused() {
+        let part = part(&["*.weight"]);
+        assert_eq!(part.fill(vec![0.0; 17]), Err(FitError::WeightCount { expected: 5, found: 17 }));
+        assert_eq!(part.pick(&[0.0; 5]), Err(FitError::WeightCount { expected: 17, found: 5 }));
+    }
+
+    #[test]
+    fn without_frozen_tensors_the_part_is_the_model() {
+        let part = part(&[]);
+        assert_eq!(part.parameter_count(), part.model.parameter_count());
+        let weights: Vec<f32> = (0..17u8).map(f32::from).collect();
+        assert_eq!(part.fill(weights.clone()).as_ref(), Ok(&weights));
+        assert_eq!(part.pick(&weights).unwrap(), weights);
+    }
+}

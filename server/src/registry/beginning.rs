@@ -1,0 +1,97 @@
+//! With what a task begins: its model, the tensors that travel, and their values in version 0.
+
+use bytes::Bytes;
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_protocol::{BlobDigest, TensorSchema, Timestamp, TrainingPlan};
+use folkmoot_storage::{ModelRecord, ModelVersionRecord, TaskRecord};
+
+use super::{create_model, version::WholeVersion};
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// A version of another task with whose weights a task begins.
+pub struct WarmStartFrom {
+    pub task: TaskRecord,
+    pub version: ModelVersionRecord,
+}
+
+/// What is stored of a task's beginning.
+pub struct Beginning {
+    /// The model, whose file has the values of every tensor that does not travel.
+    pub model: ModelRecord,
+    /// The tensors that travel.
+    pub schema: TensorSchema,
+    /// Their values in version 0.
+    pub weights: BlobDigest,
+}
+
+/// What a task begins with, before it is stored.
+struct Computed {
+    schema: TensorSchema,
+    weights: Bytes,
+    /// The model's file with other values of the tensors that do not travel, if they are others.
+    model: Option<Bytes>,
+}
+
+/// Stores what a task begins with. A description that was checked against the model is expected.
+///
+/// If the task begins with another's version, and that has other values of the tensors which do not travel, the task gets a
+/// model file of its own: clients have these tensors from nowhere else.
+///
+/// # Errors
+/// If the storage fails, or the model or the version cannot be read.
+pub async fn begin(
+    coordinator: &Coordinator,
+    description: &TaskDescription,
+    model: ModelRecord,
+    from: Option<WarmStartFrom>,
+    now: Timestamp,
+) -> Result<Beginning, Refusal> {
+    let blobs = &coordinator.blobs;
+    let onnx = blobs.get(model.model).await?;
+    let from = match from {
+        Some(WarmStartFrom { task, version }) => {
+            let (onnx, weights) = (blobs.get(task.model).await?, blobs.get(version.weights).await?);
+            Some((onnx, weights, task.description.plan))
+        }
+        None => None,
+    };
+    let plan = description.plan.clone();
+    let computed = tokio::task::spawn_blocking(move || compute(&onnx, &plan, from)).await;
+    let Computed { schema, weights, model: own } = computed.map_err(|error| Refusal::internal(&error))??;
+    let weights = blobs.put(weights).await?;
+    let model = match own {
+        Some(onnx) => {
+            let bytes_max = onnx.len();
+            create_model(coordinator, model.organisation_id, onnx, bytes_max, now).await?
+        }
+        None => model,
+    };
+    Ok(Beginning { model, schema, weights })
+}
+
+fn compute(
+    onnx: &[u8],
+    plan: &TrainingPlan,
+    from: Option<(Bytes, Bytes, TrainingPlan)>,
+) -> Result<Computed, Refusal> {
+    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
+    let part = TrainedPart::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
+    let weights = match from {
+        Some((onnx, weights, plan)) => {
+            WholeVersion::read(&onnx, &weights, &plan).map_err(|error| Refusal::internal(&error))?.weights
+        }
+        None => model.initial_weights(),
+    };
+    let trained = part.pick(&weights).map_err(|error| Refusal::internal(&error))?;
+    let bytes = trained.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
+    // With the trained ones of the version, all others being the file's: is that the version?
+    let with_file = part.fill(trained).map_err(|error| Refusal::internal(&error))?;
+    let is_same = with_file.iter().zip(&weights).all(|(file, wanted)| file.to_bits() == wanted.to_bits());
+    let own = match is_same {
+        true => None,
+        false => Some(model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?.into()),
+    };
+    Ok(Computed { schema: part.schema(), weights: bytes.into(), model: own })
+}
