@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds what the Android library needs: the native library for each kind of processor, and the sources that call it.
 #
-#     ./build-native.sh              # all four
-#     ./build-native.sh arm64-v8a    # one
+#     ./build-native.sh                     # all four
+#     ./build-native.sh arm64-v8a           # one
+#     ./build-native.sh --slim [ABI...]     # without the GPU: smaller, and it trains on the processor only
 #
 # It needs Rust with `rustup`, the NDK (ANDROID_NDK_HOME names its folder) and cargo-ndk:
 #
@@ -19,6 +20,11 @@ for program in cargo rustup cargo-ndk; do
 done
 [ -d "${ANDROID_NDK_HOME:-}" ] || { echo "build-native.sh: ANDROID_NDK_HOME names no folder" >&2; exit 1; }
 
+slim=
+if [ "${1:-}" = --slim ]; then
+    slim=--no-default-features
+    shift
+fi
 [ $# -gt 0 ] || set -- arm64-v8a armeabi-v7a x86_64 x86
 targets=
 for abi in "$@"; do
@@ -27,6 +33,7 @@ for abi in "$@"; do
         armeabi-v7a) triple=armv7-linux-androideabi ;;
         x86_64) triple=x86_64-linux-android ;;
         x86) triple=i686-linux-android ;;
+        -*) echo "build-native.sh: there is no option $abi; --slim, before the kinds of processors, is the only one" >&2; exit 1 ;;
         *) echo "build-native.sh: $abi is none of arm64-v8a, armeabi-v7a, x86_64, x86" >&2; exit 1 ;;
     esac
     rustup target add "$triple"
@@ -36,7 +43,11 @@ done
 # The words are to be split: each is an argument.
 # shellcheck disable=SC2086
 cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
-    build --package folkmoot-mobile --profile mobile
+    build --package folkmoot-mobile --profile mobile $slim
+for abi in "$@"; do
+    library="$package/src/main/jniLibs/$abi/libfolkmoot_mobile.so"
+    echo "build-native.sh: $library: $(wc -c < "$library") bytes"
+done
 
 # The generator reads a library for this machine: the sources are the same for all.
 cargo build --package folkmoot-bindgen --package folkmoot-mobile --lib --bins

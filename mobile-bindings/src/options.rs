@@ -12,9 +12,9 @@ pub enum DeviceChoice {
     Auto,
     /// On the processor.
     Cpu,
-    /// On the first graphics adapter.
+    /// On the first graphics adapter. A slim library, built without the GPU, refuses it with `BadOption`.
     Gpu,
-    /// On the adapter whose name contains this.
+    /// On the adapter whose name contains this. A slim library refuses it, too.
     Named {
         /// A part of the adapter's name.
         name: String,
@@ -102,5 +102,19 @@ impl ConnectOptions {
             builder = builder.battery_seconds_per_day(seconds);
         }
         builder.traffic_limits(TrafficLimits { bytes_per_day, bytes_per_second })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// `cargo build --package folkmoot-mobile` is what every package is made with: without a word it has the GPU.
+    #[test]
+    fn the_library_trains_on_a_gpu_unless_it_is_slim() {
+        let manifest = include_str!("../Cargo.toml");
+        assert!(manifest.contains("\ndefault = [\"gpu\"]\n"), "{manifest}");
+        assert!(
+            cfg!(feature = "gpu") || !cfg!(feature = "default"),
+            "the feature `gpu` is not among the default ones"
+        );
     }
 }

@@ -33,7 +33,7 @@ if let library = library {
             name: "FolkmootNative",
             dependencies: ["folkmoot_mobileFFI"],
             path: "build/native",
-            // A static library does not say what it needs: certificates, and Metal if it was built with `--gpu`.
+            // A static library does not say what it needs: certificates, and Metal unless it was built with `--slim`.
             linkerSettings: [
                 .linkedFramework("CoreFoundation"),
                 .linkedFramework("Metal"),

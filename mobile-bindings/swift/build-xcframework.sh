@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the library for iOS, its simulator and macOS into an XCFramework, and writes the Swift that calls it.
-# Needs a Mac with Xcode, and Rust by rustup. `--gpu` trains on graphics adapters too, and makes it larger.
+# Needs a Mac with Xcode, and Rust by rustup. `--slim` leaves the GPU out: smaller, and it trains on the processor only.
 set -euo pipefail
 
 readonly PROFILE=mobile
@@ -18,8 +18,8 @@ fail() {
 features=()
 case "${1:-}" in
     "") ;;
-    --gpu) features=(--features gpu) ;;
-    *) fail "there is no option $1: only --gpu" ;;
+    --slim) features=(--no-default-features) ;;
+    *) fail "there is no option $1; --slim is the only one" ;;
 esac
 [[ "$(uname -s)" == Darwin ]] || fail "only a Mac has the compilers of Apple's systems"
 for program in cargo rustup xcodebuild lipo; do
@@ -37,6 +37,7 @@ for target in "${TARGETS[@]}"; do
     # Only the static library: a dynamic one would have to be signed for each system.
     cargo rustc --package folkmoot-mobile --lib --crate-type staticlib \
         --profile "$PROFILE" --target "$target" ${features[@]+"${features[@]}"}
+    echo "build-xcframework.sh: $target: $(wc -c < "$target_directory/$target/$PROFILE/$LIBRARY.a") bytes"
 done
 # The generator reads a library with its symbols; any build has the same surface.
 cargo build --package folkmoot-mobile --package folkmoot-bindgen

@@ -302,6 +302,9 @@ impl ClientBuilder {
             let text = "battery_percent_min is above 100".to_owned();
             return Err(ClientError::Builder(text));
         }
+        if let Some(text) = lacking(&self.device, cfg!(feature = "gpu")) {
+            return Err(ClientError::Builder(text));
+        }
         if self.wait_seconds > LONG_POLL_SECONDS_MAX {
             let text = format!("a check-in waits at most {LONG_POLL_SECONDS_MAX} seconds");
             return Err(ClientError::Builder(text));
@@ -312,4 +315,39 @@ impl ClientBuilder {
 
 fn missing(what: &str) -> ClientError {
     ClientError::Builder(format!("a client needs {what}"))
+}
+
+/// Says what a build without graphics adapters lacks for this choice of a device.
+fn lacking(device: &Device, has_gpu: bool) -> Option<String> {
+    match device {
+        Device::Auto | Device::Cpu => None,
+        Device::Gpu | Device::Named(_) if has_gpu => None,
+        Device::Gpu | Device::Named(_) => Some(format!(
+            "the device is `{device}`, but this library was built without the feature `gpu` (a slim build), so it trains on \
+             the CPU only. Choose the device `auto` or `cpu`, or use the library that is not slim."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slim_build_refuses_a_gpu_and_says_what_to_do() {
+        for device in [Device::Gpu, Device::Named("Adreno".into())] {
+            let text = lacking(&device, false).unwrap();
+            assert!(text.starts_with(&format!("the device is `{device}`")), "{text}");
+            assert!(text.contains("slim") && text.contains("Choose the device `auto` or `cpu`"), "{text}");
+            assert_eq!(lacking(&device, true), None);
+        }
+        assert_eq!([Device::Auto, Device::Cpu].map(|device| lacking(&device, false)), [None, None]);
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    #[test]
+    fn a_client_is_not_built_for_a_gpu_that_is_not_there() {
+        let builder = ClientBuilder::new("http://localhost".into()).device(Device::Gpu);
+        assert!(matches!(builder.build(), Err(ClientError::Builder(_))));
+    }
 }

@@ -19,7 +19,7 @@ pub enum DeviceError {
         detail: String,
     },
     /// The feature `gpu` is off.
-    #[error("this build trains on the CPU only; build it with the feature `gpu`")]
+    #[error("this build trains on the CPU only, because it is without the feature `gpu` (a slim build)")]
     NotBuilt,
 }
 

@@ -15,7 +15,7 @@ pub struct HourRecord {
     pub abandoned: u64,
     /// Updates that were accepted.
     pub updates: u64,
-    /// Their bytes.
+    /// The bytes of those whose tasks promise no privacy.
     pub upload_bytes: u64,
 }
 

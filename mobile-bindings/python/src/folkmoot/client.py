@@ -59,7 +59,8 @@ class Client:
         `endpoint` is `https://host[:port]`, or `http://` for this machine only. `state` is a directory for key, session
         and models, of this client alone. `token` is the enrolment token, needed until the client is enrolled.
         `certificate` is the coordinator's `ca.pem`: a path, or PEM as bytes; without it the system's certificates are
-        trusted. `trainer` trains instead of the engine. `device` is `auto`, `cpu`, `gpu`, or a part of an adapter's name.
+        trusted. `trainer` trains instead of the engine. `device` is `auto`, `cpu`, `gpu`, or a part of an adapter's name; a
+        slim wheel, built without the GPU, has `auto` and `cpu` only.
         `attributes` are stated for eligibility, `private_attributes` never leave this machine: plans' device rules are
         evaluated with them. `ask_before` is asked about each assignment, and one that it does not return True for is
         declined. `wait_seconds` is how long a check-in waits, at most 60. `policy`

@@ -70,8 +70,13 @@ function Distributions({ name }: { name: string }) {
             {Object.entries(clients.attributes).map(([attribute, shares]) => (
               <Shares key={attribute} title={words(attribute)} shares={shares} />
             ))}
-            <Shares title="Examples on the device" shares={clients.example_counts} />
-            <Shares title="Speed of training" note="Examples per second, of the updates of the last day." shares={clients.training_speed} />
+            <Shares title="Examples on the device" shares={clients.example_counts} withheld={clients.withheld} />
+            <Shares
+              title="Speed of training"
+              note="Examples per second, of the updates of the last day."
+              shares={clients.training_speed}
+              withheld={clients.withheld}
+            />
           </div>
         </>
       )}
@@ -79,7 +84,15 @@ function Distributions({ name }: { name: string }) {
   );
 }
 
-function Shares({ title, note, shares }: { title: string; note?: string; shares: Share[] }) {
+type SharesProps = { title: string; note?: string; shares: Share[] | null | undefined; withheld?: string | null | undefined };
+
+function Shares({ title, note, shares, withheld }: SharesProps) {
+  if (!shares)
+    return (
+      <Card title={title}>
+        <p class="note">{withheld}</p>
+      </Card>
+    );
   const all = shares.reduce((sum, share) => sum + share.clients, 0);
   return (
     <Card title={title} {...(note ? { note } : {})}>

@@ -125,7 +125,7 @@ function Hours({ overview }: { overview: Overview }) {
           ]}
         />
       </Card>
-      <Card title="Bytes received per hour">
+      <Card title="Bytes received per hour" note="Not counted: updates of tasks with privacy, whose sizes depend on their values.">
         <Chart
           title="Bytes of updates per hour"
           x={x}

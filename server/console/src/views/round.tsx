@@ -48,6 +48,8 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
               <Empty>
                 <p>No client was drawn yet.</p>
               </Empty>
+            ) : value.withheld ? (
+              <p class="note">{value.withheld}</p>
             ) : (
               <Waterfall assignments={value} />
             )

@@ -39,7 +39,7 @@ fn text(versions: &[VersionView]) -> String {
             version.number.to_string(),
             or_dash(version.mean_loss.map(|loss| format!("{loss:.4}"))),
             or_dash(version.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy))),
-            version.example_count.to_string(),
+            or_dash(version.example_count),
             moment(version.created_at),
         ]
     });

@@ -31,8 +31,9 @@ fn text(clients: &ClientsView) -> String {
         vec![format!("{enrolled} enrolled, {waiting} waiting, {training} training, {revoked} revoked")];
     lines.push(share("SDK version", &clients.sdk_versions));
     lines.extend(clients.attributes.iter().map(|(attribute, shares)| share(attribute, shares)));
-    lines.push(share("examples", &clients.example_counts));
-    lines.push(share("examples per second", &clients.training_speed));
+    let figures = [("examples", &clients.example_counts), ("examples per second", &clients.training_speed)];
+    lines.extend(figures.into_iter().filter_map(|(name, shares)| Some(share(name, shares.as_ref()?))));
+    lines.extend(clients.withheld.clone());
     lines.join("\n")
 }
 

@@ -49,5 +49,9 @@ fn text(view: &RoundAssignmentsView) -> String {
         0 => String::new(),
         count => format!("\n{count} more are not shown"),
     };
-    format!("round {} of task {}: {}\n\n{lanes}{left_out}", round.number, round.task_id, round.phase)
+    let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
+    format!(
+        "round {} of task {}: {}\n\n{lanes}{left_out}{withheld}",
+        round.number, round.task_id, round.phase
+    )
 }

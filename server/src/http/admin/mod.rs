@@ -4,6 +4,7 @@ pub mod access;
 pub mod api_keys;
 pub mod clients;
 pub mod demo;
+pub mod disclosure;
 pub mod evaluation_data;
 pub mod evaluations;
 pub mod events;

@@ -59,7 +59,7 @@ pub struct HourView {
     pub abandoned: u64,
     /// Updates that were accepted.
     pub updates: u64,
-    /// The bytes of these.
+    /// The bytes of those whose tasks promise no privacy.
     pub upload_bytes: u64,
 }
 

@@ -1,6 +1,7 @@
 //! The administrative API over real HTTPS, against a coordinator in this process.
 
 mod console;
+mod disclosure;
 mod keys;
 mod privacy;
 mod roles;

@@ -1,5 +1,6 @@
 //! What a task promises its clients, in numbers and in words, made from its description and the ledger alone.
 
+mod disclosure;
 mod html;
 mod sentences;
 #[cfg(test)]

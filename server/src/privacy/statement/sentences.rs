@@ -3,10 +3,10 @@
 use folkmoot_coordinator::privacy::{CentralPrivacy, Clipping, LocalPrivacy, StreamShape, Terms};
 use folkmoot_privacy::{Epsilon, Unit, ledger::Participation, opinion::Opinion};
 
-use super::{Promise, Sentence, Statement};
+use super::{Promise, Sentence, Statement, disclosure};
 
 impl Statement {
-    fn say(&mut self, about: &str, text: impl Into<String>) {
+    pub(super) fn say(&mut self, about: &str, text: impl Into<String>) {
         self.sentences.push(Sentence { about: about.into(), text: text.into() });
     }
 }
@@ -28,6 +28,7 @@ pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
     say_mechanism(statement, promise);
     say_sampling(statement, promise);
     say_what_is_not_counted(statement, promise);
+    disclosure::say_what_is_shown(statement, promise);
     say_accountant(statement, promise);
 }
 

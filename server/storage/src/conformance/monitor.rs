@@ -5,7 +5,8 @@ use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{Timestamp, messages::ReportRequest};
 
 use super::fixture::{
-    Fixture, NOW, aggregating, commit_of, committed, later, stored, update_of, version_of, with_phase,
+    Fixture, NOW, aggregating, commit_of, committed, later, reporting, stored, update_of, version_of,
+    with_phase,
 };
 use crate::{
     AssignmentRepository, AssignmentStatus, ModelVersionRecord, Rest, RoundRepository, Storage, StorageError,
@@ -78,8 +79,39 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
     assert_eq!(counted, (1, 1, 2, 8_000_000));
     assert_eq!(newest.since.0, NOW.0 / 3_600_000 * 3_600_000);
     assert!(hours[..23].iter().all(|hour| hour.committed + hour.abandoned + hour.updates == 0));
+    private_tasks_are_known(&fixture).await?;
     let tasks = database.task_counts(organisation).await?;
     assert_eq!(tasks.get("active"), Some(&1));
     assert_eq!(database.revoked_counts(organisation).await?.get(population), None);
+    Ok(())
+}
+
+/// A draft promises nobody anything yet; what has run counts for ever, and nothing is told of its updates' bytes.
+async fn private_tasks_are_known(fixture: &Fixture) -> Result<(), StorageError> {
+    let (storage, organisation, population) =
+        (&fixture.storage, fixture.organisation_id, &fixture.population);
+    let database = storage.database()?;
+    assert!(!database.has_private_tasks(organisation, population).await?, "its task has no privacy");
+    let mut task = fixture.task_record();
+    let privacy = r#"{"kind": "central", "epsilon": 8.0, "delta": 1e-6}"#;
+    task.description.privacy = serde_json::from_str(privacy).expect("it is a promise");
+    storage.create_task(&task, &version_of(task.id, 0)).await?;
+    assert!(!database.has_private_tasks(organisation, population).await?, "it is a draft");
+    storage.set_task_state(task.id, TaskState::Active, 0).await?;
+    assert!(database.has_private_tasks(organisation, population).await?);
+    storage.set_task_state(task.id, TaskState::Cancelled, 1).await?;
+    assert!(database.has_private_tasks(organisation, population).await?, "it has run");
+    let other = "letters".parse().expect("it is a population's name");
+    assert!(!database.has_private_tasks(organisation, &other).await?);
+
+    let before = database.hours(organisation, later(1), 1).await?;
+    let record = fixture.open_round(task.id, 1).await?;
+    let clients = fixture.waiting_clients(1).await?;
+    let assignments = fixture.assignments_of(&record, &clients);
+    storage.assign(&reporting(record, 1), &assignments, 0).await?;
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    let after = database.hours(organisation, later(1), 1).await?;
+    assert_eq!(after[0].updates, before[0].updates + 1);
+    assert_eq!(after[0].upload_bytes, before[0].upload_bytes);
     Ok(())
 }

@@ -25,6 +25,7 @@ mod monitor;
 mod page;
 mod participation;
 mod population;
+mod private_tasks;
 mod round;
 mod round_rows;
 mod session;

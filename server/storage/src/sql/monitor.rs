@@ -53,7 +53,8 @@ impl SqlStorage {
         rows.iter().map(counted).collect()
     }
 
-    /// Counts what happened in the `count` hours up to `now`, oldest first; the last of them is under way.
+    /// Counts what happened in the `count` hours up to `now`, oldest first; the last of them is under way. Bytes are of tasks
+    /// without privacy.
     pub async fn hours(
         &self,
         organisation_id: OrganisationId,
@@ -64,9 +65,19 @@ impl SqlStorage {
              WHERE organisation_id = $1 AND created_at >= $2 AND round_id IS NOT NULL GROUP BY 1";
         const ABANDONED: &str = "SELECT created_at / 3600000 AS hour, COUNT(*) AS number FROM rounds \
              WHERE organisation_id = $1 AND created_at >= $2 AND phase_name = 'abandoned' GROUP BY 1";
-        const UPDATES: &str = "SELECT accepted_at / 3600000 AS hour, COUNT(*) AS number, \
-             CAST(SUM(update_bytes) AS BIGINT) AS bytes FROM client_updates \
-             WHERE organisation_id = $1 AND accepted_at >= $2 GROUP BY 1";
+        // How long an update of a task with privacy was depends on its values.
+        const UPDATES_SQLITE: &str = "SELECT accepted_at / 3600000 AS hour, COUNT(*) AS number, \
+             CAST(SUM(CASE WHEN rounds.task_id IN (SELECT id FROM tasks WHERE organisation_id = $1 \
+             AND COALESCE(json_extract(description, '$.privacy.kind'), 'none') <> 'none') \
+             THEN 0 ELSE update_bytes END) AS BIGINT) AS bytes \
+             FROM client_updates JOIN rounds ON rounds.id = client_updates.round_id \
+             WHERE client_updates.organisation_id = $1 AND accepted_at >= $2 GROUP BY 1";
+        const UPDATES_POSTGRES: &str = "SELECT accepted_at / 3600000 AS hour, COUNT(*) AS number, \
+             CAST(SUM(CASE WHEN rounds.task_id IN (SELECT id FROM tasks WHERE organisation_id = $1 \
+             AND COALESCE(description::json -> 'privacy' ->> 'kind', 'none') <> 'none') \
+             THEN 0 ELSE update_bytes END) AS BIGINT) AS bytes \
+             FROM client_updates JOIN rounds ON rounds.id = client_updates.round_id \
+             WHERE client_updates.organisation_id = $1 AND accepted_at >= $2 GROUP BY 1";
         let newest = now.0 / HOUR;
         let first = newest.saturating_sub(count.saturating_sub(1));
         let hour = |hour: u64| HourRecord { since: Timestamp(hour * HOUR), ..HourRecord::default() };
@@ -82,7 +93,11 @@ impl SqlStorage {
                 hour.abandoned = number;
             }
         }
-        for row in self.since(UPDATES, organisation_id, since).await? {
+        let updates = match self.dialect {
+            Dialect::Sqlite => UPDATES_SQLITE,
+            Dialect::Postgres => UPDATES_POSTGRES,
+        };
+        for row in self.since(updates, organisation_id, since).await? {
             let bytes = Columns::new(&row, "hour").count("bytes")?;
             if let (Some(hour), number) = hour_of(&mut hours, &row)? {
                 (hour.updates, hour.upload_bytes) = (number, bytes);

@@ -36,9 +36,9 @@ pub struct Arguments {
     /// Build with optimisation, as for other machines; without this, as for tests
     #[arg(long)]
     release: bool,
-    /// Train on graphics adapters too
+    /// Leave the GPU out: a smaller library that trains on the processor only
     #[arg(long)]
-    gpu: bool,
+    slim: bool,
 }
 
 /// Builds the wheel and says where it lies.
@@ -49,16 +49,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut bindgen = cargo(&["build", "--package", "folkmoot-bindgen"]);
     println!("xtask: python: {}", spelled(&bindgen));
     run_command(&mut bindgen)?;
+    let wheel = make(&mut build(arguments), if arguments.release { OPTIMISED } else { "debug" })?;
+    let library = root().join(FOLDER).join("src/folkmoot/_native").join(library());
+    for file in [&library, &wheel] {
+        println!("xtask: python: {}: {}", file.display(), size(file)?);
+    }
+    Ok(())
+}
+
+/// The command that builds the library.
+fn build(arguments: &Arguments) -> Command {
     let mut build = cargo(&["build", "--package", "folkmoot-mobile"]);
-    if arguments.gpu {
-        build.args(["--features", "gpu"]);
+    if arguments.slim {
+        build.arg("--no-default-features");
     }
     if arguments.release {
         build.args(["--profile", OPTIMISED]);
     }
-    let wheel = make(&mut build, if arguments.release { OPTIMISED } else { "debug" })?;
-    println!("xtask: python: {}", wheel.display());
-    Ok(())
+    build
+}
+
+/// How large a file is, in words.
+fn size(file: &Path) -> Result<String, Failure> {
+    let metadata = fs::metadata(file).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
+    Ok(format!("{} bytes", metadata.len()))
 }
 
 /// Builds the wheel with the workspace's set of features, checks its types and runs its tests.
@@ -230,6 +244,15 @@ fn program(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wheel_has_the_gpu_unless_it_is_slim() {
+        let built = |slim, release| spelled(&build(&Arguments { release, slim }));
+        assert_eq!(built(false, true), "cargo build --package folkmoot-mobile --profile mobile");
+        let slim = "cargo build --package folkmoot-mobile --no-default-features --profile mobile";
+        assert_eq!(built(true, true), slim);
+        assert_eq!(built(true, false), "cargo build --package folkmoot-mobile --no-default-features");
+    }
 
     #[test]
     fn tests_are_read_from_what_pytest_says() {

@@ -135,7 +135,7 @@ class SeriesPoint(TypedDict):
     change_norm: float
     clients: int | None
     created_at: int
-    examples: int
+    examples: int | None
     loss: float | None
     mean_staleness: float
     rolled_back_to: int | None
@@ -151,6 +151,7 @@ class SeriesView(TypedDict):
     evaluations: list[EvaluationView]
     points: list[SeriesPoint]
     stride: int
+    withheld: str | None
 
 
 class LaneView(TypedDict):
@@ -173,6 +174,7 @@ class RoundAssignmentsView(TypedDict):
     lanes: list[LaneView]
     left_out: int
     round: RoundView
+    withheld: str | None
 
 
 class ShareView(TypedDict):
@@ -187,10 +189,11 @@ class ClientsView(TypedDict):
 
     attributes: dict[str, list[ShareView]]
     enrolled: int
-    example_counts: list[ShareView]
+    example_counts: list[ShareView] | None
     group_min: int
     revoked: int
     sdk_versions: list[ShareView]
     training: int
-    training_speed: list[ShareView]
+    training_speed: list[ShareView] | None
     waiting: int
+    withheld: str | None

@@ -147,7 +147,7 @@ class VersionView(TypedDict):
     round_id: str | None
     weights: str
     weights_bytes: int
-    example_count: int
+    example_count: int | None
     mean_loss: float | None
     accuracy: float | None
     change_norm: float
@@ -162,7 +162,7 @@ class SliceView(TypedDict):
 
     slice: str
     client_count: int
-    example_count: int
+    example_count: int | None
     mean_loss: float | None
     accuracy: float | None
 
@@ -173,7 +173,7 @@ class EvaluationView(TypedDict):
     version: int
     source: str
     client_count: int
-    example_count: int
+    example_count: int | None
     mean_loss: float | None
     accuracy: float | None
     is_best: bool

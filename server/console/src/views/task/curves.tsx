@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { get } from '../../api/client';
-import type { Series, SeriesPoint, Task } from '../../api/types';
+import type { Evaluation, Series, SeriesPoint, Task } from '../../api/types';
 import { type Axis, Chart, type Line } from '../../charts/chart';
 import { Card, Empty, Facts, Loaded } from '../../components';
 import { count, number, percent } from '../../format';
@@ -57,13 +57,20 @@ export function Curves({ task }: { task: Task }) {
           <Facts
             facts={best.map((one): [string, string] => [
               `${one.source}: version ${one.version}`,
-              `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${count(one.example_count)} examples`,
+              `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${examples(one)}`,
             ])}
           />
         </Card>
       )}
     </>
   );
+}
+
+/** Over how many examples was measured, or why that is not told. */
+function examples(one: Evaluation): string {
+  return one.example_count === null || one.example_count === undefined
+    ? 'the count of examples withheld, as a task with privacy runs or has run in this population'
+    : `${count(one.example_count)} examples`;
 }
 
 function axis(points: SeriesPoint[], over: Over): Axis {

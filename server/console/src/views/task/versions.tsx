@@ -8,6 +8,8 @@ import { useData } from '../../live';
 import { may } from '../../session';
 
 const PAGE = 20;
+const WITHHELD =
+  'No counts of examples: a task with privacy runs or has run in this population, and an exact count carries no noise. Of a task with privacy loss and accuracy of training are missing, too.';
 
 /** The task's model versions: where each came from, what changed, and its ONNX file. */
 export function Versions({ task, changed }: { task: Task; changed: () => void }) {
@@ -46,7 +48,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                 { name: 'Made from', show: origin },
                 { name: 'Accuracy', isNumber: true, show: (version) => percent(version.accuracy) },
                 { name: 'Loss', isNumber: true, show: (version) => number(version.mean_loss) },
-                { name: 'Examples', isNumber: true, show: (version) => count(version.example_count) },
+                { name: 'Examples', isNumber: true, show: (version) => number(version.example_count) },
                 { name: 'Change (L2)', isNumber: true, show: (version) => number(version.change_norm) },
                 { name: 'Released', show: (version) => <Time at={version.created_at} /> },
                 {
@@ -66,6 +68,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                   : []),
               ]}
             />
+            {versions.some(isWithheld) && <p class="note">{WITHHELD}</p>}
             {may('operator') && task.state === 'active' && <p class="note">To roll back to an earlier version, pause the task first.</p>}
             <div class="actions">
               <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>
@@ -80,6 +83,10 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
       </Loaded>
     </Card>
   );
+}
+
+function isWithheld(version: Version): boolean {
+  return version.example_count === null || version.example_count === undefined;
 }
 
 function origin(version: Version): string {

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, tasks},
+        admin::{access::Caller, disclosure::Disclosure, tasks},
     },
     refusal::Refusal,
 };
@@ -25,11 +25,11 @@ pub struct EvaluationView {
     pub source: String,
     /// How many clients measured; 0 for the operator's examples.
     pub client_count: u64,
-    /// Over how many examples.
-    pub example_count: u64,
-    /// Their mean loss.
+    /// Over how many examples. Null of clients' examples where a task with privacy runs or has run.
+    pub example_count: Option<u64>,
+    /// Their mean loss; none of clients' examples of a task with `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right.
+    /// The share of them that was predicted right; none of clients' examples of a task with `privacy`.
     pub accuracy: Option<f64>,
     /// Says that no version of this source is better by the task's metric.
     pub is_best: bool,
@@ -46,11 +46,11 @@ pub struct SliceView {
     pub slice: String,
     /// How many clients measured.
     pub client_count: u64,
-    /// Over how many examples.
-    pub example_count: u64,
-    /// Their mean loss.
+    /// Over how many examples. Null where a task with privacy runs or has run.
+    pub example_count: Option<u64>,
+    /// Their mean loss; none of a task with `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right.
+    /// The share of them that was predicted right; none of a task with `privacy`.
     pub accuracy: Option<f64>,
 }
 
@@ -69,15 +69,16 @@ pub async fn list_evaluations(
     Path(id): Path<String>,
 ) -> Result<Json<Vec<EvaluationView>>, Refusal> {
     let task = tasks::find(&app, &caller, &id).await?;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
     let mut slices = app.coordinator.storage.evaluation_slices(task.id).await?.into_iter().peekable();
-    let mut views = evaluations(&app, &task).await?;
+    let mut views = evaluations(&app, &task, disclosure).await?;
     for version in views.chunk_by_mut(|one, next| one.version == next.version) {
         while let Some(slice) = slices.next_if(|slice| slice.version <= version[0].version) {
             let of_source = version
                 .iter_mut()
                 .find(|view| (view.version, view.source.as_str()) == (slice.version, slice.source.name()));
             if let Some(view) = of_source {
-                view.slices.push(slice_view(&slice));
+                view.slices.push(slice_view(&slice, disclosure));
             }
         }
     }
@@ -88,7 +89,11 @@ pub async fn list_evaluations(
 ///
 /// # Errors
 /// If the storage fails.
-pub async fn evaluations(app: &App, task: &TaskRecord) -> Result<Vec<EvaluationView>, Refusal> {
+pub async fn evaluations(
+    app: &App,
+    task: &TaskRecord,
+    disclosure: Disclosure,
+) -> Result<Vec<EvaluationView>, Refusal> {
     let records = app.coordinator.storage.evaluations(task.id).await?;
     let metric = task.description.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
     let best = [EvaluationSource::Central, EvaluationSource::Federated]
@@ -97,9 +102,9 @@ pub async fn evaluations(app: &App, task: &TaskRecord) -> Result<Vec<EvaluationV
         version: record.version,
         source: record.source.name().into(),
         client_count: record.client_count,
-        example_count: record.metrics.example_count,
-        mean_loss: Metric::Loss.of(&record.metrics),
-        accuracy: Metric::Accuracy.of(&record.metrics),
+        example_count: example_count(record, disclosure),
+        mean_loss: measured(record, Metric::Loss, disclosure),
+        accuracy: measured(record, Metric::Accuracy, disclosure),
         is_best: best.contains(&(record.source, Some(record.version))),
         slices: Vec::new(),
         created_at: record.created_at,
@@ -116,12 +121,28 @@ fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) 
     Measured::best(&measured).map(|best| best.version)
 }
 
-fn slice_view(record: &EvaluationRecord) -> SliceView {
+/// Returns over how many examples was measured: the operator's own are theirs to know.
+fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u64> {
+    match record.source {
+        EvaluationSource::Central => Some(record.metrics.example_count),
+        EvaluationSource::Federated => disclosure.of_clients(record.metrics.example_count),
+    }
+}
+
+/// Returns what was measured.
+fn measured(record: &EvaluationRecord, metric: Metric, disclosure: Disclosure) -> Option<f64> {
+    match record.source {
+        EvaluationSource::Central => metric.of(&record.metrics),
+        EvaluationSource::Federated => disclosure.of_updates(metric.of(&record.metrics)).flatten(),
+    }
+}
+
+fn slice_view(record: &EvaluationRecord, disclosure: Disclosure) -> SliceView {
     SliceView {
         slice: record.slice.clone(),
         client_count: record.client_count,
-        example_count: record.metrics.example_count,
-        mean_loss: Metric::Loss.of(&record.metrics),
-        accuracy: Metric::Accuracy.of(&record.metrics),
+        example_count: example_count(record, disclosure),
+        mean_loss: measured(record, Metric::Loss, disclosure),
+        accuracy: measured(record, Metric::Accuracy, disclosure),
     }
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read},
+        admin::{access::Caller, disclosure::Disclosure, read},
     },
     refusal::Refusal,
 };
@@ -44,10 +44,13 @@ pub struct ClientsView {
     pub sdk_versions: Vec<ShareView>,
     /// Those that wait, by the values of each attribute that they tell.
     pub attributes: BTreeMap<String, Vec<ShareView>>,
-    /// Those that wait, by how many examples they have: powers of two.
-    pub example_counts: Vec<ShareView>,
-    /// The updates of the last day whose clients have reported, by examples per second of training: powers of two.
-    pub training_speed: Vec<ShareView>,
+    /// Those that wait, by how many examples they have: powers of two. Null where a task with privacy runs or has run.
+    pub example_counts: Option<Vec<ShareView>>,
+    /// The updates of the last day whose clients have reported, by examples per second of training: powers of two. Null where a
+    /// task with privacy runs or has run.
+    pub training_speed: Option<Vec<ShareView>>,
+    /// Why these two are null, if they are.
+    pub withheld: Option<String>,
 }
 
 /// Clients, or updates, that have something in common.
@@ -82,6 +85,7 @@ pub async fn get_clients(
     }
     let database = storage.database()?;
     let waiting = storage.waiting(organisation, &name, now).await?;
+    let disclosure = Disclosure::of_population(&app, organisation, &name).await?;
     let since = Timestamp(now.0.saturating_sub(REPORT_AGE_MILLISECONDS));
     let work = database.work(organisation, &name, since, REPORTS_MAX).await?;
     let mut attributes: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
@@ -107,8 +111,9 @@ pub async fn get_clients(
         group_min: GROUP_MIN,
         sdk_versions: largest_first(sdk_versions),
         attributes: attributes.into_iter().map(|(name, values)| (name, largest_first(values))).collect(),
-        example_counts: in_order(example_counts),
-        training_speed: in_order(speeds),
+        example_counts: disclosure.of_clients(in_order(example_counts)),
+        training_speed: disclosure.of_clients(in_order(speeds)),
+        withheld: disclosure.withheld(),
     }))
 }
 

@@ -11,7 +11,7 @@ use super::view::{RoundView, kind_of};
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read, tasks},
+        admin::{access::Caller, disclosure::Disclosure, read, tasks},
     },
     refusal::Refusal,
 };
@@ -28,6 +28,8 @@ pub struct RoundAssignmentsView {
     pub lanes: Vec<LaneView>,
     /// How many more there are.
     pub left_out: u64,
+    /// Why their times and bytes are null, where a task with privacy runs or has run in the population.
+    pub withheld: Option<String>,
 }
 
 /// One assignment on the clock.
@@ -35,7 +37,7 @@ pub struct RoundAssignmentsView {
 pub struct LaneView {
     /// When it was given.
     pub assigned_at: Timestamp,
-    /// When its update was accepted, or it was dropped.
+    /// When its update was accepted, or it was dropped. Null where a task with privacy runs or has run.
     pub closed_at: Option<Timestamp>,
     /// Until when its update may come.
     pub deadline: Timestamp,
@@ -47,9 +49,9 @@ pub struct LaneView {
     pub reason: Option<String>,
     /// The update's bytes; none of a task with `privacy`, where they depend on the values.
     pub upload_bytes: Option<u64>,
-    /// How long the client says that it trained, in milliseconds.
+    /// How long the client says that it trained, in milliseconds. Null where a task with privacy runs or has run.
     pub training_ms: Option<u64>,
-    /// What the client says that it fetched.
+    /// The bytes that the client says it fetched. Null where a task with privacy runs or has run.
     pub download_bytes: Option<u64>,
 }
 
@@ -76,30 +78,32 @@ pub async fn list_assignments(
     let lanes = storage.database()?.lanes(id, LANES_MAX).await?;
     let counts = storage.report_counts(id).await?;
     let all = counts.accepted + counts.outstanding + counts.dropped;
-    let tells_bytes = task.description.privacy.is_none();
+    let disclosure = Disclosure::of_task(&app, &task).await?;
     Ok(Json(RoundAssignmentsView {
         round: RoundView::of(&record),
         left_out: all.saturating_sub(lanes.len() as u64),
-        lanes: lanes.iter().map(|lane| shown(lane, tells_bytes)).collect(),
+        lanes: lanes.iter().map(|lane| shown(lane, disclosure)).collect(),
+        withheld: disclosure.withheld(),
     }))
 }
 
-fn shown(lane: &LaneRecord, tells_bytes: bool) -> LaneView {
+fn shown(lane: &LaneRecord, disclosure: Disclosure) -> LaneView {
     let (status, kind, bytes) = match &lane.status {
         AssignmentStatus::Outstanding => ("outstanding", None, None),
         AssignmentStatus::Accepted { bytes, .. } => ("accepted", None, Some(*bytes)),
         AssignmentStatus::Dropped { reason } => ("dropped", Some(kind_of(reason)), None),
     };
+    let report = lane.report.and_then(|report| disclosure.of_clients(report));
     let (kind, reason) = kind.map_or((None, None), |(kind, reason)| (Some(kind.to_owned()), reason));
     LaneView {
         assigned_at: lane.created_at,
-        closed_at: lane.closed_at,
+        closed_at: lane.closed_at.and_then(|at| disclosure.of_clients(at)),
         deadline: lane.deadline,
         status: status.into(),
         kind,
         reason,
-        upload_bytes: bytes.filter(|_| tells_bytes),
-        training_ms: lane.report.map(|report| report.training_milliseconds),
-        download_bytes: lane.report.map(|report| report.download_bytes),
+        upload_bytes: bytes.and_then(|bytes| disclosure.of_updates(bytes)),
+        training_ms: report.map(|report| report.training_milliseconds),
+        download_bytes: report.map(|report| report.download_bytes),
     }
 }

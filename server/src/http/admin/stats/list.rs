@@ -9,7 +9,7 @@ use super::view::RoundStatsView;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read, rounds::list::RoundPage, tasks},
+        admin::{access::Caller, disclosure::Disclosure, read, rounds::list::RoundPage, tasks},
     },
     refusal::Refusal,
 };
@@ -33,13 +33,11 @@ pub async fn list_stats(
 ) -> Result<Json<Vec<RoundStatsView>>, Refusal> {
     let page = read::query(page)?;
     let task = tasks::find(&app, &caller, &id).await?;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
     let storage = &app.coordinator.storage;
     let mut stats = Vec::new();
     for round in storage.rounds(task.id, read::limit(page.limit)?, page.before).await? {
-        let traffic = match task.description.privacy.is_none() {
-            true => Some(storage.traffic(round.round.id).await?),
-            false => None,
-        };
+        let traffic = disclosure.of_updates(storage.traffic(round.round.id).await?);
         stats.push(RoundStatsView::of(&round, &task.schema, traffic.as_deref()));
     }
     Ok(Json(stats))

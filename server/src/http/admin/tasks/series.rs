@@ -15,6 +15,7 @@ use crate::{
         App,
         admin::{
             access::Caller,
+            disclosure::Disclosure,
             evaluations::{EvaluationView, list::evaluations},
             read,
         },
@@ -44,6 +45,8 @@ pub struct SeriesView {
     pub points: Vec<SeriesPoint>,
     /// What was measured of these versions and of the best, the oldest first and without slices.
     pub evaluations: Vec<EvaluationView>,
+    /// Why example counts are null, where a task with privacy runs or has run in the population.
+    pub withheld: Option<String>,
 }
 
 /// How one version came about.
@@ -57,11 +60,11 @@ pub struct SeriesPoint {
     pub created_at: Timestamp,
     /// How many updates it combines; none if no round made it.
     pub clients: Option<u64>,
-    /// How many examples its round's clients used, all together.
-    pub examples: u64,
-    /// The mean loss that these clients measured on the version before.
+    /// How many examples its round's clients used, all together. Null where a task with privacy runs or has run.
+    pub examples: Option<u64>,
+    /// The mean loss that these clients measured on the version before; none of a task with `privacy`.
     pub loss: Option<f64>,
-    /// The share of their examples that the version before predicted right.
+    /// The share of their examples that the version before predicted right; none of a task with `privacy`.
     pub accuracy: Option<f64>,
     /// How many versions old its updates were, in the mean.
     pub mean_staleness: f64,
@@ -101,11 +104,12 @@ pub async fn get_series(
     let stride = (newest + 1).div_ceil(wanted).max(1);
     let versions = storage.every_version(task.id, stride).await?;
     let traffic = storage.database()?.version_traffic(task.id).await?;
-    let tells_bytes = task.description.privacy.is_none();
+    let disclosure = Disclosure::of_task(&app, &task).await?;
     Ok(Json(SeriesView {
         stride,
-        points: points(&versions, &traffic, tells_bytes),
-        evaluations: of_shown(evaluations(&app, &task).await?, &versions),
+        points: points(&versions, &traffic, disclosure),
+        evaluations: of_shown(evaluations(&app, &task, disclosure).await?, &versions),
+        withheld: disclosure.withheld(),
     }))
 }
 
@@ -118,7 +122,7 @@ fn of_shown(mut evaluations: Vec<EvaluationView>, versions: &[ModelVersionRecord
 fn points(
     versions: &[ModelVersionRecord],
     traffic: &[VersionTraffic],
-    tells_bytes: bool,
+    disclosure: Disclosure,
 ) -> Vec<SeriesPoint> {
     let mut sum = 0u64;
     let mut up_to = |one: &VersionTraffic| {
@@ -135,14 +139,14 @@ fn points(
             round_number: of_version.and_then(|(one, _)| one.round_number),
             created_at: record.created_at,
             clients: of_version.filter(|(one, _)| one.round_number.is_some()).map(|(one, _)| one.updates),
-            examples: metrics.example_count,
-            loss: mean(metrics.loss_sum),
-            accuracy: mean(metrics.correct_count as f64),
+            examples: disclosure.of_clients(metrics.example_count),
+            loss: disclosure.of_updates(mean(metrics.loss_sum)).flatten(),
+            accuracy: disclosure.of_updates(mean(metrics.correct_count as f64)).flatten(),
             mean_staleness: making.mean_staleness,
             staleness_max: making.staleness_max,
             change_norm: making.change_norm,
             rolled_back_to: making.rolled_back_to,
-            upload_bytes: of_version.map(|(_, bytes)| *bytes).filter(|_| tells_bytes),
+            upload_bytes: of_version.and_then(|(_, bytes)| disclosure.of_updates(*bytes)),
         }
     };
     versions.iter().map(point).collect()

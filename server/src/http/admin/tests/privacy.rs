@@ -18,7 +18,7 @@ use crate::{
     privacy,
 };
 
-fn private() -> TaskDescription {
+pub(super) fn private() -> TaskDescription {
     let central = CentralPrivacy {
         epsilon: 8.0,
         delta: 1e-6,

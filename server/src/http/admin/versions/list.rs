@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read, tasks},
+        admin::{access::Caller, disclosure::Disclosure, read, tasks},
     },
     refusal::Refusal,
 };
@@ -26,11 +26,11 @@ pub struct VersionView {
     pub weights: BlobDigest,
     /// The bytes of its weights.
     pub weights_bytes: u64,
-    /// How many examples its round's clients used, all together.
-    pub example_count: u64,
-    /// Their mean training loss; none for version 0.
+    /// How many examples its round's clients used, all together. Null where a task with privacy runs or has run.
+    pub example_count: Option<u64>,
+    /// Their mean training loss; none for version 0, and of a task with `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right; none for version 0.
+    /// The share of them that was predicted right; none for version 0, and of a task with `privacy`.
     pub accuracy: Option<f64>,
     /// How far it lies from the version before, in L2.
     pub change_norm: f64,
@@ -45,7 +45,7 @@ pub struct VersionView {
 }
 
 impl VersionView {
-    fn of(record: &ModelVersionRecord) -> Self {
+    fn of(record: &ModelVersionRecord, disclosure: Disclosure) -> Self {
         let metrics = &record.metrics;
         let mean = |sum: f64| (metrics.example_count > 0).then(|| sum / metrics.example_count as f64);
         Self {
@@ -53,9 +53,9 @@ impl VersionView {
             round_id: record.round_id,
             weights: record.weights,
             weights_bytes: record.weights_bytes,
-            example_count: metrics.example_count,
-            mean_loss: mean(metrics.loss_sum),
-            accuracy: mean(metrics.correct_count as f64),
+            example_count: disclosure.of_clients(metrics.example_count),
+            mean_loss: disclosure.of_updates(mean(metrics.loss_sum)).flatten(),
+            accuracy: disclosure.of_updates(mean(metrics.correct_count as f64)).flatten(),
             change_norm: record.making.change_norm,
             mean_staleness: record.making.mean_staleness,
             staleness_max: record.making.staleness_max,
@@ -93,7 +93,8 @@ pub async fn list_versions(
 ) -> Result<Json<Vec<VersionView>>, Refusal> {
     let page = read::query(page)?;
     let task = tasks::find(&app, &caller, &id).await?;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
     let versions =
         app.coordinator.storage.model_versions(task.id, read::limit(page.limit)?, page.before).await?;
-    Ok(Json(versions.iter().map(VersionView::of).collect()))
+    Ok(Json(versions.iter().map(|version| VersionView::of(version, disclosure)).collect()))
 }

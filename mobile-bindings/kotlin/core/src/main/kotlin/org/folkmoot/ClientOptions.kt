@@ -11,7 +11,7 @@ sealed interface Device {
     /** On the processor. */
     data object Cpu : Device
 
-    /** On the first graphics adapter. */
+    /** On the first graphics adapter. A slim library, built without the GPU, refuses it with [FolkmootException.BadOption]. */
     data object Gpu : Device
 
     /** On the adapter whose name contains this. */

@@ -1,0 +1,46 @@
+//! What lines of the log have, read from the sources that write them.
+
+/// Returns the names of the fields of every line from the level `INFO` on.
+pub(super) fn fields(source: &str) -> Vec<String> {
+    let lines = ["tracing::info!(", "tracing::warn!(", "tracing::error!("];
+    let calls = lines.into_iter().flat_map(|start| source.split(start).skip(1));
+    calls.flat_map(|rest| arguments(rest).into_iter().filter_map(|argument| name(&argument))).collect()
+}
+
+/// Splits what a macro takes at its commas, up to the end of the call.
+fn arguments(rest: &str) -> Vec<String> {
+    let (mut depth, mut in_text, mut is_escaped) = (0_u32, false, false);
+    let (mut arguments, mut current) = (Vec::new(), String::new());
+    for character in rest.chars() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_text => is_escaped = true,
+            '"' => in_text = !in_text,
+            _ if in_text => {}
+            ')' if depth == 0 => break,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(std::mem::take(&mut current));
+                continue;
+            }
+            _ => {}
+        }
+        current.push(character);
+    }
+    arguments.push(current);
+    arguments
+}
+
+/// Returns the name of a field; none of a message and what is put into it.
+fn name(argument: &str) -> Option<String> {
+    let name = argument.split('=').next()?.trim().trim_start_matches(['%', '?']);
+    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    (is_name && !name.is_empty()).then(|| name.to_owned())
+}
+
+#[test]
+fn fields_are_read_with_and_without_a_value() {
+    let source = r#"tracing::info!(%task, round = a(1, 2), ?phase, "it, \"is\" ({so})"); other(x); tracing::debug!(no);"#;
+    assert_eq!(fields(source), ["task", "round", "phase"]);
+}

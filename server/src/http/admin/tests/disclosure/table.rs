@@ -1,0 +1,274 @@
+//! What may be told of every field of every answer that a key can read. A new field needs a line here.
+
+use Decision::{Clients, NotClients, OfPrivateTask, Shown, Versions, Withheld};
+
+/// What is decided of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// An exact figure that depends on clients' examples: null where a task with privacy runs or has run.
+    Withheld,
+    /// What a task's clients measured or sent: null, or not counted, of a task with privacy.
+    OfPrivateTask,
+    /// Who takes part and when: told, and the statement says so, under "Not hidden" and "Shown".
+    Shown,
+    /// Computed from released versions and from the ledger: covered by their epsilon.
+    Versions,
+    /// What holds other fields of this table.
+    Clients,
+    /// About tasks, models, keys and the process: it depends on no client's examples.
+    NotClients,
+}
+
+/// Schema, decision, fields.
+type Row = (&'static str, Decision, &'static [&'static str]);
+
+/// Every field of every JSON answer.
+pub(super) const FIELDS: &[Row] = &[
+    ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
+    ("CheckTaskView", NotClients, &["command", "description", "faults", "toml"]),
+    ("ClassTrafficView", OfPrivateTask, &["codec", "network"]),
+    ("ClassTrafficView", Clients, &["traffic"]),
+    ("ClientsView", Withheld, &["example_counts", "training_speed"]),
+    ("ClientsView", Shown, &["attributes", "enrolled", "revoked", "sdk_versions", "training", "waiting"]),
+    ("ClientsView", NotClients, &["group_min", "withheld"]),
+    ("CreatedApiKey", NotClients, &["api_key", "record"]),
+    ("CreatedToken", NotClients, &["record", "token"]),
+    ("DroppedView", Shown, &["count", "kind", "reason"]),
+    (
+        "EntryView",
+        Versions,
+        &[
+            "digest",
+            "noise_multiplier",
+            "participation",
+            "population",
+            "previous",
+            "relation",
+            "released_at",
+            "round_id",
+            "sequence",
+            "task_id",
+            "version",
+        ],
+    ),
+    ("EvaluationDataView", NotClients, &["evaluation_data", "example_count"]),
+    ("EvaluationView", Withheld, &["example_count"]),
+    ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss"]),
+    ("EvaluationView", Clients, &["slices"]),
+    ("EvaluationView", Shown, &["client_count"]),
+    // A task with privacy is measured on the operator's examples only.
+    ("EvaluationView", Versions, &["created_at", "is_best", "source", "version"]),
+    ("FaultView", NotClients, &["field", "line", "message", "remedy"]),
+    ("HourView", Shown, &["abandoned", "committed", "since", "updates"]),
+    ("HourView", OfPrivateTask, &["upload_bytes"]),
+    ("LaneView", Withheld, &["closed_at", "download_bytes", "training_ms"]),
+    ("LaneView", OfPrivateTask, &["upload_bytes"]),
+    ("LaneView", Shown, &["assigned_at", "deadline", "kind", "reason", "status"]),
+    ("LeaseView", NotClients, &["held_until", "holder", "name"]),
+    // `every_line_of_the_log_is_decided` looks at what the lines have.
+    ("LogLineView", Shown, &["at", "fields", "level", "message", "target"]),
+    (
+        "ModelGraphView",
+        NotClients,
+        &[
+            "forward_flops",
+            "input_shape",
+            "model_bytes",
+            "nodes",
+            "operators",
+            "output_shape",
+            "parameter_count",
+            "parameters",
+            "training_flops",
+        ],
+    ),
+    ("ModelSummary", NotClients, &["created_at", "model", "model_bytes", "parameter_count"]),
+    ("ModelView", NotClients, &["model", "model_bytes", "parameter_count", "schema"]),
+    ("NodeView", NotClients, &["inputs", "name", "operator", "outputs"]),
+    ("OpenRoundView", Shown, &["accepted", "dropped", "outstanding", "round"]),
+    ("OverviewView", Clients, &["hours", "populations"]),
+    ("OverviewView", NotClients, &["is_ready", "problems", "started_at", "tasks", "version"]),
+    ("ParameterView", NotClients, &["name", "role", "shape"]),
+    ("ParticipationView", Versions, &["count", "kind", "rate"]),
+    ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
+    ("PopulationOverview", NotClients, &["active_tasks", "name"]),
+    ("PopulationView", Shown, &["client_count"]),
+    ("PopulationView", NotClients, &["created_at", "delta", "epsilon", "name", "unit"]),
+    (
+        "Problem",
+        NotClients,
+        &[
+            "code",
+            "detail",
+            "disposition",
+            "received_bytes",
+            "retry_after_milliseconds",
+            "server_time",
+            "status",
+            "type",
+        ],
+    ),
+    ("RoundAssignmentsView", Clients, &["lanes", "round"]),
+    ("RoundAssignmentsView", Shown, &["left_out"]),
+    ("RoundAssignmentsView", NotClients, &["withheld"]),
+    ("RoundFunnelView", Shown, &["accepted", "cohort", "dropped", "outstanding", "round"]),
+    ("RoundStatsView", OfPrivateTask, &["all"]),
+    ("RoundStatsView", Clients, &["classes"]),
+    ("RoundStatsView", Shown, &["number", "phase", "purpose"]),
+    (
+        "RoundView",
+        Shown,
+        &[
+            "accepted",
+            "base_version",
+            "cohort",
+            "created_at",
+            "id",
+            "number",
+            "phase",
+            "phase_since",
+            "purpose",
+            "reason",
+            "task_id",
+            "version",
+        ],
+    ),
+    ("Sentence", Versions, &["about", "text"]),
+    ("SeriesPoint", Withheld, &["examples"]),
+    ("SeriesPoint", OfPrivateTask, &["accuracy", "loss", "upload_bytes"]),
+    ("SeriesPoint", Shown, &["clients", "mean_staleness", "round_number", "staleness_max"]),
+    ("SeriesPoint", Versions, &["change_norm", "created_at", "rolled_back_to", "version"]),
+    ("SeriesView", Clients, &["evaluations", "points"]),
+    ("SeriesView", NotClients, &["stride", "withheld"]),
+    ("SessionView", NotClients, &["api_key_id", "api_key_name", "csrf_token", "expires_at", "role"]),
+    // Of what is counted, the field decides that holds it.
+    ("ShareView", Clients, &["clients", "value"]),
+    ("SliceView", Withheld, &["example_count"]),
+    ("SliceView", OfPrivateTask, &["accuracy", "mean_loss"]),
+    ("SliceView", Shown, &["client_count", "slice"]),
+    (
+        "Statement",
+        Versions,
+        &[
+            "accountant",
+            "delta",
+            "delta_of_population",
+            "epsilon_budget",
+            "epsilon_budget_of_population",
+            "epsilon_by_loss_distribution",
+            "epsilon_of_population",
+            "epsilon_spent",
+            "epsilon_without_amplification",
+            "is_private",
+            "is_seeded",
+            "mechanism",
+            "name",
+            "noise_multiplier",
+            "participations_max",
+            "population",
+            "relation",
+            "releases",
+            "releases_max",
+            "report_goal",
+            "rho_spent",
+            "rho_without_amplification",
+            "sampling_rate",
+            "sentences",
+            "separation",
+            "task_id",
+            "unit",
+        ],
+    ),
+    ("Statement", Shown, &["clients"]),
+    (
+        "SystemView",
+        NotClients,
+        &["database", "is_ready", "leases", "memory_bytes", "problems", "started_at", "version"],
+    ),
+    ("SystemView", Clients, &["log"]),
+    ("TaskSummary", Shown, &["rounds_committed"]),
+    ("TaskSummary", NotClients, &["created_at", "id", "name", "population", "rounds_wanted", "state"]),
+    ("TaskView", Clients, &["open_round"]),
+    ("TaskView", Shown, &["rounds_committed", "rounds_opened"]),
+    ("TaskView", Versions, &["latest_version", "state", "stop_reason"]),
+    ("TaskView", NotClients, &["created_at", "description", "id", "model", "parameter_count"]),
+    ("TensorSchema", NotClients, &["tensors"]),
+    ("TensorSpec", NotClients, &["name", "shape"]),
+    ("TokenView", Shown, &["uses"]),
+    (
+        "TokenView",
+        NotClients,
+        &["created_at", "expires_at", "id", "population", "revoked_at", "user_key", "uses_max"],
+    ),
+    (
+        "TrafficView",
+        OfPrivateTask,
+        &["download_bytes", "float32_bytes", "reports", "updates", "upload_bytes"],
+    ),
+    ("VersionView", Withheld, &["example_count"]),
+    ("VersionView", OfPrivateTask, &["accuracy", "mean_loss"]),
+    ("VersionView", Shown, &["mean_staleness", "staleness_max"]),
+    (
+        "VersionView",
+        Versions,
+        &["change_norm", "created_at", "number", "rolled_back_to", "round_id", "weights", "weights_bytes"],
+    ),
+];
+
+/// Answers that are no JSON, or whose form the document leaves open.
+pub(super) const OPAQUE: &[(&str, Decision)] = &[
+    ("GET /healthz", NotClients),
+    // `every_metric_is_decided` looks at what is in them.
+    ("GET /metrics", Clients),
+    ("GET /openapi.json", NotClients),
+    ("GET /readyz", NotClients),
+    // Ids of tasks that changed: who listens learns about when updates come.
+    ("GET /v1/admin/events", Shown),
+    ("GET /v1/admin/tasks/{id}/versions/{number}/model", Versions),
+    ("POST /v1/admin/privacy/plan", NotClients),
+];
+
+/// The metrics, which need no key.
+pub(super) const METRICS: &[(&str, Decision)] = &[
+    ("folkmoot_connections_refused_total", NotClients),
+    // What is fetched is the same for every client, but for what it has already.
+    ("folkmoot_download_bytes_total", Shown),
+    ("folkmoot_refusals_total", Shown),
+    ("folkmoot_round_transitions_total", Shown),
+    ("folkmoot_update_bytes_total", OfPrivateTask),
+    ("folkmoot_update_float32_bytes_total", OfPrivateTask),
+    ("folkmoot_updates_total", OfPrivateTask),
+    ("folkmoot_upload_bytes_total", OfPrivateTask),
+    ("folkmoot_waiting_check_ins", Shown),
+];
+
+/// What lines of the log have from the level `INFO` on, by name.
+pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
+    // Phases count who was drawn and who reported; an error may say which assignment failed.
+    (Shown, &["assignment", "client", "clients", "error", "from", "phase", "reason", "round", "to"]),
+    // What was measured is told of the operator's own examples only.
+    (Versions, &["base_version", "best", "metric", "rolled_back_to", "value", "version", "weights"]),
+    (
+        NotClients,
+        &[
+            "api_key",
+            "budget",
+            "certificate",
+            "created",
+            "evaluation_data",
+            "examples",
+            "model",
+            "model_bytes",
+            "name",
+            "panic",
+            "population",
+            "purpose",
+            "revoked",
+            "role",
+            "state",
+            "task",
+            "token",
+            "unit",
+        ],
+    ),
+];

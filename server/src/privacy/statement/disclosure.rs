@@ -1,0 +1,26 @@
+//! What the statement says of figures that no noise hides.
+
+use super::{Promise, Statement};
+
+/// Says what the API and everything that is made of it show of clients, and what they do not.
+pub(super) fn say_what_is_shown(statement: &mut Statement, promise: &Promise<'_>) {
+    let population = &promise.task.description.population;
+    statement.say(
+        "Withheld",
+        format!(
+            "From every role, in the API, the console, the command line, the log and the metrics: of the population \
+             {population}, whichever of its tasks they come from, how many examples clients hold or used, how fast and how long \
+             they trained, and, of each assignment, when its update came; of this task also clients' losses and accuracies, \
+             and the sizes of its updates."
+        ),
+    );
+    statement.say(
+        "Shown",
+        "To every role, exactly, without noise and not counted in epsilon, beside what is not hidden: how many clients are \
+         enrolled, wait and train; of those that wait, how many have each SDK version and each value of the attributes that the \
+         app reports (fewer than 3 are added up, but two looks can tell one client's); how many updates came in each hour; \
+         when rounds open and close, and when assignments are given; and of each assignment without an update its reason, so \
+         also that a training failed or an update was refused. From all this whoever watches a round learns about when \
+         updates come, and can guess from it how long trainings took.",
+    );
+}
