@@ -201,3 +201,28 @@ fn table(group: &str, half: usize, series: &[Series], rounds: &[Sample]) -> Tabl
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::{Direction, Size};
+
+    /// All settings need 100 rounds, but the row of 31.3 and the one of 0.5.
+    #[test]
+    fn each_published_factor_is_a_row_of_its_own() {
+        let mut rounds = vec![Sample::of(&[99.0, 100.0, 101.0]); GROUPS.len() * SETTINGS.len()];
+        rounds[4] = Sample::of(&[24.0, 25.0, 26.0]);
+        rounds[SETTINGS.len() + 1] = Sample::of(&[49.0, 50.0, 51.0]);
+        let claims = claims(&rounds);
+        assert_eq!(claims.len(), 2 * (PUBLISHED.len() + PUBLISHED_SHARES.len()) + 1);
+        let marks = |published: &str| {
+            let claim = claims.iter().find(|claim| claim.cells()[0].starts_with(published)).unwrap();
+            (claim.direction(), claim.size())
+        };
+        assert_eq!(marks("IID: fewer rounds with E = 5, B = 10"), (Direction::AsPublished, Size::Smaller));
+        assert_eq!(
+            marks("2 shards each: fewer rounds with E = 5, B = ∞"),
+            (Direction::Opposite, Size::Larger)
+        );
+    }
+}
