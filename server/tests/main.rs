@@ -9,4 +9,5 @@ mod demo;
 mod documents;
 mod engine;
 mod private;
+mod sampled;
 mod simulate;

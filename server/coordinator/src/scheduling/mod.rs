@@ -15,6 +15,7 @@ mod clocks;
 mod dynamic_stale_synchronous;
 mod eager_stale_synchronous;
 mod facts;
+mod sampled;
 #[cfg(test)]
 pub(crate) mod samples;
 mod semi_synchronous;
@@ -30,6 +31,7 @@ pub use clocks::{Clocks, Member};
 pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
 pub use eager_stale_synchronous::EagerStaleSynchronous;
 pub use facts::{Facts, Outstanding, ReportCounts};
+pub use sampled::Sampled;
 pub use semi_synchronous::SemiSynchronous;
 pub use stale_synchronous::StaleSynchronous;
 pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
@@ -107,6 +109,11 @@ pub trait SchedulingPolicy: Send + Sync {
     /// Says what a flow policy says; `None` for one that draws a cohort a round.
     fn flow(&self) -> Option<Flow> {
         None
+    }
+
+    /// Says that a round which has drawn its cohort makes a version, whatever comes of the draw: privacy is claimed of it.
+    fn keeps_draws(&self) -> bool {
+        false
     }
 
     /// May this client start now? It waits and is eligible.
