@@ -11,6 +11,8 @@ mod open;
 mod perform;
 mod run;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use error::DriveError;
 pub use open::release_again;

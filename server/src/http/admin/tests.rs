@@ -4,6 +4,7 @@ mod console;
 mod keys;
 mod privacy;
 mod roles;
+mod sampled;
 mod sessions;
 mod tasks;
 mod tokens;

@@ -4,6 +4,7 @@ use axum::{
     Extension, Json,
     extract::{Path, Query, State, rejection::QueryRejection},
 };
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, VersionTraffic};
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub struct SeriesPoint {
     pub round_number: Option<u64>,
     /// When it was released.
     pub created_at: Timestamp,
-    /// How many updates it combines; none if no round made it.
+    /// How many updates it combines; none if no round made it, hidden where the task's `privacy` claims sampling.
     pub clients: Option<u64>,
     /// How many examples its round's clients used, all together.
     pub examples: u64,
@@ -101,10 +102,9 @@ pub async fn get_series(
     let stride = (newest + 1).div_ceil(wanted).max(1);
     let versions = storage.every_version(task.id, stride).await?;
     let traffic = storage.database()?.version_traffic(task.id).await?;
-    let tells_bytes = task.description.privacy.is_none();
     Ok(Json(SeriesView {
         stride,
-        points: points(&versions, &traffic, tells_bytes),
+        points: points(&versions, &traffic, &task.description),
         evaluations: of_shown(evaluations(&app, &task).await?, &versions),
     }))
 }
@@ -118,8 +118,9 @@ fn of_shown(mut evaluations: Vec<EvaluationView>, versions: &[ModelVersionRecord
 fn points(
     versions: &[ModelVersionRecord],
     traffic: &[VersionTraffic],
-    tells_bytes: bool,
+    task: &TaskDescription,
 ) -> Vec<SeriesPoint> {
+    let (tells_bytes, tells_counts) = (task.privacy.is_none(), !task.hides_counts());
     let mut sum = 0u64;
     let mut up_to = |one: &VersionTraffic| {
         sum = sum.saturating_add(one.upload_bytes);
@@ -134,7 +135,9 @@ fn points(
             version: record.number,
             round_number: of_version.and_then(|(one, _)| one.round_number),
             created_at: record.created_at,
-            clients: of_version.filter(|(one, _)| one.round_number.is_some()).map(|(one, _)| one.updates),
+            clients: of_version
+                .filter(|(one, _)| one.round_number.is_some() && tells_counts)
+                .map(|(one, _)| one.updates),
             examples: metrics.example_count,
             loss: mean(metrics.loss_sum),
             accuracy: mean(metrics.correct_count as f64),

@@ -18,7 +18,7 @@ use crate::{
     privacy,
 };
 
-fn private() -> TaskDescription {
+pub(super) fn private() -> TaskDescription {
     let central = CentralPrivacy {
         epsilon: 8.0,
         delta: 1e-6,
@@ -33,7 +33,7 @@ fn private() -> TaskDescription {
 }
 
 /// Commits a round of a draft, which no driver touches, with its charge.
-async fn release(running: &Running, task_id: TaskId, number: u64) {
+pub(super) async fn release(running: &Running, task_id: TaskId, number: u64) {
     let storage = &running.host.coordinator.storage;
     let organisation_id = running.host.organisation;
     let task = storage.task(organisation_id, task_id).await.unwrap().unwrap();
