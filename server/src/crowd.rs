@@ -12,6 +12,7 @@ use std::{
 use folkmoot_coordinator::{
     pacing::{Pace, RetryLimits, RetryWindow},
     participation::Waiting,
+    scheduling::COHORT_MAX,
     sharing::{Claim, served_on_joining, share},
 };
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, messages::Artifact};
@@ -52,6 +53,8 @@ struct Wanting {
     /// When clients were last drawn, and how many per second of late.
     drawn_at: Timestamp,
     drawn_per_second: f64,
+    /// Says that whoever can is to wait whenever it draws. What its draws bring then changes no window.
+    wants_all: bool,
 }
 
 impl Crowds {
@@ -166,8 +169,8 @@ impl Crowd {
             };
             let drawn_per_second = wants as f64 / DRAW_SECONDS;
             let credit = served.saturating_sub(task.served);
-            let reserved = BTreeSet::new();
-            Wanting { claim, credit, reserved, asked_at: now, drawn_at: now, drawn_per_second }
+            let (reserved, wants_all) = (BTreeSet::new(), task.description.sampled().is_some());
+            Wanting { claim, credit, reserved, asked_at: now, drawn_at: now, drawn_per_second, wants_all }
         });
         own.asked_at = now;
         if own.claim.wants == 0 {
@@ -192,6 +195,9 @@ impl Wanting {
 
     /// The clients per second that the task wants: what its cohort lacks, or what it was given of late.
     fn per_second(&self) -> f64 {
+        if self.wants_all {
+            return COHORT_MAX as f64 / FILL_SECONDS;
+        }
         let lacks = self.claim.wants.saturating_sub(self.reserved.len() as u64);
         (lacks as f64 / FILL_SECONDS).max(self.drawn_per_second)
     }

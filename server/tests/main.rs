@@ -9,5 +9,6 @@ mod demo;
 mod documents;
 mod engine;
 mod private;
+mod sampled;
 mod simulate;
 mod traffic;

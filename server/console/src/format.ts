@@ -60,3 +60,13 @@ export function typed(name: string, text: string): number {
   if (!Number.isFinite(value)) throw new Error(`${name} is “${text}”, which is no number: write it like 0.5, 100 or 1e-5.`);
   return value;
 }
+
+/** A count, where it may be told: a task whose privacy rests on nobody knowing who was drawn hides it. */
+export function told(value: number | null | undefined, show: (value: number) => string = count): string {
+  return value === null || value === undefined ? 'hidden' : show(value);
+}
+
+/** The sum of counts; none if one of them is hidden. */
+export function sumOfTold(values: readonly (number | null | undefined)[]): number | null {
+  return values.reduce<number | null>((sum, value) => (sum === null || value === null || value === undefined ? null : sum + value), 0);
+}

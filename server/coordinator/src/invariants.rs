@@ -31,15 +31,16 @@ pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
     holds("versions_have_no_gap", is_so, || format!("version {version} from {}", round.base_version))
 }
 
-/// No round combines more updates than it drew clients, nor none.
-pub fn a_commit_combines_its_cohort(round: &Round) -> Result<(), BrokenInvariantError> {
+/// No round combines more updates than it drew clients, nor fewer than `fewest`: one, or none where a draw is kept
+/// whatever came of it ([`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws)).
+pub fn a_commit_combines_its_cohort(round: &Round, fewest: u64) -> Result<(), BrokenInvariantError> {
     let (Phase::Aggregating { cohort, accepted, .. }
     | Phase::Committed { cohort, accepted, .. }
     | Phase::Evaluated { cohort, accepted, .. }) = round.phase
     else {
         return Ok(());
     };
-    let is_so = (1..=cohort).contains(&accepted);
+    let is_so = (fewest..=cohort).contains(&accepted);
     holds("a_commit_combines_its_cohort", is_so, || format!("{accepted} updates of {cohort} clients"))
 }
 
@@ -63,10 +64,10 @@ pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<
     })
 }
 
-/// The invariants that a round alone shows.
-pub fn check_round(round: &Round) -> Result<(), BrokenInvariantError> {
+/// The invariants that a round shows by itself, under a policy that keeps its draws or does not.
+pub fn check_round(round: &Round, keeps_draws: bool) -> Result<(), BrokenInvariantError> {
     versions_have_no_gap(round)?;
-    a_commit_combines_its_cohort(round)
+    a_commit_combines_its_cohort(round, u64::from(!keeps_draws))
 }
 
 #[cfg(test)]
@@ -86,10 +87,13 @@ mod tests {
             base_version: 4,
             phase: Phase::Committed { at: Timestamp(0), cohort: 3, accepted: 2, version: 5 },
         };
-        assert_eq!(check_round(&round), Ok(()));
+        assert_eq!(check_round(&round, false), Ok(()));
         round.phase = Phase::Committed { at: Timestamp(0), cohort: 3, accepted: 2, version: 6 };
-        assert_eq!(check_round(&round).unwrap_err().name, "versions_have_no_gap");
+        assert_eq!(check_round(&round, false).unwrap_err().name, "versions_have_no_gap");
         round.phase = Phase::Aggregating { since: Timestamp(0), cohort: 3, accepted: 4 };
-        assert_eq!(check_round(&round).unwrap_err().name, "a_commit_combines_its_cohort");
+        assert_eq!(check_round(&round, false).unwrap_err().name, "a_commit_combines_its_cohort");
+        round.phase = Phase::Aggregating { since: Timestamp(0), cohort: 3, accepted: 0 };
+        assert_eq!(check_round(&round, false).unwrap_err().name, "a_commit_combines_its_cohort");
+        assert_eq!(check_round(&round, true), Ok(()));
     }
 }

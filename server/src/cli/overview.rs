@@ -2,7 +2,7 @@ use crate::{
     cli::{
         CliError,
         connection::ConnectionArgs,
-        output::{OutputArgs, moment, table},
+        output::{OutputArgs, moment, or_dash, table},
     },
     http::admin::overview::OverviewView,
 };
@@ -33,17 +33,16 @@ fn text(overview: &OverviewView) -> String {
     let tasks: Vec<String> = overview.tasks.iter().map(|(state, count)| format!("{count} {state}")).collect();
     parts.push(format!("tasks: {}", if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") }));
     let populations = overview.populations.iter().map(|one| {
-        let numbers =
-            [one.enrolled, one.waiting, one.training, one.active_tasks].map(|count| count.to_string());
-        let [enrolled, waiting, training, active] = numbers;
-        [one.name.to_string(), enrolled, waiting, training, active]
+        let (waiting, training) = (or_dash(one.waiting), or_dash(one.training));
+        [one.name.to_string(), one.enrolled.to_string(), waiting, training, one.active_tasks.to_string()]
     });
     parts.push(String::new());
     parts.push(table(["POPULATION", "ENROLLED", "WAITING", "TRAINING", "ACTIVE TASKS"], populations));
-    let hours = overview.hours.iter().filter(|hour| hour.committed + hour.abandoned + hour.updates > 0);
+    let hours =
+        overview.hours.iter().filter(|hour| hour.committed + hour.abandoned + hour.updates.unwrap_or(0) > 0);
     let hours = hours.map(|hour| {
-        let numbers = [hour.committed, hour.abandoned, hour.updates, hour.upload_bytes];
-        let [committed, abandoned, updates, bytes] = numbers.map(|count| count.to_string());
+        let [committed, abandoned] = [hour.committed, hour.abandoned].map(|count| count.to_string());
+        let [updates, bytes] = [hour.updates, hour.upload_bytes].map(or_dash);
         [moment(hour.since), committed, abandoned, updates, bytes]
     });
     parts.push(String::new());

@@ -63,8 +63,6 @@ impl Making {
             let Combination::Mean { factors, divisor } = combination else {
                 unreachable!("only means are summed while updates arrive")
             };
-            let mean = ExactMean::new(&self.description.grid, divisor)
-                .expect("a round that aggregates has an update of weight 1 or more");
             let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count);
             if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
                 // A sum that could be half reconciled is made again from the log.
@@ -76,7 +74,11 @@ impl Making {
                     let grid = &self.description.grid;
                     noise_state = private.means(self.round_id, grid, &sum, noises, |tile| next.take(tile))?;
                 }
-                None => summed::means(&sum, &mean, |tile| next.take(tile)),
+                None => {
+                    let mean = ExactMean::new(&self.description.grid, divisor)
+                        .expect("only a private round aggregates without an update");
+                    summed::means(&sum, &mean, |tile| next.take(tile));
+                }
             }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);

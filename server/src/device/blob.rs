@@ -14,7 +14,7 @@ pub async fn blob(
     coordinator: &Coordinator,
     client: &ClientRecord,
     digest: BlobDigest,
-) -> Result<(Bytes, NetworkClass), Refusal> {
+) -> Result<(Bytes, Option<NetworkClass>), Refusal> {
     let unknown = || {
         let detail = format!("no outstanding assignment of this client needs blob {digest}; check in again");
         Refusal::new(ErrorCode::BlobUnknown, detail)
@@ -23,7 +23,7 @@ pub async fn blob(
         // Whoever waits may fetch what it was offered.
         let offered = coordinator.crowds.offered(client.organisation_id, &client.population);
         return match offered.filter(|artifact| artifact.digest == digest) {
-            Some(_) => Ok((coordinator.blobs.get(digest).await?, NetworkClass::Unknown)),
+            Some(_) => Ok((coordinator.blobs.get(digest).await?, Some(NetworkClass::Unknown))),
             None => Err(unknown()),
         };
     };
@@ -36,7 +36,9 @@ pub async fn blob(
             return Err(unknown());
         }
     }
-    Ok((coordinator.blobs.get(digest).await?, NetworkClass::of(&assignment.slices)))
+    // From the bytes that a cohort fetched whoever reads the metrics would know how many it was.
+    let counted_as = (!task.description.hides_counts()).then(|| NetworkClass::of(&assignment.slices));
+    Ok((coordinator.blobs.get(digest).await?, counted_as))
 }
 
 /// Says whether a blob is a part of a version.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folkmoot_coordinator::{
     invariants,
     round::{AbandonReason, Phase, Purpose, RoundInput, Rules},
-    scheduling::{SchedulingChoice, Synchronous},
+    scheduling::{ReportCounts, Sampled, SchedulingChoice, Synchronous},
     selection::SelectionChoice,
     task::TaskState,
 };
@@ -24,6 +24,8 @@ use crate::coordinator::Coordinator;
 pub enum TaskRules<'a> {
     /// As the task says.
     Training(&'a TaskRecord),
+    /// As the task says, where its privacy rests on how rounds are drawn.
+    Sampled(&'a TaskRecord, Sampled),
     /// As its evaluation says.
     Evaluation(Synchronous),
 }
@@ -38,6 +40,7 @@ impl TaskRules<'_> {
             TaskRules::Training(task) => {
                 Rules { policy: task.description.scheduling.policy(), selection: &task.description.selection }
             }
+            TaskRules::Sampled(task, policy) => Rules { policy, selection: &task.description.selection },
             TaskRules::Evaluation(policy) => Rules { policy, selection: &UNIFORM },
         }
     }
@@ -46,8 +49,9 @@ impl TaskRules<'_> {
 /// Returns by what a task's rounds of this purpose decide.
 pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
     let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
-    match (purpose, federated) {
-        (Purpose::Evaluation, Some(federated)) => TaskRules::Evaluation(federated.policy()),
+    match (purpose, federated, task.description.sampled()) {
+        (Purpose::Evaluation, Some(federated), _) => TaskRules::Evaluation(federated.policy()),
+        (_, _, Some(sampled)) => TaskRules::Sampled(task, sampled),
         _ => TaskRules::Training(task),
     }
 }
@@ -61,8 +65,13 @@ pub async fn advance_round(
     now: Timestamp,
 ) -> Result<bool, DriveError> {
     let purpose = record.round.purpose;
+    let rules = rules(task, purpose);
+    let keeps_draws = rules.borrow().policy.keeps_draws();
     let input = match (&record.round.phase, stop_reason(task.state, purpose, falls_back)) {
         (Phase::Aggregating { .. }, _) => return aggregate(coordinator, task, record, now).await,
+        (Phase::Reporting { .. }, Some(_)) if keeps_draws => {
+            RoundInput::Closed(counts(coordinator, &record).await?)
+        }
         (_, Some(reason)) => RoundInput::Stop(reason),
         (Phase::Selecting { .. }, None) => {
             RoundInput::Waiting(waiting(coordinator, task, &record.round, now).await?)
@@ -70,31 +79,34 @@ pub async fn advance_round(
         (Phase::Collecting { .. }, None) => {
             RoundInput::Collected(collected(coordinator, task, &record.round, now).await?)
         }
-        (_, None) => {
-            let counts = coordinator.storage.report_counts(record.round.id).await?;
-            invariants::every_assignment_is_counted_once(&record.round, counts)?;
-            RoundInput::Reports(counts)
-        }
+        (_, None) => RoundInput::Reports(counts(coordinator, &record).await?),
     };
     let before = record.round.phase.clone();
-    let rules = rules(task, purpose);
     let (round, effects) =
         coordinator.with_chance(|rng| record.round.clone().step(input, rules.borrow(), now, rng))?;
     if effects.is_empty() && round.phase == before {
         return Ok(false);
     }
-    invariants::check_round(&round)?;
+    invariants::check_round(&round, keeps_draws)?;
     let next = RoundRecord { round, ..record };
     perform(coordinator, task, &next, effects, now).await?;
     if next.round.phase != before {
-        tracing::info!(
-            task = %task.id, round = next.round.number, purpose = purpose.name(), from = before.name(),
-            to = next.round.phase.name(), phase = ?next.round.phase, "round advanced"
-        );
         let phase = next.round.phase.name();
+        // How many a sample drew, and how many of them have reported, is told to nobody who reads the log.
+        let told = (!keeps_draws).then_some(&next.round.phase);
+        tracing::info!(
+            task = %task.id, round = next.round.number, purpose = purpose.name(), from = before.name(), to = phase,
+            phase = told.map(tracing::field::debug), "round advanced"
+        );
         metrics::counter!("folkmoot_round_transitions_total", "phase" => phase).increment(1);
     }
     Ok(true)
+}
+
+async fn counts(coordinator: &Coordinator, record: &RoundRecord) -> Result<ReportCounts, DriveError> {
+    let counts = coordinator.storage.report_counts(record.round.id).await?;
+    invariants::every_assignment_is_counted_once(&record.round, counts)?;
+    Ok(counts)
 }
 
 /// Says whether clients of this policy start and report all the time.

@@ -52,7 +52,7 @@ pub(super) async fn commit(
     let rules = rules(task, Purpose::Training);
     let (round, _) =
         coordinator.with_chance(|rng| record.round.clone().step(released, rules.borrow(), now, rng))?;
-    invariants::check_round(&round)?;
+    invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
     let task_state = ends_now.and_then(|reason| task.state.step(TaskInput::Complete(reason)).ok());
     let is_active = task.state.is_active();
     let next = match is_flow(&task.description.scheduling) && stop.is_none() && is_active {
@@ -148,7 +148,7 @@ async fn withhold(
     let (stop, rules) = (RoundInput::Stop(AbandonReason::PrivacyBudget), rules(task, Purpose::Training));
     let (round, effects) =
         coordinator.with_chance(|rng| record.round.clone().step(stop, rules.borrow(), now, rng))?;
-    invariants::check_round(&round)?;
+    invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
     tracing::warn!(task = %task.id, round = round.number, "round withheld: the privacy budget does not allow its version");
     perform(coordinator, task, &RoundRecord { round, ..record }, effects, now).await?;
     metrics::counter!("folkmoot_round_transitions_total", "phase" => "abandoned").increment(1);

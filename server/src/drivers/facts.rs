@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use folkmoot_coordinator::{
     participation::Waiting,
     round::{Collected, Gathered, Purpose, Round},
-    scheduling::Member,
+    scheduling::{Member, SchedulingPolicy},
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{
@@ -28,7 +28,10 @@ pub async fn waiting(
 ) -> Result<Gathered, DriveError> {
     let pool = pool(coordinator, task, now).await?;
     let wants = match round.purpose {
-        Purpose::Training => task.description.scheduling.policy().concurrency(),
+        Purpose::Training => match task.description.sampled() {
+            Some(sampled) => sampled.concurrency(),
+            None => task.description.scheduling.policy().concurrency(),
+        },
         Purpose::Evaluation => {
             let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
             federated.map_or(0, |one| one.report_goal)

@@ -12,6 +12,8 @@ mod pause;
 mod perform;
 mod run;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use error::DriveError;
 pub use open::release_again;

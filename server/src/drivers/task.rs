@@ -4,7 +4,11 @@ use folkmoot_coordinator::{invariants, round::Purpose, task::TaskInput};
 use folkmoot_protocol::{TaskId, Timestamp};
 use folkmoot_storage::{ModelVersionRepository, RoundRepository, TaskRecord, TaskRepository};
 
-use super::{DriveError, advance::advance_round, evaluate, open, pause};
+use super::{
+    DriveError,
+    advance::{advance_round, rules},
+    evaluate, open, pause,
+};
 use crate::coordinator::Coordinator;
 
 /// Advances a task by one step, and says whether another could follow at once.
@@ -32,7 +36,8 @@ pub async fn drive_task(
     }
     let falls_back = is_active && open::return_due(coordinator, &task).await?.is_some();
     for record in &rounds {
-        invariants::check_round(&record.round)?;
+        let keeps_draws = rules(&task, record.round.purpose).borrow().policy.keeps_draws();
+        invariants::check_round(&record.round, keeps_draws)?;
         if Box::pin(advance_round(coordinator, &task, record.clone(), falls_back, now)).await? {
             return Ok(true);
         }

@@ -31,7 +31,25 @@ async fn readyz(State(app): State<App>) -> Result<&'static str, Refusal> {
 
 /// `GET /metrics`: Prometheus's text format.
 async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    metrics::gauge!("folkmoot_waiting_check_ins").set(app.coordinator.waiting_count() as f64);
+    // Whoever is drawn waits no more: where nobody may know how many were, it is not told how many wait.
+    let waiting = match hides_counts(&app).await {
+        true => f64::NAN,
+        false => app.coordinator.waiting_count() as f64,
+    };
+    metrics::gauge!("folkmoot_waiting_check_ins").set(waiting);
     let text = app.metrics.map(|handle| handle.render()).unwrap_or_default();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+}
+
+/// Says whether a task under way hides how many clients its rounds drew. A database that does not answer says nothing of it.
+async fn hides_counts(app: &App) -> bool {
+    let coordinator = &app.coordinator;
+    let Ok(tasks) = coordinator.storage.tasks_to_drive().await else { return true };
+    for id in tasks {
+        match coordinator.catalog.task(&coordinator.storage, id).await {
+            Ok(task) if !task.description.hides_counts() => {}
+            _ => return true,
+        }
+    }
+    false
 }

@@ -8,6 +8,7 @@ pub mod planner;
 mod sabotage;
 mod statement;
 mod stream;
+mod uncounted;
 
 pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
 pub use ground::{Ground, is_spent};
@@ -15,3 +16,4 @@ pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale
 pub use sabotage::Sabotage;
 pub use statement::{Sentence, Statement, statement};
 pub use stream::StreamNoise;
+pub use uncounted::{sampled_now, was_sampled};

@@ -53,7 +53,7 @@ pub enum PlannedAmplification {
     /// Nothing.
     #[default]
     None,
-    /// That all clients wait whenever a round is drawn, and are drawn by independent coins.
+    /// That each version is one draw of the clients by independent coins.
     Poisson,
 }
 

@@ -24,8 +24,10 @@ pub struct HourRecord {
 pub struct PulseRecord {
     /// The task.
     pub task_id: TaskId,
-    /// Revisions and counts; only whether it is the same as before says something.
+    /// Revisions; only whether it is the same as before says something.
     pub pulse: String,
+    /// What the assignments of an open round have come to; likewise.
+    pub counts: String,
 }
 
 /// A time-bound claim.

@@ -1,7 +1,7 @@
 import { get } from '../api/client';
 import type { Clients, Overview, Share } from '../api/types';
 import { Card, Empty, Facts, Link, Loaded, Meter, Page } from '../components';
-import { count, words } from '../format';
+import { count, told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 
 /** Who the clients of a population are, taken together: never one of them. */
@@ -56,8 +56,8 @@ function Distributions({ name }: { name: string }) {
             <Facts
               facts={[
                 ['Enrolled', count(clients.enrolled)],
-                ['Waiting for a round', count(clients.waiting)],
-                ['Training', count(clients.training)],
+                ['Waiting for a round', told(clients.waiting)],
+                ['Training', told(clients.training)],
                 ['Revoked', count(clients.revoked)],
               ]}
             />

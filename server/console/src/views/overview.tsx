@@ -2,7 +2,7 @@ import { get, send } from '../api/client';
 import type { Overview, Task } from '../api/types';
 import { Chart } from '../charts/chart';
 import { Action, Card, Empty, Facts, Link, Loaded, Page, Table, Time } from '../components';
-import { bytes, count } from '../format';
+import { bytes, count, sumOfTold, told } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { go } from '../router';
 import { may } from '../session';
@@ -53,7 +53,7 @@ function FirstRun() {
 }
 
 function Health({ overview }: { overview: Overview }) {
-  const sum = (of: (one: Overview['populations'][number]) => number) => overview.populations.reduce((all, one) => all + of(one), 0);
+  const sum = (of: (one: Overview['populations'][number]) => number | null | undefined) => told(sumOfTold(overview.populations.map(of)));
   const last = overview.hours.slice(-2);
   const rounds = last.reduce((all, hour) => all + hour.committed, 0);
   return (
@@ -67,11 +67,11 @@ function Health({ overview }: { overview: Overview }) {
         facts={[
           ['Coordinator', overview.is_ready ? `ready, version ${overview.version}` : 'not ready'],
           ['Running since', <Time at={overview.started_at} />],
-          ['Clients enrolled', count(sum((one) => one.enrolled))],
-          ['Waiting for a round', count(sum((one) => one.waiting))],
-          ['Training', count(sum((one) => one.training))],
+          ['Clients enrolled', sum((one) => one.enrolled)],
+          ['Waiting for a round', sum((one) => one.waiting)],
+          ['Training', sum((one) => one.training)],
           ['Rounds committed, this hour and the last', count(rounds)],
-          ['Updates received in 24 h', bytes(overview.hours.reduce((all, hour) => all + hour.upload_bytes, 0))],
+          ['Updates received in 24 h', told(sumOfTold(overview.hours.map((hour) => hour.upload_bytes)), bytes)],
           ...STATES.filter((state) => overview.tasks[state]).map((state): [string, string] => [
             `Tasks ${state}`,
             count(overview.tasks[state] ?? 0),
@@ -99,8 +99,8 @@ function Populations({ overview }: { overview: Overview }) {
           columns={[
             { name: 'Population', show: (one) => <Link to={`/clients/${one.name}`}>{one.name}</Link> },
             { name: 'Enrolled', isNumber: true, show: (one) => count(one.enrolled) },
-            { name: 'Waiting', isNumber: true, show: (one) => count(one.waiting) },
-            { name: 'Training', isNumber: true, show: (one) => count(one.training) },
+            { name: 'Waiting', isNumber: true, show: (one) => told(one.waiting) },
+            { name: 'Training', isNumber: true, show: (one) => told(one.training) },
             { name: 'Active tasks', isNumber: true, show: (one) => count(one.active_tasks) },
           ]}
         />
@@ -131,7 +131,7 @@ function Hours({ overview }: { overview: Overview }) {
           x={x}
           isTitled
           yUnit="Bytes"
-          lines={[{ label: 'Updates', unit: 'bytes', values: overview.hours.map((hour) => hour.upload_bytes), isBar: true }]}
+          lines={[{ label: 'Updates', unit: 'bytes', values: overview.hours.map((hour) => hour.upload_bytes ?? null), isBar: true }]}
         />
       </Card>
     </div>

@@ -46,7 +46,7 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
           {(value) =>
             value.lanes.length === 0 ? (
               <Empty>
-                <p>No client was drawn yet.</p>
+                <p>{typeof value.left_out === 'number' ? 'No client was drawn yet.' : 'The task’s privacy rests on nobody knowing who was drawn.'}</p>
               </Empty>
             ) : value.withheld ? (
               <p class="note">{value.withheld}</p>
@@ -77,7 +77,7 @@ function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAss
         ))}
       </div>
       <p class="note">Updates were awaited for {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} at most.</p>
-      {left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
+      {typeof left_out === 'number' && left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
     </>
   );
 }

@@ -45,8 +45,10 @@ pub enum Amplification {
     /// Nothing: every participation costs in full.
     #[default]
     None,
-    /// That every client of the population waits whenever a round is drawn, and is drawn with selection.sampling_rate,
-    /// independently of all others. The coordinator draws so; that the clients wait is the operator's word.
+    /// That a client is drawn for a version with at most the probability selection.sampling_rate, independently of all others.
+    /// Needs selection.kind = "poisson". Rounds keep to the draw: each draws once, when scheduling.selection_deadline_seconds
+    /// have passed and scheduling.minimum_cohort clients wait, ends scheduling.reporting_deadline_seconds later, and makes a
+    /// version of what has arrived, be it nothing. Nobody is told how many were drawn or have reported.
     Poisson,
 }
 

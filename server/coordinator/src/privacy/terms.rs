@@ -138,13 +138,7 @@ fn participation(
             Capped::from_enforced(&enforced).map(|capped| Gaussian::participation(&capped)).map_err(refuse)
         }
         (SumNoise::Independent, Amplification::Poisson) => {
-            let sampled = PoissonSampled::from_enforced(&enforced).map_err(|_| {
-                fault(
-                    "amplification",
-                    "it claims Poisson sampling, and selection.kind draws otherwise",
-                    "choose selection.kind = \"poisson\", or amplification = \"none\"",
-                )
-            })?;
+            let sampled = PoissonSampled::from_enforced(&enforced).map_err(|_| not_sampled(description))?;
             Ok(Gaussian::participation(&sampled))
         }
         (SumNoise::Tree { .. }, _) => {
@@ -156,12 +150,28 @@ fn participation(
     }
 }
 
-/// Returns what selection makes sure of: [`PrivacyChoice::allows`] and the policy's draw.
+/// Says which choice keeps the rounds from being Poisson samples.
+fn not_sampled(description: &TaskDescription) -> Box<Fault> {
+    let (message, remedy) = match description.sampled() {
+        None => (
+            "it claims Poisson sampling of rounds, and scheduling.kind draws no cohorts",
+            "choose scheduling.kind = \"synchronous\", or amplification = \"none\"",
+        ),
+        Some(_) => (
+            "it claims Poisson sampling, and selection.kind draws otherwise",
+            "choose selection.kind = \"poisson\", or amplification = \"none\"",
+        ),
+    };
+    fault("amplification", message, remedy)
+}
+
+/// Returns what selection makes sure of: [`PrivacyChoice::allows`] and the policy's draw. Coins are independent where
+/// rounds keep to them, which is what [`TaskDescription::sampled`] is for.
 fn enforced(description: &TaskDescription) -> Result<EnforcedParticipation, Box<Fault>> {
     let most = description.privacy.limits().and_then(|limits| limits.participations_max);
     let separation = description.privacy.central().and_then(|central| central.noise.separation());
-    let draw = match &description.selection {
-        SelectionChoice::Poisson(poisson) => {
+    let draw = match (description.sampled(), &description.selection) {
+        (Some(_), SelectionChoice::Poisson(poisson)) => {
             let rate = SamplingRate::new(rounded_up(poisson.sampling_rate).min(1.0));
             let wrong = |error: &dyn std::fmt::Display| {
                 fault("amplification", &error.to_string(), "mend selection.sampling_rate")

@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     participation::{History, Participated, User, Waiting},
     round::{Phase, Purpose, Round},
+    scheduling::SchedulingPolicy,
     task::{Candidate, TaskDescription, samples},
 };
 
@@ -123,6 +124,35 @@ fn poisson_sampling_is_a_claim_of_its_own() {
     let plain = terms(json!({ "privacy": plain }));
     assert!(matches!(sampled.charge.participation, Participation::Poisson { .. }));
     assert!(sampled.update_multiplier < 0.3 * plain.update_multiplier, "{sampled:?} {plain:?}");
+}
+
+#[test]
+fn sampling_is_claimed_only_of_rounds_that_keep_to_it() {
+    let claim = json!({ "kind": "central", "epsilon": 2.0, "delta": 1e-5, "amplification": "poisson",
+        "clipping": { "kind": "fixed", "norm": 1.0 } });
+    let coins = json!({ "kind": "poisson", "sampling_rate": 0.01 });
+    let changes = json!({ "privacy": claim, "selection": coins });
+    assert_eq!(faults(changes.clone()), [""; 0]);
+    let description = described(changes.clone());
+    let policy = description.sampled().expect("it claims sampling");
+    assert!(policy.keeps_draws() && description.hides_counts());
+    assert_eq!(policy.updates().0, 0, "a draw of nobody is one");
+
+    let mut plain = changes.clone();
+    plain["privacy"]["amplification"] = json!("none");
+    let plain = described(plain);
+    assert!(plain.sampled().is_none() && !plain.hides_counts(), "who draws by coins need not claim it");
+
+    let mut flow = changes.clone();
+    flow["scheduling"] = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
+    let found = described(flow).validate();
+    let fault = found.iter().find(|fault| fault.field == "privacy.amplification").expect("it is refused");
+    assert!(fault.message.contains("scheduling.kind draws no cohorts"), "{fault:?}");
+
+    // A draw may bring as many as wait, whatever the goal is.
+    let mut narrow = changes;
+    narrow["grid"] = json!({ "fraction_bits": 28, "value_max": 16.0, "weight_max": 100_000 });
+    assert_eq!(faults(narrow), ["grid.weight_max"]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Rounds that draw one cohort and wait for its updates.
 
+use std::borrow::Cow;
+
 use folkmoot_protocol::Timestamp;
 use rand::Rng;
 
 use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules};
 use crate::{
-    participation::StartClocks,
+    participation::{StartClocks, Waiting},
     scheduling::{CommitDecision, Facts, ReportCounts, StartDecision},
     selection::Draw,
 };
@@ -26,9 +28,14 @@ impl Round {
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
             StartDecision::Draw { cohort } => cohort,
         };
-        let draw = Draw { waiting, count: cohort as usize, round_number: self.number, now };
+        let waiting = match rules.policy.keeps_draws() {
+            true => snapshot(waiting, cohort, rng),
+            false => Cow::Borrowed(waiting.as_slice()),
+        };
+        let draw = Draw { waiting: &waiting, count: cohort as usize, round_number: self.number, now };
         let clients = rules.selection.draw(&draw, rng);
-        // A selection that chooses the cohort's size itself may come out with too few.
+        // A selection that chooses the cohort's size itself may come out with too few. Where privacy is claimed of the draw,
+        // no size is too few.
         if (clients.len() as u64) < rules.policy.updates().0 {
             return self.abandon(AbandonReason::TooFewClients, now);
         }
@@ -48,11 +55,14 @@ impl Round {
         match rules.policy.commit(&self.facts(since, now, counts)) {
             CommitDecision::Wait => (self, vec![]),
             CommitDecision::Abandon(reason) => self.abandon(reason, now),
-            CommitDecision::Commit => {
-                let phase = Phase::Aggregating { since: now, cohort, accepted: counts.accepted };
-                (Round { phase, ..self }, vec![Effect::ExpireOutstanding, Effect::Aggregate])
-            }
+            CommitDecision::Commit => self.close(cohort, counts, now),
         }
+    }
+
+    /// Takes no more updates, and combines those that are there.
+    pub(super) fn close(self, cohort: u64, counts: ReportCounts, now: Timestamp) -> (Round, Vec<Effect>) {
+        let phase = Phase::Aggregating { since: now, cohort, accepted: counts.accepted };
+        (Round { phase, ..self }, vec![Effect::ExpireOutstanding, Effect::Aggregate])
     }
 
     fn facts(&self, since: Timestamp, now: Timestamp, counts: ReportCounts) -> Facts<'static> {
@@ -69,8 +79,22 @@ impl Round {
     }
 }
 
+/// Returns so many of the clients that wait, in their order from a random place on. Whom it leaves out is not in the draw,
+/// whatever the coins would have said.
+fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
+    let (count, most) = (waiting.len() as u64, most as usize);
+    if waiting.len() <= most {
+        return Cow::Borrowed(waiting);
+    }
+    let first = (rng.next_u64() % count) as usize;
+    let (before, from) = waiting.split_at(first);
+    Cow::Owned(from.iter().chain(before).take(most).cloned().collect())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use folkmoot_protocol::{RoundId, TaskId};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
@@ -80,8 +104,8 @@ mod tests {
         *,
     };
     use crate::{
-        scheduling::{Synchronous, samples},
-        selection::SelectionChoice,
+        scheduling::{Sampled, Synchronous, samples},
+        selection::{Poisson, SelectionChoice},
     };
 
     fn round() -> Round {
@@ -139,6 +163,67 @@ mod tests {
         );
         let refused = step(committed, clients(0), 9_000).unwrap_err();
         assert_eq!(refused.to_string(), "a round that is committed cannot take waiting clients");
+    }
+
+    #[test]
+    fn a_sample_is_kept_whatever_came_of_it() {
+        let policy = Sampled(Synchronous {
+            report_goal: 4,
+            over_selection_factor: Some(1.0),
+            minimum_cohort: None,
+            selection_deadline_seconds: 10,
+            reporting_deadline_seconds: 20,
+        });
+        let selection = SelectionChoice::Poisson(Poisson { sampling_rate: 0.05 });
+        let rules = Rules { policy: &policy, selection: &selection };
+        let mut sizes = BTreeSet::new();
+        for seed in 0..100 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut step =
+                |round: Round, input, now| round.step(input, rules, Timestamp(now), &mut rng).unwrap();
+            let (reporting, effects) = step(round(), clients(20), 10_000);
+            let Phase::Reporting { cohort, .. } = reporting.phase else { panic!("{reporting:?}") };
+            let [Effect::Assign { clients: drawn, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+            assert_eq!(drawn.len() as u64, cohort);
+            sizes.insert(cohort);
+            // Neither a stop nor the goal ends it before its time.
+            let (same, _) = step(reporting.clone(), RoundInput::Stop(AbandonReason::TaskPaused), 11_000);
+            assert_eq!(same, reporting);
+            let counts = ReportCounts { accepted: cohort, outstanding: 0, dropped: 0 };
+            assert_eq!(step(reporting.clone(), RoundInput::Reports(counts), 29_999).0, reporting);
+            let counts = ReportCounts { accepted: 0, outstanding: cohort, dropped: 0 };
+            for input in [RoundInput::Reports(counts), RoundInput::Closed(counts)] {
+                let (closed, effects) = step(reporting.clone(), input, 30_000);
+                assert_eq!(
+                    closed.phase,
+                    Phase::Aggregating { since: Timestamp(30_000), cohort, accepted: 0 }
+                );
+                assert_eq!(effects, [Effect::ExpireOutstanding, Effect::Aggregate]);
+            }
+        }
+        assert!(sizes.contains(&0) && sizes.contains(&1) && sizes.iter().any(|size| *size > 2), "{sizes:?}");
+    }
+
+    #[test]
+    fn only_a_round_that_keeps_its_draw_is_closed_before_its_time() {
+        let mut reporting = round();
+        reporting.phase = Phase::Reporting { since: Timestamp(0), cohort: 3 };
+        let refused = step(reporting, RoundInput::Closed(ReportCounts::default()), 1).unwrap_err();
+        assert_eq!(refused.to_string(), "a round that is reporting cannot take a close");
+    }
+
+    #[test]
+    fn a_snapshot_has_no_more_than_it_may_and_everybody_has_a_place() {
+        let waiting: Vec<Waiting> = (0..10).map(samples::waiting).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        assert_eq!(*snapshot(&waiting, 10, &mut rng), waiting);
+        let mut seen = BTreeSet::new();
+        for _ in 0..100 {
+            let of = snapshot(&waiting, 4, &mut rng);
+            assert_eq!(of.len(), 4);
+            seen.extend(of.iter().map(|client| client.candidate.client_id));
+        }
+        assert_eq!(seen.len(), 10);
     }
 
     #[test]

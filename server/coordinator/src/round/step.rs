@@ -15,6 +15,8 @@ pub enum RoundInput {
     Waiting(Gathered),
     /// The assignments have come to this.
     Reports(ReportCounts),
+    /// The task may not go on, and the assignments of a round that keeps its draw have come to this.
+    Closed(ReportCounts),
     /// Both, for a round in which clients start and report all the time.
     Collected(Collected),
     /// The aggregate is made, and the new model is this version.
@@ -109,6 +111,13 @@ impl Round {
             (Phase::Reporting { since, cohort }, RoundInput::Reports(counts)) => {
                 Ok(self.report(since, cohort, counts, rules, now))
             }
+            // A draw that was made is not made anew: what has arrived is combined.
+            (Phase::Reporting { cohort, .. }, RoundInput::Closed(counts)) if rules.policy.keeps_draws() => {
+                Ok(self.close(cohort, counts, now))
+            }
+            (Phase::Reporting { .. }, RoundInput::Stop(_)) if rules.policy.keeps_draws() => {
+                Ok((self, vec![]))
+            }
             (Phase::Collecting { since }, RoundInput::Collected(collected)) => {
                 Ok(self.collect(since, collected, rules, now, rng))
             }
@@ -141,6 +150,7 @@ impl RoundInput {
         match self {
             RoundInput::Waiting(_) => "waiting clients",
             RoundInput::Reports(_) => "reports",
+            RoundInput::Closed(_) => "a close",
             RoundInput::Collected(_) => "starts and reports",
             RoundInput::Released { .. } => "a release",
             RoundInput::Evaluated => "an evaluation",

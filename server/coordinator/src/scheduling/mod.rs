@@ -14,6 +14,7 @@ mod choice;
 mod clocks;
 mod dynamic_stale_synchronous;
 mod facts;
+mod sampled;
 #[cfg(test)]
 pub(crate) mod samples;
 mod semi_synchronous;
@@ -28,6 +29,7 @@ pub use choice::SchedulingChoice;
 pub use clocks::{Clocks, Member};
 pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
 pub use facts::{Facts, Outstanding, ReportCounts};
+pub use sampled::Sampled;
 pub use semi_synchronous::SemiSynchronous;
 pub use stale_synchronous::StaleSynchronous;
 pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
@@ -110,6 +112,11 @@ pub trait SchedulingPolicy: Send + Sync {
     /// How many enrolled clients are a crowd to it; `None` if it decides the same way for every population.
     fn crowd(&self) -> Option<u64> {
         None
+    }
+
+    /// Says that a round which has drawn its cohort makes a version, whatever comes of the draw: privacy is claimed of it.
+    fn keeps_draws(&self) -> bool {
+        false
     }
 
     /// May this client start now? It waits and is eligible.

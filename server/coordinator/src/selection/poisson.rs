@@ -7,8 +7,10 @@ use crate::task::Fault;
 /// Poisson sampling: every waiting client takes part with the sampling rate, whoever else does.
 ///
 /// It is the sampling whose amplification of privacy is known best (Abadi et al. 2016, "Deep learning with
-/// differential privacy", section 3.1). The amplification holds among those who wait. The count of the draw is not
-/// looked at: to cap the cohort would be another mechanism. It may be empty.
+/// differential privacy", section 3.1). The count of the draw is not looked at: to cap the cohort would be another mechanism.
+/// The draw may be empty. It is charged as Poisson sampling only with `privacy.amplification = "poisson"`, where rounds keep
+/// to it ([`Sampled`](crate::scheduling::Sampled)); otherwise a round with too few drawn is abandoned, and one with many ends
+/// at its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

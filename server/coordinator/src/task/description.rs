@@ -9,9 +9,9 @@ use crate::{
     aggregation::AggregatorChoice,
     finalizer::FinalizerChoice,
     participation::{Waiting, leave_one_device_per_user},
-    privacy::{PrivacyChoice, Terms},
+    privacy::{Amplification, PrivacyChoice, Terms},
     round::Round,
-    scheduling::SchedulingChoice,
+    scheduling::{Sampled, SchedulingChoice, SchedulingPolicy},
     selection::SelectionChoice,
 };
 
@@ -160,6 +160,20 @@ impl TaskDescription {
         pool
     }
 
+    /// Returns the policy of the rounds of a task whose privacy rests on how they are drawn; none for any other.
+    pub fn sampled(&self) -> Option<Sampled> {
+        match (self.privacy.central()?.amplification, &self.scheduling) {
+            (Amplification::Poisson, SchedulingChoice::Synchronous(policy)) => Some(Sampled(*policy)),
+            _ => None,
+        }
+    }
+
+    /// Says whether nobody may be told how many clients its rounds drew, and how many have reported: whoever knows which of the
+    /// others were drawn would read from it whether one client was.
+    pub fn hides_counts(&self) -> bool {
+        self.sampled().is_some()
+    }
+
     /// Says whether updates are summed while they arrive. In a flow what an update is worth is not known before its
     /// round commits.
     pub fn sums_on_arrival(&self) -> bool {
@@ -233,15 +247,18 @@ impl TaskDescription {
                 format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
             faults.push(Fault::new("grid.fraction_bits", message, remedy));
         }
-        let cohort_bits = (self.scheduling.policy().updates().1.max(1) as f64).log2();
+        let sampled = self.sampled();
+        let most = sampled.map_or_else(|| self.scheduling.policy().updates().1, |policy| policy.updates().1);
+        let cohort_bits = (most.max(1) as f64).log2();
         // What is not summed on the grid cannot overflow on it.
         if self.sums_on_arrival() && bits + cohort_bits > 62.0 {
             let message = format!("the sum over a cohort could need {:.1} bits of 62", bits + cohort_bits);
-            faults.push(Fault::new(
-                "scheduling.report_goal",
-                message,
-                "lower it, grid.weight_max or grid.fraction_bits",
-            ));
+            let (field, remedy) = match sampled {
+                // Whatever its goal is, a draw may bring as many as are in it.
+                Some(_) => ("grid.weight_max", "lower it or grid.fraction_bits"),
+                None => ("scheduling.report_goal", "lower it, grid.weight_max or grid.fraction_bits"),
+            };
+            faults.push(Fault::new(field, message, remedy));
         }
     }
 }

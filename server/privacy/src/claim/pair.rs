@@ -19,8 +19,8 @@ const LOCAL: &str = "every client adds its own noise; nobody else is trusted";
 const CAPPED: &str = "selection caps the releases that a client can be in; how it draws is not relied on";
 const SEPARATED: &str =
     "selection keeps a client's rounds apart by the minimum separation; how it draws is not relied on";
-const COINS: &str =
-    "every member of a fixed population is drawn by an independent secret coin, and cohorts are not capped";
+const COINS: &str = "for each release every member of a fixed population is drawn by an independent secret coin; no draw is made anew, \
+     no cohort is capped, and its size is not told";
 const WITHOUT_REPLACEMENT: &str =
     "cohorts are drawn secretly and uniformly without replacement from a fixed population";
 const ABSENT_IS_ZERO: &str = "a drawn client that does not answer counts as an update of zero";

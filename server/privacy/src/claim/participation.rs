@@ -25,8 +25,10 @@ pub enum EnforcedDraw {
     /// From those that wait. Who waits, and when, is not random, so nothing is amplified.
     #[default]
     FromWaiting,
-    /// By an independent secret coin of the coordinator for every member of a population that is fixed beforehand. The
-    /// cohort is not capped, and a member that does not answer counts as an update of zero.
+    /// By an independent secret coin of the coordinator for every member of a population that is fixed beforehand. A release
+    /// is one draw, whatever came of it: none is made anew because it brought too few. The cohort is not capped, a member
+    /// that does not answer counts as an update of zero, and nothing but the release follows from the draw: no size of a
+    /// cohort is told, and no moment depends on it.
     IndependentCoins {
         /// The probability of each coin.
         rate: SamplingRate,

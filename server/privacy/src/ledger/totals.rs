@@ -58,6 +58,11 @@ impl Totals {
         self.0.iter().map(|total| total.releases).sum()
     }
 
+    /// Says whether a release among them was charged as a sample.
+    pub fn has_sampled(&self) -> bool {
+        self.0.iter().any(|total| matches!(total.charge.participation, Participation::Poisson { .. }))
+    }
+
     /// Returns what the releases of one task add up to.
     pub fn of_task(&self, task_id: TaskId) -> Self {
         Self(self.0.iter().filter(|total| total.task_id == task_id).copied().collect())

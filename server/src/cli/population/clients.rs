@@ -1,7 +1,11 @@
 use folkmoot_protocol::PopulationName;
 
 use crate::{
-    cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
+    cli::{
+        CliError,
+        connection::ConnectionArgs,
+        output::{OutputArgs, or_dash},
+    },
     http::admin::populations::{ClientsView, ShareView},
 };
 
@@ -26,7 +30,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 }
 
 fn text(clients: &ClientsView) -> String {
-    let ClientsView { enrolled, revoked, waiting, training, .. } = clients;
+    let ClientsView { enrolled, revoked, .. } = clients;
+    let (waiting, training) = (or_dash(clients.waiting), or_dash(clients.training));
     let mut lines =
         vec![format!("{enrolled} enrolled, {waiting} waiting, {training} training, {revoked} revoked")];
     lines.push(share("SDK version", &clients.sdk_versions));

@@ -96,8 +96,8 @@ fn numbers(planned: &Planned) -> String {
     let claim = match forecast.sampling_rate {
         None => format!("a client is in at most {} versions, whoever is drawn", intention.participations_max),
         Some(rate) => format!(
-            "all clients wait whenever a round is drawn, each is drawn with probability {rate}, independently, and nobody \
-             who reads the versions learns who was"
+            "each version is one draw, a client is in it with probability {rate}, independently of the others, and nobody \
+             learns who was drawn"
         ),
     };
     let rho = forecast.rho.map_or(String::new(), |rho| format!(", rho {:.6}", rho.get()));

@@ -46,8 +46,10 @@ fn text(view: &RoundAssignmentsView) -> String {
     });
     let lanes = table(["ASSIGNED", "STATUS", "REASON", "TOOK", "TRAINING", "BYTES"], rows);
     let left_out = match view.left_out {
-        0 => String::new(),
-        count => format!("\n{count} more are not shown"),
+        Some(0) => String::new(),
+        Some(count) => format!("\n{count} more are not shown"),
+        None => "\nthe task's privacy rests on nobody knowing who was drawn: its assignments are hidden"
+            .to_owned(),
     };
     let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
     format!(

@@ -53,8 +53,11 @@ pub fn text(task: &TaskView) -> String {
 }
 
 fn open_round(open: &OpenRoundView) -> String {
-    format!(
-        "{} is {}: {} accepted, {} outstanding, {} dropped",
-        open.round.number, open.round.phase, open.accepted, open.outstanding, open.dropped
-    )
+    let round = format!("{} is {}", open.round.number, open.round.phase);
+    match (open.accepted, open.outstanding, open.dropped) {
+        (Some(accepted), Some(outstanding), Some(dropped)) => {
+            format!("{round}: {accepted} accepted, {outstanding} outstanding, {dropped} dropped")
+        }
+        _ => format!("{round}; how many were drawn and have reported is hidden by the task's privacy"),
+    }
 }

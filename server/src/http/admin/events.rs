@@ -16,7 +16,7 @@ use axum::{
     },
 };
 use folkmoot_protocol::{ErrorCode, OrganisationId, Problem, TaskId, Timestamp};
-use folkmoot_storage::Storage;
+use folkmoot_storage::StorageError;
 use futures::{StreamExt, stream};
 use serde::Serialize;
 use tokio::sync::broadcast;
@@ -94,7 +94,7 @@ async fn look(
         tokio::time::sleep(LOOK).await;
         let Some(sender) = sender.upgrade() else { return };
         let since = Timestamp(clock().0.saturating_sub(RECENT_MILLISECONDS));
-        let now = match pulses(&coordinator.storage, organisation_id, since).await {
+        let now = match pulses(&coordinator, organisation_id, since).await {
             Ok(now) => now,
             Err(error) => {
                 tracing::warn!(%error, "it cannot be seen what has changed");
@@ -112,13 +112,20 @@ async fn look(
 }
 
 async fn pulses(
-    storage: &Storage,
+    coordinator: &Coordinator,
     organisation_id: OrganisationId,
     since: Timestamp,
-) -> Result<BTreeMap<TaskId, Vec<String>>, folkmoot_storage::StorageError> {
+) -> Result<BTreeMap<TaskId, Vec<String>>, StorageError> {
     let mut pulses: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
-    for pulse in storage.database()?.pulses(organisation_id, since).await? {
-        pulses.entry(pulse.task_id).or_default().push(pulse.pulse);
+    for pulse in coordinator.storage.database()?.pulses(organisation_id, since).await? {
+        let lines = pulses.entry(pulse.task_id).or_default();
+        lines.push(pulse.pulse);
+        // That an update arrived is told of no task that hides how many did.
+        match coordinator.catalog.task(&coordinator.storage, pulse.task_id).await {
+            Ok(task) if !task.description.hides_counts() => lines.push(pulse.counts),
+            Ok(_) | Err(StorageError::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(pulses)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{access::Caller, system};
-use crate::{http::App, refusal::Refusal};
+use crate::{http::App, privacy, refusal::Refusal};
 
 /// So many hours are shown.
 const HOURS: u64 = 24;
@@ -40,10 +40,10 @@ pub struct PopulationOverview {
     pub name: PopulationName,
     /// How many clients are enrolled; revoked ones do not count.
     pub enrolled: u64,
-    /// How many of them wait for a round just now.
-    pub waiting: u64,
-    /// How many have an assignment under way.
-    pub training: u64,
+    /// How many of them wait for a round just now; hidden while a task's `privacy` claims sampling.
+    pub waiting: Option<u64>,
+    /// How many have an assignment under way; hidden likewise.
+    pub training: Option<u64>,
     /// How many active tasks they have.
     pub active_tasks: u64,
 }
@@ -57,16 +57,17 @@ pub struct HourView {
     pub committed: u64,
     /// Rounds that were opened in it and came to nothing.
     pub abandoned: u64,
-    /// Updates that were accepted.
-    pub updates: u64,
-    /// The bytes of those whose tasks promise no privacy.
-    pub upload_bytes: u64,
+    /// Updates that were accepted; hidden where the `privacy` of a task claims or has claimed sampling.
+    pub updates: Option<u64>,
+    /// The bytes of those whose tasks promise no privacy; hidden likewise.
+    pub upload_bytes: Option<u64>,
 }
 
-impl From<HourRecord> for HourView {
-    fn from(record: HourRecord) -> Self {
+impl HourView {
+    fn of(record: HourRecord, tells_updates: bool) -> Self {
         let HourRecord { since, committed, abandoned, updates, upload_bytes } = record;
-        Self { since, committed, abandoned, updates, upload_bytes }
+        let told = |number| tells_updates.then_some(number);
+        Self { since, committed, abandoned, updates: told(updates), upload_bytes: told(upload_bytes) }
     }
 }
 
@@ -91,12 +92,16 @@ pub async fn get_overview(
     let count_in = |counts: &BTreeMap<PopulationName, u64>, name: &PopulationName| {
         counts.get(name).copied().unwrap_or(0)
     };
+    let sampled = privacy::sampled_now(&app.coordinator, organisation).await?;
+    let mut tells_updates = sampled.is_empty();
     let mut populations = Vec::new();
     for record in storage.populations(organisation).await? {
+        let told = |count| (!sampled.contains(&record.name)).then_some(count);
+        tells_updates &= !privacy::was_sampled(&app.coordinator, organisation, &record.name).await?;
         populations.push(PopulationOverview {
             enrolled: storage.client_count(organisation, &record.name).await?,
-            waiting: count_in(&waiting, &record.name),
-            training: count_in(&training, &record.name),
+            waiting: told(count_in(&waiting, &record.name)),
+            training: told(count_in(&training, &record.name)),
             active_tasks: count_in(&active_tasks, &record.name),
             name: record.name,
         });
@@ -109,6 +114,6 @@ pub async fn get_overview(
         problems,
         tasks: database.task_counts(organisation).await?,
         populations,
-        hours: hours.into_iter().map(HourView::from).collect(),
+        hours: hours.into_iter().map(|hour| HourView::of(hour, tells_updates)).collect(),
     }))
 }

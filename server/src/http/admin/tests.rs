@@ -5,6 +5,7 @@ mod disclosure;
 mod keys;
 mod privacy;
 mod roles;
+mod sampled;
 mod sessions;
 mod tasks;
 mod tokens;

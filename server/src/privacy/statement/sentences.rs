@@ -115,10 +115,16 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         Some(most) => format!("The task ends after {most} versions, or when its budget is spent."),
         None => "No number of versions is planned: the budget or another condition ends the task.".into(),
     };
-    let abandoned = if promise.is_local() {
-        "A round that is abandoned releases nothing; what clients sent in it counts."
-    } else {
-        "A round that is abandoned releases nothing and costs nothing."
+    let abandoned = match promise.terms.charge.participation {
+        _ if promise.is_local() => {
+            "A round that is abandoned releases nothing; what clients sent in it counts."
+        }
+        Participation::Poisson { .. } => {
+            "A round is abandoned only before it draws, and then costs nothing. One that has drawn makes a version and is \
+             charged, also when its task is paused or cancelled; it is withheld only where the population's budget does not \
+             allow it any more, which ends the task."
+        }
+        _ => "A round that is abandoned releases nothing and costs nothing.",
     };
     statement.say("Rounds", format!("{rounds} {abandoned}"));
     let limit = match (budget.population.budget, budget.of_population_budget) {
@@ -218,9 +224,11 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
                 )
             });
             format!(
-                "Claimed: every client of the population waits whenever a round is drawn, and is drawn with probability \
-                 {rate}, independently of the others. The coordinator draws so; that all clients wait is the operator's \
-                 word. It holds only against those who do not learn who was drawn.{plain}"
+                "Claimed: every version is one draw, in which each client of the population that waits is drawn with \
+                 probability {rate}, independently of the others, and one that does not wait is not. The coordinator draws so, \
+                 once for each version: no draw is made anew or capped, and a draw of nobody makes a version, too. When \
+                 rounds draw and end, the clock alone decides. It holds only against those who do not learn who was \
+                 drawn.{plain}"
             )
         }
     };
@@ -270,8 +278,11 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
             "Who took part, and when; how many were drawn, and how many reported."
         }
         Participation::Poisson { .. } => {
-            "That a client is of the population; how many were drawn, and how many reported. Who was drawn must stay \
-             hidden, and that is up to the operator."
+            "That a client is of the population; when rounds drew and ended, and which of them drew nobody because too few \
+             clients waited. Hidden is who was drawn, how many were, and how many of them reported: no role is told, \
+             neither by the API and the metrics nor by the console. Who reads the coordinator's database or watches its \
+             network sees it. Who sees how many clients another task of the population has drawn meanwhile may infer it: \
+             run none beside this one."
         }
     };
     statement.say("Not hidden", not_hidden);

@@ -119,7 +119,10 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
     assert_eq!((statement.rho_spent, statement.sampling_rate), (None, Some(0.01)));
     assert!(said(&statement, "Participations").starts_with("A client's updates may be in every version"));
     let sampling = said(&statement, "Sampling");
-    assert!(sampling.contains("is the operator's word") && sampling.contains(&format!("epsilon {plain:.3}")));
+    assert!(
+        sampling.contains("no draw is made anew or capped")
+            && sampling.contains(&format!("epsilon {plain:.3}"))
+    );
     assert!(sampling.contains("do not learn who was drawn"), "{sampling}");
     let spent = said(&statement, "Spent so far");
     assert!(
@@ -127,7 +130,9 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
         "{spent}"
     );
     assert!(said(&statement, "Accountant").starts_with("RDP, "));
-    assert!(said(&statement, "Not hidden").contains("must stay hidden"));
+    let hidden = "Hidden is who was drawn, how many were, and how many of them reported: no role is told";
+    assert!(said(&statement, "Not hidden").contains(hidden));
+    assert!(said(&statement, "Rounds").contains("is abandoned only before it draws"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("who is asked", who::eligibility(description)),
         paragraph("who is drawn", who::selection(description)),
         paragraph("what a client computes", plan::training(&description.plan)),
-        paragraph("when versions are made", scheduling::scheduling(&description.scheduling)),
+        paragraph("when versions are made", scheduling::scheduling(description)),
         paragraph("how updates are combined", aggregation::aggregation(description)),
         paragraph("how the model changes", finalizer::finalizer(&description.finalizer)),
         paragraph("what versions may reveal", privacy::privacy(description)),

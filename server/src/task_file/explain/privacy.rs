@@ -73,8 +73,8 @@ fn participations(terms: &Terms) -> String {
             )
         }
         (Participation::Poisson { rate }, _) => format!(
-            "Every version is charged as a sample in which each client of the population is with probability {rate}: \
-             that holds only if all of them wait whenever a round is drawn."
+            "Every version is charged as a sample in which each client of the population is with probability {rate}. \
+             Nobody is told how many clients a round drew or how many of them reported."
         ),
     }
 }

@@ -1,14 +1,21 @@
 //! How many clients train, when a version is made, and what becomes of the late and the stale.
 
-use folkmoot_coordinator::scheduling::{
-    AtBound, Correction, SchedulingChoice, SchedulingPolicy, SemiSynchronous, StaleSynchronous, Staleness,
-    StalenessWeight, Synchronous,
+use folkmoot_coordinator::{
+    scheduling::{
+        AtBound, Correction, Sampled, SchedulingChoice, SchedulingPolicy, SemiSynchronous, StaleSynchronous,
+        Staleness, StalenessWeight, Synchronous,
+    },
+    task::TaskDescription,
 };
 
 use super::quantity::{count, seconds};
 
 /// Explains the scheduling.
-pub(super) fn scheduling(choice: &SchedulingChoice) -> Vec<String> {
+pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
+    if let Some(Sampled(policy)) = description.sampled() {
+        return sampled(&policy);
+    }
+    let choice = &description.scheduling;
     let policy = choice.policy();
     let mut said = match choice {
         SchedulingChoice::Synchronous(synchronous) => return cohort(synchronous),
@@ -85,6 +92,24 @@ fn cohort(policy: &Synchronous) -> Vec<String> {
         "An update that comes later is refused, so none is stale.".into(),
     ]);
     said
+}
+
+fn sampled(policy: &Synchronous) -> Vec<String> {
+    vec![
+        format!(
+            "A round draws {} after it was opened, once, if at least {} wait then; with fewer it draws nobody and is abandoned.",
+            seconds(policy.selection_deadline_seconds),
+            count(policy.minimum_cohort(), "client")
+        ),
+        format!(
+            "A version is made {} after the draw, neither earlier nor later, of the updates that have arrived, be it none. \
+             Neither the goal nor the over-selection ends a round.",
+            seconds(policy.reporting_deadline_seconds)
+        ),
+        "A task that is paused or cancelled makes a version of what has arrived, if its round has drawn."
+            .into(),
+        "An update that comes later is refused, so none is stale.".into(),
+    ]
 }
 
 fn slot(policy: &SemiSynchronous) -> Vec<String> {

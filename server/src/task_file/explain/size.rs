@@ -37,7 +37,7 @@ pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<St
             bytes((model.trained as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
         ));
     }
-    if policy.flow().is_none() {
+    if policy.flow().is_none() && description.sampled().is_none() {
         let (fewest, most) = policy.updates();
         said.push(format!(
             "A round brings the coordinator {} to {}{}.",

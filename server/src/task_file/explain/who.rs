@@ -1,7 +1,7 @@
 //! Whom a task asks, and who of them is drawn.
 
 use folkmoot_coordinator::{
-    selection::{SelectionChoice, TierPolicy},
+    selection::{Poisson, SelectionChoice, TierPolicy},
     task::{AllowedValues, TaskDescription},
 };
 use folkmoot_protocol::DeviceCondition;
@@ -79,13 +79,7 @@ pub(super) fn selection(description: &TaskDescription) -> Vec<String> {
         SelectionChoice::Uniform => {
             vec!["Of the eligible clients that wait, each is as likely to be drawn as any other.".into()]
         }
-        SelectionChoice::Poisson(poisson) => vec![
-            format!(
-                "Each eligible client that waits is drawn by itself with the probability {}.",
-                percent(poisson.sampling_rate)
-            ),
-            "So the size of a cohort is a matter of chance, and no goal changes it.".into(),
-        ],
+        SelectionChoice::Poisson(poisson) => by_coins(description, poisson),
         SelectionChoice::FixedSize => vec![
             "Of the eligible clients that wait, each is as likely to be drawn as any other.".into(),
             "A cohort has its full size, or nobody is drawn.".into(),
@@ -150,4 +144,20 @@ pub(super) fn selection(description: &TaskDescription) -> Vec<String> {
             said
         }
     }
+}
+
+fn by_coins(description: &TaskDescription, poisson: &Poisson) -> Vec<String> {
+    let size = match description.sampled() {
+        Some(_) => {
+            "Of a draw of any size a version is made, and no draw is made anew: privacy rests on that."
+        }
+        None => "So the size of a cohort is a matter of chance, and no goal changes it.",
+    };
+    vec![
+        format!(
+            "Each eligible client that waits is drawn by itself with the probability {}.",
+            percent(poisson.sampling_rate)
+        ),
+        size.into(),
+    ]
 }

@@ -1,7 +1,7 @@
 //! What happened, counted: by a database only.
 
 use folkmoot_coordinator::round::{AbandonReason, Phase};
-use folkmoot_coordinator::task::TaskState;
+use folkmoot_coordinator::{participation::StartClocks, task::TaskState};
 use folkmoot_protocol::{Timestamp, messages::ReportRequest};
 
 use super::fixture::{
@@ -97,7 +97,7 @@ async fn private_tasks_are_known(fixture: &Fixture) -> Result<(), StorageError> 
     task.description.privacy = serde_json::from_str(privacy).expect("it is a promise");
     storage.create_task(&task, &version_of(task.id, 0)).await?;
     assert!(!database.has_private_tasks(organisation, population).await?, "it is a draft");
-    storage.set_task_state(task.id, TaskState::Active, 0).await?;
+    storage.set_task_state(task.id, TaskState::ACTIVE, 0).await?;
     assert!(database.has_private_tasks(organisation, population).await?);
     storage.set_task_state(task.id, TaskState::Cancelled, 1).await?;
     assert!(database.has_private_tasks(organisation, population).await?, "it has run");
@@ -108,7 +108,7 @@ async fn private_tasks_are_known(fixture: &Fixture) -> Result<(), StorageError> 
     let record = fixture.open_round(task.id, 1).await?;
     let clients = fixture.waiting_clients(1).await?;
     let assignments = fixture.assignments_of(&record, &clients);
-    storage.assign(&reporting(record, 1), &assignments, 0).await?;
+    storage.assign(&reporting(record, 1), &assignments, &StartClocks::default()).await?;
     storage.accept_update(&update_of(&assignments[0])).await?;
     let after = database.hours(organisation, later(1), 1).await?;
     assert_eq!(after[0].updates, before[0].updates + 1);

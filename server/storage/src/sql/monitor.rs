@@ -189,15 +189,14 @@ impl SqlStorage {
             let columns = Columns::new(row, "task");
             let round: Option<String> = columns.optional_parsed("round_id")?;
             let pulse = format!(
-                "{} {:?} {:?} {} {} {:?}",
+                "{} {:?} {:?} {:?}",
                 columns.count("revision")?,
                 round,
                 columns.optional_count("round_revision")?,
-                columns.count("accepted")?,
-                columns.count("outstanding")?,
                 columns.optional_count("version")?
             );
-            Ok(PulseRecord { task_id: columns.parsed("id")?, pulse })
+            let counts = format!("{} {}", columns.count("accepted")?, columns.count("outstanding")?);
+            Ok(PulseRecord { task_id: columns.parsed("id")?, pulse, counts })
         };
         let mut pulses: Vec<PulseRecord> = rows.iter().map(pulse).collect::<Result<_, StorageError>>()?;
         const RESTING: &str = "SELECT id, revision FROM tasks WHERE organisation_id = $1 \
@@ -206,7 +205,7 @@ impl SqlStorage {
         for row in &rows {
             let columns = Columns::new(row, "task");
             let pulse = format!("rests {}", columns.count("revision")?);
-            pulses.push(PulseRecord { task_id: columns.parsed("id")?, pulse });
+            pulses.push(PulseRecord { task_id: columns.parsed("id")?, pulse, counts: String::new() });
         }
         Ok(pulses)
     }

@@ -188,20 +188,24 @@ function Funnel({ task, id }: { task: Task; id: string }) {
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal), task.id);
   const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal), task.id);
   useEvery(CLIENTS_MILLISECONDS, overview);
-  const waiting = overview.data?.populations.find((one) => one.name === population)?.waiting ?? 0;
+  const waiting = overview.data?.populations.find((one) => one.name === population)?.waiting ?? undefined;
   return <Loaded data={funnel}>{(value) => <FunnelBars funnel={value} waiting={waiting} />}</Loaded>;
 }
 
 /** From who could take part to whose update counts. */
-export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?: number }) {
-  const most = Math.max(waiting ?? 0, funnel.cohort, 1);
+export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?: number | undefined }) {
+  const { cohort, outstanding, accepted } = funnel;
+  if (typeof cohort !== 'number' || typeof outstanding !== 'number' || typeof accepted !== 'number') {
+    return <p class="note">How many were drawn and have reported is hidden: the task’s privacy rests on nobody knowing who was drawn.</p>;
+  }
+  const most = Math.max(waiting ?? 0, cohort, 1);
   const dropped = funnel.dropped.reduce((all, one) => all + one.count, 0);
   return (
     <div class="funnel">
       {waiting !== undefined && <Meter label="Waiting" value={waiting} max={most} text={count(waiting)} />}
-      <Meter label="Drawn" value={funnel.cohort} max={most} text={count(funnel.cohort)} />
-      <Meter label="Under way" value={funnel.outstanding} max={most} text={count(funnel.outstanding)} />
-      <Meter label="Accepted" value={funnel.accepted} max={most} text={count(funnel.accepted)} />
+      <Meter label="Drawn" value={cohort} max={most} text={count(cohort)} />
+      <Meter label="Under way" value={outstanding} max={most} text={count(outstanding)} />
+      <Meter label="Accepted" value={accepted} max={most} text={count(accepted)} />
       <Meter label="Dropped" value={dropped} max={most} text={count(dropped)} isBad />
       {funnel.dropped.length > 0 && (
         <ul class="note">

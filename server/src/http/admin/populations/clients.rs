@@ -14,6 +14,7 @@ use crate::{
         App,
         admin::{access::Caller, disclosure::Disclosure, read},
     },
+    privacy,
     refusal::Refusal,
 };
 
@@ -34,10 +35,10 @@ pub struct ClientsView {
     pub enrolled: u64,
     /// How many were revoked.
     pub revoked: u64,
-    /// How many wait for a round just now.
-    pub waiting: u64,
-    /// How many have an assignment under way.
-    pub training: u64,
+    /// How many wait for a round just now; hidden while the `privacy` of a task claims sampling, as is who they are.
+    pub waiting: Option<u64>,
+    /// How many have an assignment under way; hidden likewise.
+    pub training: Option<u64>,
     /// Fewer than these are not shown by themselves but as `other`.
     pub group_min: u64,
     /// Those that wait, by the version of their SDK.
@@ -84,10 +85,18 @@ pub async fn get_clients(
         return Err(Refusal::new(ErrorCode::ResourceUnknown, format!("there is no population {name}")));
     }
     let database = storage.database()?;
-    let waiting = storage.waiting(organisation, &name, now).await?;
+    let is_sampled = privacy::sampled_now(&app.coordinator, organisation).await?.contains(&name);
+    let was_sampled = is_sampled || privacy::was_sampled(&app.coordinator, organisation, &name).await?;
+    let waiting = match is_sampled {
+        true => Vec::new(),
+        false => storage.waiting(organisation, &name, now).await?,
+    };
     let disclosure = Disclosure::of_population(&app, organisation, &name).await?;
     let since = Timestamp(now.0.saturating_sub(REPORT_AGE_MILLISECONDS));
-    let work = database.work(organisation, &name, since, REPORTS_MAX).await?;
+    let work = match was_sampled {
+        true => Vec::new(),
+        false => database.work(organisation, &name, since, REPORTS_MAX).await?,
+    };
     let mut attributes: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     let (mut sdk_versions, mut example_counts) = (BTreeMap::new(), BTreeMap::new());
     for candidate in &waiting {
@@ -106,8 +115,8 @@ pub async fn get_clients(
     Ok(Json(ClientsView {
         enrolled: storage.client_count(organisation, &name).await?,
         revoked: revoked.get(&name).copied().unwrap_or(0),
-        waiting: waiting.len() as u64,
-        training: training.get(&name).copied().unwrap_or(0),
+        waiting: (!is_sampled).then_some(waiting.len() as u64),
+        training: (!is_sampled).then(|| training.get(&name).copied().unwrap_or(0)),
         group_min: GROUP_MIN,
         sdk_versions: largest_first(sdk_versions),
         attributes: attributes.into_iter().map(|(name, values)| (name, largest_first(values))).collect(),

@@ -24,10 +24,10 @@ const LANES_MAX: u32 = 2_000;
 pub struct RoundAssignmentsView {
     /// The round.
     pub round: RoundView,
-    /// Its assignments in the order in which they were given, at most 2,000.
+    /// Its assignments in the order in which they were given, at most 2,000; none where the task's `privacy` claims sampling.
     pub lanes: Vec<LaneView>,
-    /// How many more there are.
-    pub left_out: u64,
+    /// How many more there are; hidden likewise.
+    pub left_out: Option<u64>,
     /// Why their times and bytes are null, where a task with privacy runs or has run in the population.
     pub withheld: Option<String>,
 }
@@ -75,13 +75,17 @@ pub async fn list_assignments(
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
     let task = tasks::find(&app, &caller, &record.round.task_id.to_string()).await?;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
+    if task.description.hides_counts() {
+        let (round, withheld) = (RoundView::of(&record, &task.description), disclosure.withheld());
+        return Ok(Json(RoundAssignmentsView { round, lanes: Vec::new(), left_out: None, withheld }));
+    }
     let lanes = storage.database()?.lanes(id, LANES_MAX).await?;
     let counts = storage.report_counts(id).await?;
     let all = counts.accepted + counts.outstanding + counts.dropped;
-    let disclosure = Disclosure::of_task(&app, &task).await?;
     Ok(Json(RoundAssignmentsView {
-        round: RoundView::of(&record),
-        left_out: all.saturating_sub(lanes.len() as u64),
+        round: RoundView::of(&record, &task.description),
+        left_out: Some(all.saturating_sub(lanes.len() as u64)),
         lanes: lanes.iter().map(|lane| shown(lane, disclosure)).collect(),
         withheld: disclosure.withheld(),
     }))

@@ -9,7 +9,7 @@ use super::view::{RoundFunnelView, funnel};
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read},
+        admin::{access::Caller, read, tasks},
     },
     refusal::Refusal,
 };
@@ -33,5 +33,6 @@ pub async fn get_round(
     let found = storage.round(caller.organisation_id, id).await?;
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
-    Ok(Json(funnel(&record, &storage.assignments(id).await?)))
+    let task = tasks::find(&app, &caller, &record.round.task_id.to_string()).await?;
+    Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?)))
 }

@@ -44,5 +44,5 @@ pub async fn list_rounds(
     let page = read::query(page)?;
     let task = tasks::find(&app, &caller, &id).await?;
     let rounds = app.coordinator.storage.rounds(task.id, read::limit(page.limit)?, page.before).await?;
-    Ok(Json(rounds.iter().map(RoundView::of).collect()))
+    Ok(Json(rounds.iter().map(|round| RoundView::of(round, &task.description)).collect()))
 }

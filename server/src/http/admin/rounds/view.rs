@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use folkmoot_coordinator::round::{AbandonReason, Phase};
+use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
+    task::TaskDescription,
+};
 use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
 use serde::{Deserialize, Serialize};
@@ -25,9 +28,9 @@ pub struct RoundView {
     pub phase: String,
     /// Since when it is in this phase.
     pub phase_since: Timestamp,
-    /// How many clients were drawn.
+    /// How many clients were drawn; hidden where the task's `privacy` claims sampling.
     pub cohort: Option<u64>,
-    /// How many updates are combined.
+    /// How many updates are combined; hidden likewise.
     pub accepted: Option<u64>,
     /// The version that came of it.
     pub version: Option<u64>,
@@ -39,8 +42,8 @@ pub struct RoundView {
 }
 
 impl RoundView {
-    /// Shows a round.
-    pub fn of(record: &RoundRecord) -> Self {
+    /// Shows a round of a task.
+    pub fn of(record: &RoundRecord, task: &TaskDescription) -> Self {
         let phase_since = record.round.phase.since();
         let (cohort, accepted, version, reason) = match record.round.phase {
             Phase::Selecting { .. } | Phase::Collecting { .. } => (None, None, None, None),
@@ -53,6 +56,7 @@ impl RoundView {
             }
             Phase::Abandoned { reason, .. } => (None, None, None, Some(reason)),
         };
+        let tells_counts = !task.hides_counts();
         Self {
             id: record.round.id,
             task_id: record.round.task_id,
@@ -61,8 +65,8 @@ impl RoundView {
             base_version: record.round.base_version,
             phase: record.round.phase.name().into(),
             phase_since,
-            cohort,
-            accepted,
+            cohort: cohort.filter(|_| tells_counts),
+            accepted: accepted.filter(|_| tells_counts),
             version,
             reason,
             created_at: record.created_at,
@@ -70,18 +74,18 @@ impl RoundView {
     }
 }
 
-/// A round with what became of its assignments.
+/// A round with what became of its assignments; without that where the task's `privacy` claims sampling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoundFunnelView {
     /// The round.
     pub round: RoundView,
     /// How many clients were drawn.
-    pub cohort: u64,
+    pub cohort: Option<u64>,
     /// How many updates count.
-    pub accepted: u64,
+    pub accepted: Option<u64>,
     /// How many may still come.
-    pub outstanding: u64,
-    /// How many will not, by reason.
+    pub outstanding: Option<u64>,
+    /// How many will not, by reason; none that is told where counts are hidden.
     pub dropped: Vec<DroppedView>,
 }
 
@@ -96,8 +100,22 @@ pub struct DroppedView {
     pub count: u64,
 }
 
-/// Counts a round's assignments by what became of them.
-pub fn funnel(record: &RoundRecord, assignments: &[AssignmentRecord]) -> RoundFunnelView {
+/// Counts a round's assignments by what became of them, if the task lets them be counted.
+pub fn funnel(
+    record: &RoundRecord,
+    task: &TaskDescription,
+    assignments: &[AssignmentRecord],
+) -> RoundFunnelView {
+    let round = RoundView::of(record, task);
+    if task.hides_counts() {
+        return RoundFunnelView {
+            round,
+            cohort: None,
+            accepted: None,
+            outstanding: None,
+            dropped: Vec::new(),
+        };
+    }
     let (mut accepted, mut outstanding) = (0, 0);
     let mut dropped: BTreeMap<(&str, Option<String>), u64> = BTreeMap::new();
     for assignment in assignments {
@@ -109,10 +127,10 @@ pub fn funnel(record: &RoundRecord, assignments: &[AssignmentRecord]) -> RoundFu
     }
     let dropped = dropped.into_iter();
     RoundFunnelView {
-        round: RoundView::of(record),
-        cohort: assignments.len() as u64,
-        accepted,
-        outstanding,
+        round,
+        cohort: Some(assignments.len() as u64),
+        accepted: Some(accepted),
+        outstanding: Some(outstanding),
         dropped: dropped
             .map(|((kind, reason), count)| DroppedView { kind: kind.into(), reason, count })
             .collect(),
@@ -160,9 +178,30 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_funnel_counts_every_assignment_once() {
-        let record = RoundRecord {
+    fn task(claims_sampling: bool) -> TaskDescription {
+        let mut description = serde_json::json!({
+            "name": "digits",
+            "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1,
+                "batch_size": 16,
+            },
+            "scheduling": { "kind": "synchronous", "report_goal": 8 },
+            "stop": { "rounds": 30 },
+        });
+        if claims_sampling {
+            description["selection"] = serde_json::json!({ "kind": "poisson", "sampling_rate": 0.1 });
+            description["privacy"] = serde_json::json!({
+                "kind": "central", "epsilon": 8.0, "delta": 1e-5, "amplification": "poisson",
+            });
+        }
+        serde_json::from_value(description).unwrap()
+    }
+
+    fn record(phase: Phase) -> RoundRecord {
+        RoundRecord {
             organisation_id: OrganisationId::from_random_bytes([2; 16]),
             round: Round {
                 id: RoundId::from_random_bytes([4; 16]),
@@ -170,16 +209,42 @@ mod tests {
                 number: 1,
                 purpose: Purpose::Training,
                 base_version: 0,
-                phase: Phase::Reporting { since: Timestamp(0), cohort: 5 },
+                phase,
             },
             updates_max: None,
             created_at: Timestamp(0),
             revision: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn of_a_sample_nothing_is_counted() {
+        let phases = [
+            Phase::Reporting { since: Timestamp(0), cohort: 5 },
+            Phase::Aggregating { since: Timestamp(0), cohort: 5, accepted: 4 },
+            Phase::Committed { at: Timestamp(0), cohort: 5, accepted: 4, version: 1 },
+        ];
+        for phase in phases {
+            let record = record(phase);
+            let told = RoundView::of(&record, &task(false));
+            let hidden = RoundView::of(&record, &task(true));
+            assert_eq!((told.cohort, hidden.cohort, hidden.accepted), (Some(5), None, None));
+            assert_eq!(hidden, RoundView { cohort: None, accepted: None, ..told });
+            let shown = funnel(&record, &task(true), &[assignment(AssignmentStatus::Outstanding)]);
+            let RoundFunnelView { round, cohort, accepted, outstanding, dropped } = shown;
+            assert_eq!((round, cohort, accepted, outstanding), (hidden, None, None, None));
+            assert_eq!(dropped, []);
+        }
+    }
+
+    #[test]
+    fn a_funnel_counts_every_assignment_once() {
+        let record = record(Phase::Reporting { since: Timestamp(0), cohort: 5 });
         let gave_up = || DropReason::Aborted { reason: AbortReason::TrainingFailed, detail: "secret".into() };
         let refused = DropReason::Refused { code: ErrorCode::UpdateValueNotFinite };
         let shown = funnel(
             &record,
+            &task(false),
             &[
                 assignment(AssignmentStatus::Accepted { digest: UpdateDigest::of(b""), bytes: 112 }),
                 assignment(AssignmentStatus::Outstanding),
@@ -188,7 +253,7 @@ mod tests {
                 assignment(AssignmentStatus::Dropped { reason: refused }),
             ],
         );
-        assert_eq!((shown.cohort, shown.accepted, shown.outstanding), (5, 1, 1));
+        assert_eq!((shown.cohort, shown.accepted, shown.outstanding), (Some(5), Some(1), Some(1)));
         let dropped = |kind: &str, reason: &str, count| DroppedView {
             kind: kind.into(),
             reason: Some(reason.into()),

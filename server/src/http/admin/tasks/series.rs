@@ -58,7 +58,7 @@ pub struct SeriesPoint {
     pub round_number: Option<u64>,
     /// When it was released.
     pub created_at: Timestamp,
-    /// How many updates it combines; none if no round made it.
+    /// How many updates it combines; none if no round made it, hidden where the task's `privacy` claims sampling.
     pub clients: Option<u64>,
     /// How many examples its round's clients used, all together. Null where a task with privacy runs or has run.
     pub examples: Option<u64>,
@@ -105,9 +105,10 @@ pub async fn get_series(
     let versions = storage.every_version(task.id, stride).await?;
     let traffic = storage.database()?.version_traffic(task.id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
+    let tells_counts = !task.description.hides_counts();
     Ok(Json(SeriesView {
         stride,
-        points: points(&versions, &traffic, disclosure),
+        points: points(&versions, &traffic, disclosure, tells_counts),
         evaluations: of_shown(evaluations(&app, &task, disclosure).await?, &versions),
         withheld: disclosure.withheld(),
     }))
@@ -123,6 +124,7 @@ fn points(
     versions: &[ModelVersionRecord],
     traffic: &[VersionTraffic],
     disclosure: Disclosure,
+    tells_counts: bool,
 ) -> Vec<SeriesPoint> {
     let mut sum = 0u64;
     let mut up_to = |one: &VersionTraffic| {
@@ -138,7 +140,9 @@ fn points(
             version: record.number,
             round_number: of_version.and_then(|(one, _)| one.round_number),
             created_at: record.created_at,
-            clients: of_version.filter(|(one, _)| one.round_number.is_some()).map(|(one, _)| one.updates),
+            clients: of_version
+                .filter(|(one, _)| one.round_number.is_some() && tells_counts)
+                .map(|(one, _)| one.updates),
             examples: disclosure.of_clients(metrics.example_count),
             loss: disclosure.of_updates(mean(metrics.loss_sum)).flatten(),
             accuracy: disclosure.of_updates(mean(metrics.correct_count as f64)).flatten(),

@@ -69,12 +69,12 @@ pub struct TaskView {
 pub struct OpenRoundView {
     /// The round.
     pub round: RoundView,
-    /// Updates that count.
-    pub accepted: u64,
+    /// Updates that count; hidden where the task's `privacy` claims sampling, as is what follows.
+    pub accepted: Option<u64>,
     /// Assignments that may still bring one.
-    pub outstanding: u64,
+    pub outstanding: Option<u64>,
     /// Assignments that were given up, refused or have expired.
-    pub dropped: u64,
+    pub dropped: Option<u64>,
 }
 
 /// Shows a task in a list.
@@ -103,7 +103,13 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
                 _ => storage.report_counts(record.round.id).await?,
             };
             let ReportCounts { accepted, outstanding, dropped } = counts;
-            Some(OpenRoundView { round: RoundView::of(&record), accepted, outstanding, dropped })
+            let told = |count| (!task.description.hides_counts()).then_some(count);
+            Some(OpenRoundView {
+                round: RoundView::of(&record, &task.description),
+                accepted: told(accepted),
+                outstanding: told(outstanding),
+                dropped: told(dropped),
+            })
         }
     };
     let stop_reason = match task.state {

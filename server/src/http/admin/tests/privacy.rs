@@ -33,7 +33,7 @@ pub(super) fn private() -> TaskDescription {
 }
 
 /// Commits a round of a draft, which no driver touches, with its charge.
-async fn release(running: &Running, task_id: TaskId, number: u64) {
+pub(super) async fn release(running: &Running, task_id: TaskId, number: u64) {
     let storage = &running.host.coordinator.storage;
     let organisation_id = running.host.organisation;
     let task = storage.task(organisation_id, task_id).await.unwrap().unwrap();

@@ -56,11 +56,11 @@ async fn an_active_task_opens_a_round_that_can_be_seen() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     };
-    assert_eq!((open.round.number, open.round.phase.as_str(), open.outstanding), (1, "selecting", 0));
+    assert_eq!((open.round.number, open.round.phase.as_str(), open.outstanding), (1, "selecting", Some(0)));
     let rounds = admin.rounds(task.id, newest()).await.unwrap();
     assert_eq!(rounds, std::slice::from_ref(&open.round));
     let funnel = admin.round(open.round.id).await.unwrap();
-    assert_eq!((funnel.round, funnel.cohort, funnel.dropped), (open.round, 0, vec![]));
+    assert_eq!((funnel.round, funnel.cohort, funnel.dropped), (open.round, Some(0), vec![]));
     let stats = admin.stats(task.id, newest()).await.unwrap();
     let nothing = RoundStatsView {
         number: 1,

@@ -1,6 +1,7 @@
 //! Populations in which something happened: clients wait, trained, were measured and failed.
 
 use folkmoot_coordinator::{
+    participation::StartClocks,
     round::{Phase, Purpose, Round},
     task::{Candidate, TaskDescription, TaskState},
 };
@@ -63,7 +64,7 @@ pub(super) async fn fill(running: &Running, ids: &mut Ids, description: TaskDesc
     assert!(is_ours, "no driver has seen the draft");
     let clients = enrol(running, ids, &population).await;
     let round = train(running, ids, task, &population, &clients, now).await;
-    storage.set_task_state(task, TaskState::Paused, 0).await.unwrap();
+    storage.set_task_state(task, TaskState::PAUSED, 0).await.unwrap();
     measure(running, task, now).await;
     for client_id in clients {
         wait(storage, running, &population, client_id, now).await;
@@ -139,7 +140,7 @@ async fn train(
     }
     let cohort = CLIENTS.into();
     let record = in_phase(record, Phase::Reporting { since: now, cohort });
-    storage.assign(&record, &assignments, 0).await.unwrap();
+    storage.assign(&record, &assignments, &StartClocks::default()).await.unwrap();
     report(storage, &assignments, now).await;
     let record = stored(in_phase(record, Phase::Aggregating { since: now, cohort, accepted: UPDATES }));
     storage.close_reporting(&record, Rest::Expires, now).await.unwrap();

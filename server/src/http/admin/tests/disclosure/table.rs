@@ -235,6 +235,7 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
     ("folkmoot_download_bytes_total", Shown),
     ("folkmoot_refusals_total", Shown),
     ("folkmoot_round_transitions_total", Shown),
+    ("folkmoot_tasks_paused_total", NotClients),
     ("folkmoot_update_bytes_total", OfPrivateTask),
     ("folkmoot_update_float32_bytes_total", OfPrivateTask),
     ("folkmoot_updates_total", OfPrivateTask),
@@ -245,7 +246,7 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
 /// What lines of the log have from the level `INFO` on, by name.
 pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
     // Phases count who was drawn and who reported; an error may say which assignment failed.
-    (Shown, &["assignment", "client", "clients", "error", "from", "phase", "reason", "round", "to"]),
+    (Shown, &["assignment", "client", "clients", "code", "error", "from", "phase", "reason", "round", "to"]),
     // What was measured is told of the operator's own examples only.
     (Versions, &["base_version", "best", "metric", "rolled_back_to", "value", "version", "weights"]),
     (

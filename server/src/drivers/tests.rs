@@ -1,0 +1,220 @@
+//! Rounds whose privacy rests on their draw, through the drivers, at moments that a test chooses.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
+    task::{TaskInput, TaskState},
+};
+use folkmoot_engine::onnx::build::mlp;
+use folkmoot_protocol::{ClientId, OrganisationId, TaskId, Timestamp, messages::CheckInRequest};
+use folkmoot_storage::{
+    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage,
+    ModelVersionRepository, PopulationRepository, RoundLog, RoundRecord, RoundRepository, TaskRecord,
+    TaskRepository, TokenRecord, TokenRepository,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use serde_json::json;
+
+use super::drive_task;
+use crate::{
+    coordinator::Coordinator,
+    device,
+    http::admin::tasks::view,
+    registry::{self, CreateTaskRequest},
+};
+
+const START: Timestamp = Timestamp(1_700_000_000_000);
+const CLIENTS: u8 = 12;
+const SELECTION_SECONDS: u64 = 30;
+const REPORTING_SECONDS: u64 = 60;
+
+/// A coordinator in memory with a task that claims Poisson sampling, and clients that offer themselves and send nothing.
+struct World {
+    coordinator: Arc<Coordinator>,
+    organisation: OrganisationId,
+    task: TaskId,
+    clients: Vec<ClientRecord>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
+        let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
+        let storage = &coordinator.storage;
+        let organisation = OrganisationId::from_random_bytes([1; 16]);
+        let organisation = storage.ensure_organisation("default", organisation, START).await.unwrap();
+        let population = "digits".parse().unwrap();
+        storage.ensure_population(organisation, &population, START).await.unwrap();
+        let token = TokenRecord {
+            id: "token".into(),
+            organisation_id: organisation,
+            population,
+            secret_hash: [0; 32],
+            user_key: None,
+            uses_max: None,
+            uses: 0,
+            expires_at: None,
+            revoked_at: None,
+            created_at: START,
+        };
+        storage.create_token(&token).await.unwrap();
+        let mut clients = Vec::new();
+        for number in 1..=CLIENTS {
+            let id = ClientId::from_random_bytes([number; 16]);
+            let enrolled = storage.enrol("token", &format!("key {number}"), id, START).await.unwrap();
+            let EnrolOutcome::Enrolled(record) = enrolled else { panic!("{enrolled:?}") };
+            clients.push(record);
+        }
+        let onnx = Bytes::from(mlp(&[4, 3], 1));
+        let bytes_max = onnx.len();
+        let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START).await.unwrap();
+        let description = json!({
+            "name": "digits",
+            "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1,
+                "batch_size": 16,
+            },
+            "selection": { "kind": "poisson", "sampling_rate": 0.5 },
+            "scheduling": {
+                "kind": "synchronous", "report_goal": 6, "minimum_cohort": 6,
+                "selection_deadline_seconds": SELECTION_SECONDS, "reporting_deadline_seconds": REPORTING_SECONDS,
+            },
+            "aggregator": { "kind": "uniform_mean" },
+            "privacy": {
+                "kind": "central", "epsilon": 100.0, "delta": 1e-5, "amplification": "poisson",
+                "noise_multiplier": 2.0, "clipping": { "kind": "fixed", "norm": 1.0 },
+            },
+            "stop": { "rounds": 30 },
+        });
+        let request = CreateTaskRequest {
+            description: serde_json::from_value(description).unwrap(),
+            model: model.model,
+            evaluation_data: None,
+            warm_start: None,
+            activate: true,
+        };
+        let task = registry::create_task(&coordinator, organisation, request, START).await.unwrap().id;
+        Self { coordinator: Arc::new(coordinator), organisation, task, clients }
+    }
+
+    /// Lets the first `count` clients offer themselves, and the drivers look, so many seconds after the start.
+    async fn drive(&self, seconds: u64, count: u8) {
+        let now = START.plus_seconds(seconds);
+        for client in &self.clients[..usize::from(count)] {
+            let offer = CheckInRequest {
+                sdk_version: "1.0.0".into(),
+                example_count: 10,
+                attributes: [].into(),
+                codecs: Vec::new(),
+            };
+            device::check_in(&self.coordinator, client, &offer, 0, now).await.unwrap();
+        }
+        // A task that goes on opens a round after each: the first look at the new one is the last.
+        while drive_task(&self.coordinator, self.task, now).await.unwrap() {}
+    }
+
+    async fn task(&self) -> TaskRecord {
+        self.coordinator.storage.task_of_any_organisation(self.task).await.unwrap().unwrap()
+    }
+
+    async fn meet(&self, input: TaskInput) -> TaskState {
+        let task = self.task().await;
+        let state = task.state.step(input).unwrap();
+        self.coordinator.storage.set_task_state(task.id, state, task.revision).await.unwrap();
+        state
+    }
+
+    /// Lists the rounds, oldest first.
+    async fn rounds(&self) -> Vec<RoundRecord> {
+        let mut rounds = self.coordinator.storage.rounds(self.task, 100, None).await.unwrap();
+        rounds.reverse();
+        rounds
+    }
+
+    async fn charged(&self) -> u64 {
+        let population = "digits".parse().unwrap();
+        self.coordinator.storage.ledger_totals(self.organisation, &population).await.unwrap().releases()
+    }
+
+    async fn version(&self) -> u64 {
+        self.coordinator.storage.latest_model_version(self.task).await.unwrap().unwrap().number
+    }
+}
+
+#[tokio::test]
+async fn a_round_draws_and_ends_by_the_clock_alone() {
+    let world = World::new().await;
+    world.drive(0, CLIENTS).await;
+    world.drive(SELECTION_SECONDS - 1, CLIENTS).await;
+    assert_eq!(
+        world.rounds().await[0].round.phase.name(),
+        "selecting",
+        "all wait, and nobody is drawn early"
+    );
+    world.drive(SELECTION_SECONDS, CLIENTS).await;
+    let Phase::Reporting { cohort, .. } = world.rounds().await[0].round.phase else { panic!("it has drawn") };
+    assert!((1..u64::from(CLIENTS)).contains(&cohort), "{cohort}");
+    world.drive(SELECTION_SECONDS + REPORTING_SECONDS - 1, 0).await;
+    assert_eq!(world.rounds().await[0].round.phase.name(), "reporting");
+    world.drive(SELECTION_SECONDS + REPORTING_SECONDS, 0).await;
+    assert_eq!((world.version().await, world.charged().await), (1, 1), "a version of no update is one");
+}
+
+#[tokio::test]
+async fn a_draw_that_was_made_is_charged_when_its_task_ends_and_never_made_anew() {
+    for input in [TaskInput::Pause, TaskInput::Cancel] {
+        let world = World::new().await;
+        world.drive(0, CLIENTS).await;
+        world.drive(SELECTION_SECONDS, CLIENTS).await;
+        let state = world.meet(input).await;
+        world.drive(SELECTION_SECONDS + 1, 0).await;
+        assert_eq!((world.version().await, world.charged().await), (1, 1), "{state:?}");
+        let rounds = world.rounds().await;
+        let [RoundRecord { round, .. }] = rounds.as_slice() else { panic!("{rounds:?}") };
+        assert!(matches!(round.phase, Phase::Committed { accepted: 0, version: 1, .. }), "{round:?}");
+        assert_eq!(world.task().await.state, state);
+    }
+}
+
+#[tokio::test]
+async fn a_round_that_has_not_drawn_is_abandoned_and_costs_nothing() {
+    let world = World::new().await;
+    world.drive(0, CLIENTS).await;
+    world.meet(TaskInput::Pause).await;
+    world.drive(1, 0).await;
+    // Too few wait for the second.
+    world.meet(TaskInput::Resume).await;
+    world.drive(2, 5).await;
+    world.drive(2 + SELECTION_SECONDS, 5).await;
+    let reasons: Vec<Option<AbandonReason>> = world
+        .rounds()
+        .await
+        .iter()
+        .map(|record| match record.round.phase {
+            Phase::Abandoned { reason, .. } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [Some(AbandonReason::TaskPaused), Some(AbandonReason::TooFewClients), None]);
+    assert_eq!((world.version().await, world.charged().await), (0, 0));
+}
+
+#[tokio::test]
+async fn nobody_is_told_how_many_an_open_round_has_drawn() {
+    let world = World::new().await;
+    world.drive(0, CLIENTS).await;
+    world.drive(SELECTION_SECONDS, CLIENTS).await;
+    let shown = view::view(&world.coordinator.storage, world.task().await).await.unwrap();
+    let open = shown.open_round.expect("it reports");
+    assert_eq!(
+        (open.round.phase.as_str(), open.round.cohort, open.round.accepted),
+        ("reporting", None, None)
+    );
+    assert_eq!((open.accepted, open.outstanding, open.dropped), (None, None, None));
+}
