@@ -9,7 +9,7 @@ use bytes::Bytes;
 use folkmoot_coordinator::{
     aggregation::AggregatorChoice,
     finalizer::FinalizerChoice,
-    privacy::{PrivacyChoice, SumNoise, Terms},
+    privacy::{Amplification, PrivacyChoice, SumNoise, Terms},
     scheduling::{SchedulingChoice, Synchronous},
     selection::SelectionChoice,
     task::{Eligibility, StopConditions, TaskDescription},
@@ -34,8 +34,18 @@ const COORDINATES_MIN: usize = 3;
 /// Canaries of one kind, at most.
 pub const CANARIES_MAX: usize = 20_000;
 const CANARIES_MIN: usize = 20;
-/// Virtual seconds for which a round waits for updates that were refused.
+/// Updates that one processor makes, checks and adds up in a second, with all that a simulated client does around one: of a
+/// release build on a fast machine, and of a build for development on a slow one.
+const UPDATES_PER_SECOND_FAST: u64 = 2_000;
+const UPDATES_PER_SECOND_SLOW: u64 = 100;
+/// Virtual seconds for which a round waits for updates.
 const DEADLINE_SECONDS: u64 = 3600;
+/// Virtual seconds for which a round waits for its clients. Whoever has reported comes back within seconds. Whose update was
+/// refused stays away for long, and need not come: it would be refused again. To wait for these cost more than all the rest,
+/// because the drivers look at everybody who waits whenever somebody comes.
+const GATHER_SECONDS: u64 = 60;
+/// Virtual seconds over which the clients first come.
+const ARRIVAL_SECONDS: f64 = 1.0;
 
 /// What is audited.
 #[derive(Clone, Debug)]
@@ -110,6 +120,40 @@ pub enum CannotAudit {
     Other(String),
 }
 
+impl AuditPlan {
+    /// Says what the audit will do, before it begins: how much it computes, and what it does not look at.
+    ///
+    /// # Errors
+    /// As [`audit`], for a plan that it refuses.
+    pub fn announcement(&self) -> Result<String, CannotAudit> {
+        check(self)?;
+        let Some(central) = self.description.privacy.central() else { return Err(CannotAudit::NotCentral) };
+        let clients = 2 * self.canaries as u64;
+        let updates = clients.saturating_mul(self.rounds);
+        let unaudited = match (central.amplification, central.noise) {
+            (Amplification::Poisson, _) => {
+                " Every canary is in every version: what is claimed of sampling is not audited."
+            }
+            (_, SumNoise::Tree { .. } | SumNoise::Blt { .. }) => {
+                " Every canary is in every version: what is claimed of their separation is not audited."
+            }
+            _ => "",
+        };
+        Ok(format!(
+            "The audit makes {} versions of {clients} clients each, {updates} updates in all: about {} to {} seconds of one \
+             processor.{unaudited}",
+            self.rounds,
+            seconds(updates, UPDATES_PER_SECOND_FAST),
+            seconds(updates, UPDATES_PER_SECOND_SLOW),
+        ))
+    }
+}
+
+/// Returns how long so many updates take, rounded up to seconds.
+fn seconds(updates: u64, per_second: u64) -> u64 {
+    updates.div_ceil(per_second)
+}
+
 /// Runs the audit.
 ///
 /// # Errors
@@ -126,7 +170,12 @@ pub async fn audit(plan: &AuditPlan, progress: &mut dyn Progress) -> Result<Audi
     let onnx = Bytes::from(mlp(&[inputs, OUTPUTS], 1));
     let model = Model::from_onnx(&onnx, &folkmoot_engine::ImportLimits::default());
     let model = model.map_err(|error| CannotAudit::Other(error.to_string()))?;
-    let settings = WorldSettings { clients: canaries.len(), held_out_share: 0.0, ..WorldSettings::default() };
+    let settings = WorldSettings {
+        clients: canaries.len(),
+        held_out_share: 0.0,
+        arrival_seconds: ARRIVAL_SECONDS,
+        ..WorldSettings::default()
+    };
     let simulation = Simulation {
         description,
         onnx,
@@ -171,7 +220,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
     let PrivacyChoice::Central(mut central) = described.privacy else { return Err(CannotAudit::NotCentral) };
     central.participations_max = Some(plan.rounds);
     // Who is drawn is known to the auditor: only what the noise alone protects is claimed here.
-    central.amplification = folkmoot_coordinator::privacy::Amplification::None;
+    central.amplification = Amplification::None;
     central.noise = match central.noise {
         SumNoise::Independent => SumNoise::Independent,
         SumNoise::Tree { .. } => SumNoise::Tree { separation: 1 },
@@ -182,7 +231,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
         report_goal: clients,
         over_selection_factor: Some(1.0),
         minimum_cohort: Some(clients / 4),
-        selection_deadline_seconds: DEADLINE_SECONDS,
+        selection_deadline_seconds: GATHER_SECONDS,
         reporting_deadline_seconds: DEADLINE_SECONDS,
     };
     let description = TaskDescription {

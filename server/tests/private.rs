@@ -213,6 +213,29 @@ async fn an_audit_stays_under_what_is_claimed_and_sees_that_there_is_something()
     assert!(report.keeping.independent_mu_lower > 0.1, "{report:?}");
 }
 
+/// What a sample hides is not looked at: every canary is in every version, and the noise is that of the task.
+#[tokio::test]
+async fn an_audit_of_a_task_that_claims_sampling_answers_and_says_what_it_takes() {
+    let mut description = audited("independent");
+    description.privacy = serde_json::from_value(json!({
+        "kind": "central", "epsilon": 2.0, "delta": 1e-5, "clipping": { "kind": "fixed", "norm": 1.0 },
+        "amplification": "poisson",
+    }))
+    .expect("it is a part of a description");
+    description.selection = serde_json::from_value(json!({ "kind": "poisson", "sampling_rate": 0.1 }))
+        .expect("it is a part of a description");
+    let plan = AuditPlan { description, canaries: 50, rounds: 2, confidence: 0.999_999, sabotage: None };
+    let announced = plan.announcement().expect("it can be audited");
+    assert!(announced.contains("2 versions of 100 clients each, 200 updates in all"), "{announced}");
+    assert!(announced.contains("what is claimed of sampling is not audited"), "{announced}");
+    let mut settled = plan.description.clone();
+    settled.settle();
+    let multiplier = settled.privacy.central().and_then(|central| central.noise_multiplier);
+    let report = Box::pin(audit(&plan, &mut Silent)).await.expect("the audit runs");
+    assert_eq!(Some(report.noise_multiplier), multiplier, "the noise is that of the task");
+    assert!(!report.noise_is_broken && !report.clipping_is_broken, "{report:?}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_audited_says_why() {
     let local = json!({ "kind": "local", "epsilon": 4.0, "delta": 1e-5, "clipping_norm": 0.5 });

@@ -28,7 +28,7 @@ fn travelled(outcome: &Outcome) -> (u64, u64) {
 /// The bytes of so many updates and fetched versions in rounds 2 to 12, as float32.
 fn float32(parameters: usize) -> (u64, u64) {
     let (assignments, parameters) = (11 * 8, parameters as u64);
-    (assignments * update_bytes(parameters).unwrap(), assignments * 4 * parameters)
+    (assignments * update_bytes(parameters).expect("there are few"), assignments * 4 * parameters)
 }
 
 #[tokio::test]

@@ -1,11 +1,15 @@
-use std::path::{Path, PathBuf};
+use std::{
+    io::{Write, stderr},
+    path::{Path, PathBuf},
+};
 
 use folkmoot_privacy::audit::Audit;
+use folkmoot_simulation::record::RoundRow;
 
 use crate::{
     audit::{AuditPlan, AuditReport, audit},
     cli::{CliError, output::OutputArgs, task::check::read_for},
-    simulate::Silent,
+    simulate::Progress,
 };
 
 /// Which task, and how hard to try.
@@ -35,7 +39,10 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let description = description(&args.file)?;
     let Args { canaries, rounds, confidence, .. } = args;
     let plan = AuditPlan { description, canaries, rounds, confidence, sabotage: None };
-    let report = Box::pin(audit(&plan, &mut Silent)).await;
+    // Beside the report, so that a program which reads that is not disturbed.
+    let announcement = plan.announcement().map_err(|error| CliError::new(error.to_string()))?;
+    note(&announcement);
+    let report = Box::pin(audit(&plan, &mut Versions { rounds })).await;
     let report = report.map_err(|error| CliError::new(error.to_string()))?;
     args.output.print(&report, text)?;
     if report.noise_is_broken || report.clipping_is_broken {
@@ -45,6 +52,24 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// Tells of every version that is made.
+struct Versions {
+    rounds: u64,
+}
+
+impl Progress for Versions {
+    fn round(&mut self, row: &RoundRow) {
+        if let Some(version) = row.version {
+            note(&format!("version {version} of {}", self.rounds));
+        }
+    }
+}
+
+/// Writes a line to stderr, if it can be written.
+fn note(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
 }
 
 fn description(path: &Path) -> Result<folkmoot_coordinator::task::TaskDescription, CliError> {

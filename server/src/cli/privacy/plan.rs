@@ -96,8 +96,8 @@ fn numbers(planned: &Planned) -> String {
     let claim = match forecast.sampling_rate {
         None => format!("a client is in at most {} versions, whoever is drawn", intention.participations_max),
         Some(rate) => format!(
-            "each version is one draw, a client is in it with probability {rate}, independently of the others, and nobody \
-             learns who was drawn"
+            "each version is one draw, each client that waits is drawn with probability {rate}, independently, and nobody \
+             learns who was"
         ),
     };
     let rho = forecast.rho.map_or(String::new(), |rho| format!(", rho {:.6}", rho.get()));
