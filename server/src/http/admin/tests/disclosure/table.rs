@@ -90,6 +90,9 @@ pub(super) const FIELDS: &[Row] = &[
     ("OverviewView", NotClients, &["is_ready", "problems", "started_at", "tasks", "version"]),
     ("ParameterView", NotClients, &["name", "role", "shape"]),
     ("ParticipationView", Versions, &["count", "kind", "rate"]),
+    // How many rounds or assignments failed in a row.
+    ("PauseView", Shown, &["code", "reason"]),
+    ("PauseView", NotClients, &["remedy"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
     ("PopulationOverview", NotClients, &["active_tasks", "name"]),
     ("PopulationView", Shown, &["client_count"]),
@@ -188,7 +191,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("SystemView", Clients, &["log"]),
     ("TaskSummary", Shown, &["rounds_committed"]),
     ("TaskSummary", NotClients, &["created_at", "id", "name", "population", "rounds_wanted", "state"]),
-    ("TaskView", Clients, &["open_round"]),
+    ("TaskView", Clients, &["open_round", "pause"]),
     ("TaskView", Shown, &["rounds_committed", "rounds_opened"]),
     ("TaskView", Versions, &["latest_version", "state", "stop_reason"]),
     ("TaskView", NotClients, &["created_at", "description", "id", "model", "parameter_count"]),
