@@ -205,7 +205,7 @@ fn table(group: &str, half: usize, series: &[Series], rounds: &[Sample]) -> Tabl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::{Direction, Size};
+    use crate::reproduce::marks::{Direction, Size};
 
     /// All settings need 100 rounds, but the row of 31.3 and the one of 0.5.
     #[test]

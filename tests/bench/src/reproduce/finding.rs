@@ -3,7 +3,8 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    claim::{Claim, Direction, Significance, Size},
+    claim::Claim,
+    marks::{Direction, Significance, Size},
     plot::Plot,
     series::Series,
 };

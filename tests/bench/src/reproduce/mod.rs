@@ -20,6 +20,7 @@ mod fed_avg;
 mod fed_prox;
 mod finding;
 mod lab;
+mod marks;
 mod plot;
 mod private;
 mod robust;
