@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use folkmoot_coordinator::task::{StopReason, TaskDescription, TaskState};
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::{
     BlobDigest, ClientId, OrganisationId, PopulationName, TaskId, Timestamp, update::UpdateMetrics,
@@ -202,12 +202,14 @@ async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &Mod
         "kind": "central", "epsilon": 8.0, "delta": 1e-5, "participations_max": 2,
         "clipping": { "kind": "fixed", "norm": 1.0 },
     });
+    let reason = PauseReason::AbandonedRounds { rounds: 20, last_round: 2 };
+    let gave_up = TaskState::Paused { reason: Some(reason), after_round: 2 };
     let ended = TaskState::Completed { reason: StopReason::Rounds };
     let tasks = [
         ("digits", "digits", TaskState::ACTIVE, json!({ "evaluation": evaluation })),
         ("next word", "phones", TaskState::Draft, json!({})),
         ("keyboard", "phones", TaskState::Draft, json!({})),
-        ("heating", "homes", TaskState::PAUSED, json!({})),
+        ("heating", "homes", gave_up, json!({})),
         (
             "private digits",
             "digits",

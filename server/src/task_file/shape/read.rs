@@ -155,6 +155,7 @@ impl Range {
             (Some(minimum), _, _, Some(below)) => Some(format!("{minimum} or above, and below {below}")),
             (Some(minimum), ..) => Some(format!("{minimum} or more")),
             (None, Some(above), Some(maximum), _) => Some(format!("above {above}, at most {maximum}")),
+            (None, Some(above), None, Some(below)) => Some(format!("above {above}, and below {below}")),
             (None, Some(above), ..) => Some(format!("above {above}")),
             (None, None, Some(maximum), _) => Some(format!("at most {maximum}")),
             (None, None, None, Some(below)) => Some(format!("below {below}")),
