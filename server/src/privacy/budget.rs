@@ -71,7 +71,7 @@ impl Budget {
             return Ok(None);
         }
         let name = &task.description.population;
-        let totals = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
+        let totals = coordinator.storage.ledger_sum(task.organisation_id, name).await?.totals;
         let population = population(coordinator, task.organisation_id, name).await?;
         Self::from_totals(task, totals, population).map_err(|error| unreadable(&error))
     }

@@ -3,10 +3,12 @@
 use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{
     Delta, Epsilon, Relation, Unit,
-    ledger::{Charge, Participation, Totals},
+    ledger::{Charge, Participation},
 };
 use folkmoot_protocol::TaskId;
-use folkmoot_storage::{LedgerRepository, RoundRepository, StorageError, TaskRecord, TaskRepository};
+use folkmoot_storage::{
+    LedgerRepository, LedgerSum, RoundRepository, StorageError, TaskRecord, TaskRepository,
+};
 
 use super::budget::{population, terms, unreadable};
 use crate::coordinator::Coordinator;
@@ -35,7 +37,7 @@ pub struct Ground {
     /// What is set.
     pub population: PopulationPrivacy,
     /// What was released.
-    totals: Totals,
+    sum: LedgerSum,
 }
 
 impl Ground {
@@ -55,19 +57,24 @@ impl Ground {
         population: PopulationPrivacy,
     ) -> Result<Self, StorageError> {
         // Without a promise and without a budget nothing is added up.
-        let totals = match task.description.privacy.is_none() {
-            true => Totals::default(),
+        let sum = match task.description.privacy.is_none() {
+            true => LedgerSum::default(),
             false => {
                 let name = &task.description.population;
-                coordinator.storage.ledger_totals(task.organisation_id, name).await?
+                coordinator.storage.ledger_sum(task.organisation_id, name).await?
             }
         };
-        Ok(Self { population, totals })
+        Ok(Self { population, sum })
     }
 
     /// Returns how many entries the population's ledger has, if the task promises anything.
     pub fn entries(&self) -> u64 {
-        self.totals.releases()
+        self.sum.entries
+    }
+
+    /// Says whether a task was charged whose clients add the noise.
+    pub fn has_begun(&self, task: TaskId) -> bool {
+        self.sum.totals.has_begun(task)
     }
 
     /// Says whether a task may release one more version after `pending` others of its own and those `under_way` elsewhere.
@@ -90,7 +97,7 @@ impl Ground {
             // but it may be older than the population's unit.
             return Ok(false);
         }
-        let mut all = self.totals.clone();
+        let mut all = self.sum.totals.clone();
         all.add(task.id, terms.charge, pending);
         // A description that was accepted has a budget that is one.
         if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {

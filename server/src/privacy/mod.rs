@@ -2,6 +2,7 @@
 //! what is promised.
 
 mod budget;
+mod collect;
 mod ground;
 mod noise;
 pub mod planner;
@@ -10,6 +11,7 @@ mod statement;
 mod stream;
 
 pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
+pub use collect::{Charged, may_collect};
 pub use ground::{Ground, is_spent};
 pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale};
 pub use sabotage::Sabotage;

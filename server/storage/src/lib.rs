@@ -37,7 +37,7 @@ pub use client::{ClientRecord, ClientRepository, EnrolOutcome};
 pub use error::StorageError;
 pub use evaluation::{EvaluationRecord, EvaluationRepository, EvaluationSource};
 pub use lease::LeaseRepository;
-pub use ledger::LedgerRepository;
+pub use ledger::{CollectionCharge, LedgerRepository, LedgerSum};
 pub use memory::MemoryStorage;
 pub use model::{ModelRecord, ModelRepository};
 pub use model_version::{ModelVersionRecord, ModelVersionRepository, VersionMaking, WarmStart};

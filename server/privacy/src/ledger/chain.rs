@@ -120,14 +120,14 @@ mod tests {
                 task_id: TaskId::from_random_bytes([number as u8; 16]),
                 round_id: RoundId::from_random_bytes([1; 16]),
                 version: number,
-                at: Timestamp(1000 * number),
                 charge: Charge {
                     noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).unwrap(),
                     participation,
                 },
             };
             let last = ledger.last().map(|last| (last.sequence, last.digest));
-            ledger.push(Entry::following(last, "digits".parse().unwrap(), release));
+            let (at, event) = (Timestamp(1000 * number), Event::Release(release));
+            ledger.push(Entry::following(last, "digits".parse().unwrap(), at, event));
         }
         ledger
     }
@@ -148,25 +148,35 @@ mod tests {
         assert_eq!(check(&[]).unwrap().entries, 0);
     }
 
+    /// Changes the release of an entry.
+    fn released(entry: &mut Entry) -> &mut Release {
+        let Event::Release(release) = &mut entry.event else { panic!("all are releases") };
+        release
+    }
+
     #[test]
     fn every_changed_field_is_found() {
-        let change: [fn(&mut Entry); 10] = [
+        let change: [fn(&mut Entry); 11] = [
             |entry| entry.population = "others".parse().unwrap(),
             |entry| entry.sequence += 1,
-            |entry| entry.release.task_id = TaskId::from_random_bytes([99; 16]),
-            |entry| entry.release.round_id = RoundId::from_random_bytes([99; 16]),
-            |entry| entry.release.version += 1,
-            |entry| entry.release.at = Timestamp(1),
+            |entry| released(entry).task_id = TaskId::from_random_bytes([99; 16]),
+            |entry| released(entry).round_id = RoundId::from_random_bytes([99; 16]),
+            |entry| released(entry).version += 1,
+            |entry| entry.at = Timestamp(1),
             |entry| {
-                entry.release.charge.noise_multiplier =
+                released(entry).charge.noise_multiplier =
                     NoiseMultiplier::new(15.0, Relation::ZeroOut).unwrap();
             },
             |entry| {
-                entry.release.charge.noise_multiplier =
+                released(entry).charge.noise_multiplier =
                     NoiseMultiplier::new(1.5, Relation::ReplaceOne).unwrap();
             },
-            |entry| entry.release.charge.participation = Participation::AtMost { count: 1 },
+            |entry| released(entry).charge.participation = Participation::AtMost { count: 1 },
             |entry| entry.digest = EntryDigest::BEGINNING,
+            |entry| {
+                let Release { task_id, round_id, charge, .. } = *released(entry);
+                entry.event = Event::Collection(Collection { task_id, round_id, charge });
+            },
         ];
         for (number, change) in change.into_iter().enumerate() {
             for place in 0..4 {

@@ -8,5 +8,5 @@ mod entry;
 mod totals;
 
 pub use chain::{Chain, ChainError, Head};
-pub use entry::{Charge, Entry, EntryDigest, ParseDigestError, Participation, Release};
+pub use entry::{Charge, Collection, Entry, EntryDigest, Event, ParseDigestError, Participation, Release};
 pub use totals::{CalibrateError, RelationError, Spent, Totals, multiplier_for};

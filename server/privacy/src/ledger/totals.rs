@@ -1,7 +1,7 @@
 use folkmoot_protocol::TaskId;
 use serde::Serialize;
 
-use super::{Charge, Participation};
+use super::{Charge, Event, Participation};
 use crate::{
     Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho,
     accountant::{Orders, RdpCurve, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon},
@@ -22,6 +22,8 @@ struct Total {
     task_id: TaskId,
     charge: Charge,
     releases: u64,
+    /// Says that clients of the task have begun to send updates with noise of their own.
+    is_begun: bool,
 }
 
 /// What was spent of every client, at most.
@@ -45,15 +47,40 @@ pub struct Spent {
 pub struct RelationError;
 
 impl Totals {
-    /// Adds releases of a task.
-    pub fn add(&mut self, task_id: TaskId, charge: Charge, releases: u64) {
-        match self.0.iter_mut().find(|total| total.task_id == task_id && total.charge == charge) {
-            Some(total) => total.releases = total.releases.saturating_add(releases),
-            None => self.0.push(Total { task_id, charge, releases }),
+    /// Counts an entry.
+    pub fn count(&mut self, event: &Event) {
+        match event {
+            Event::Release(release) => self.add(release.task_id, release.charge, 1),
+            Event::Collection(collection) => self.begin(collection.task_id, collection.charge),
         }
     }
 
-    /// Returns how many releases there were.
+    /// Adds releases of a task.
+    pub fn add(&mut self, task_id: TaskId, charge: Charge, releases: u64) {
+        let total = self.total(task_id, charge);
+        total.releases = total.releases.saturating_add(releases);
+    }
+
+    /// Adds that clients of a task have begun to send updates with noise of their own.
+    pub fn begin(&mut self, task_id: TaskId, charge: Charge) {
+        self.total(task_id, charge).is_begun = true;
+    }
+
+    /// Says whether clients of a task have begun to send updates with noise of their own.
+    pub fn has_begun(&self, task_id: TaskId) -> bool {
+        self.0.iter().any(|total| total.task_id == task_id && total.is_begun)
+    }
+
+    fn total(&mut self, task_id: TaskId, charge: Charge) -> &mut Total {
+        let found = self.0.iter().position(|total| total.task_id == task_id && total.charge == charge);
+        let place = found.unwrap_or_else(|| {
+            self.0.push(Total { task_id, charge, releases: 0, is_begun: false });
+            self.0.len() - 1
+        });
+        &mut self.0[place]
+    }
+
+    /// Returns how many versions were released.
     pub fn releases(&self) -> u64 {
         self.0.iter().map(|total| total.releases).sum()
     }
@@ -133,7 +160,9 @@ impl Total {
     fn participations(&self) -> Option<u64> {
         match self.charge.participation {
             Participation::AtMost { count } => Some(self.releases.min(count)),
-            Participation::Whole { count } => Some(if self.releases > 0 { count } else { 0 }),
+            Participation::Whole { count } => {
+                Some(if self.releases > 0 || self.is_begun { count } else { 0 })
+            }
             Participation::Poisson { .. } => None,
         }
     }
@@ -262,6 +291,25 @@ mod tests {
         let rate = SamplingRate::new(0.01).unwrap();
         totals.add(task(2), charge(1.0, Participation::Poisson { rate }), 10);
         assert_eq!(totals.spent(delta()).unwrap().accountant, "RDP");
+    }
+
+    #[test]
+    fn a_collection_costs_all_that_a_client_may_send_before_there_is_a_version() {
+        let local = charge(2.0, Participation::Whole { count: 3 });
+        let mut totals = Totals::default();
+        let round_id = folkmoot_protocol::RoundId::from_random_bytes([1; 16]);
+        totals.count(&Event::Collection(crate::ledger::Collection {
+            task_id: task(1),
+            round_id,
+            charge: local,
+        }));
+        assert!(totals.has_begun(task(1)) && !totals.has_begun(task(2)));
+        assert_eq!((totals.spent(delta()).unwrap().rho.unwrap().get(), totals.releases()), (0.375, 0));
+        totals.add(task(1), local, 5);
+        assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.375, "versions cost nothing more");
+        // A clone asks the same people again, and is charged again.
+        totals.begin(task(2), local);
+        assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.75);
     }
 
     #[test]

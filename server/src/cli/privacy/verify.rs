@@ -149,6 +149,8 @@ fn text(verified: &Verified) -> String {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_privacy::ledger::{Event, Release};
+
     use super::{super::tests::entries, *};
     use crate::http::admin::privacy::EntryView;
 
@@ -215,10 +217,10 @@ mod tests {
         // Somebody writes all anew, so that it hangs together, with a first entry that cost less.
         let mut rewritten: Vec<Entry> = Vec::new();
         for entry in &whole {
-            let release =
-                folkmoot_privacy::ledger::Release { version: entry.release.version + 1, ..entry.release };
+            let Event::Release(release) = entry.event else { panic!("all are releases") };
+            let event = Event::Release(Release { version: release.version + 1, ..release });
             let last = rewritten.last().map(|last: &Entry| (last.sequence, last.digest));
-            rewritten.push(Entry::following(last, entry.population.clone(), release));
+            rewritten.push(Entry::following(last, entry.population.clone(), entry.at, event));
         }
         assert!(check(&lines(&rewritten), None).is_ok());
         assert!(check(&lines(&rewritten), Some(head_of(&whole[1]))).is_err());

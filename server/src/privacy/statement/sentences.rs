@@ -88,7 +88,7 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     };
     let at_once = match promise.terms.charge.participation {
         Participation::Whole { .. } if promise.is_local() => {
-            " All of it is charged with the first version; what clients sent before there was one is not in this number."
+            " All that a client may send is charged when its task takes the first update, whatever comes of it."
         }
         Participation::Whole { .. } => " All of it is charged with the first version.",
         _ => "",

@@ -3,14 +3,14 @@
 use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{
     Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate,
-    ledger::{Chain, Charge, Participation, Totals},
+    ledger::{Chain, Charge, Event, Participation, Totals},
 };
 use folkmoot_protocol::{BlobDigest, PopulationName};
 
 use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
 use crate::{
-    Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository, Rest,
-    RoundCommit, RoundRecord, RoundRepository, Storage, StorageError,
+    CollectionCharge, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository,
+    PopulationRepository, Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError,
 };
 
 /// Multipliers and rates that a careless trip through decimal digits would change.
@@ -51,14 +51,17 @@ pub(super) async fn a_release_is_charged_with_its_version(storage: &Storage) -> 
         totals.add(record.round.task_id, *charge, 1);
     }
     let entries = storage.ledger_entries(organisation_id, population, 0, 100).await?;
-    assert_eq!(entries.iter().map(|entry| entry.release.charge).collect::<Vec<_>>(), charges);
+    let charged = entries.iter().filter_map(|entry| entry.event.charged());
+    assert_eq!(charged.map(|(_, charge)| charge).collect::<Vec<_>>(), charges);
     for entry in &entries {
         assert_eq!(chain.follow(entry), Ok(()));
-        let round = storage.round(organisation_id, entry.release.round_id).await?;
-        assert_eq!(round.map(|record| record.round.task_id), Some(entry.release.task_id));
+        let Event::Release(release) = entry.event else { panic!("{entry:?}") };
+        let round = storage.round(organisation_id, release.round_id).await?;
+        assert_eq!(round.map(|record| record.round.task_id), Some(release.task_id));
     }
     assert_eq!(storage.ledger_entries(organisation_id, population, 1, 1).await?, entries[1..2]);
-    assert_eq!(storage.ledger_totals(organisation_id, population).await?.releases(), totals.releases());
+    let sum = storage.ledger_sum(organisation_id, population).await?;
+    assert_eq!((sum.entries, sum.totals.releases()), (3, totals.releases()));
     assert_eq!(storage.ledger_entries(other.organisation_id, population, 0, 100).await?, []);
     Ok(())
 }
@@ -112,6 +115,92 @@ pub(super) async fn a_leave_that_does_not_hold_any_more_releases_nothing(
     }
     with(&second, Leave { privacy, ..leave(population, 1, &charge) }).await?;
     assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 2);
+    Ok(())
+}
+
+/// Charges the collection of a task that has an open round.
+async fn collect(
+    fixture: &Fixture,
+    record: &RoundRecord,
+    entries: u64,
+    charge: &Charge,
+) -> Result<(), StorageError> {
+    let (organisation_id, population) = (fixture.organisation_id, &fixture.population);
+    let (task_id, round_id) = (record.round.task_id, record.round.id);
+    let leave = leave(population, entries, charge);
+    let collection = CollectionCharge { organisation_id, task_id, round_id, leave, now: NOW };
+    fixture.storage.charge_collection(&collection).await
+}
+
+pub(super) async fn a_collection_is_charged_once_before_any_version(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (organisation_id, population) = (fixture.organisation_id, &fixture.population);
+    let charge = charge(Participation::Whole { count: 3 });
+    let (record, _) = fixture.reporting(2).await?;
+    collect(&fixture, &record, 0, &charge).await?;
+    // Whoever comes later pays nothing more, whatever was seen of the ledger.
+    collect(&fixture, &record, 0, &charge).await?;
+    storage.abandon_round(&record, NOW).await.expect_err("its revision is another");
+    let sum = storage.ledger_sum(organisation_id, population).await?;
+    assert_eq!((sum.entries, sum.totals.releases()), (1, 0));
+    assert!(sum.totals.has_begun(record.round.task_id));
+    // Another task of the same description asks anew, and pays anew. It must have seen the first.
+    let (other, _) = fixture.reporting(1).await?;
+    let late = collect(&fixture, &other, 0, &charge).await;
+    assert!(matches!(late, Err(StorageError::LeaveConflict)), "{late:?}");
+    collect(&fixture, &other, 1, &charge).await?;
+    // A version of it is an entry, too, which follows.
+    let record = aggregating(other, 0);
+    fixture.storage.close_reporting(&record, Rest::Expires, NOW).await?;
+    let record = committed(stored(record), 1);
+    let version =
+        ModelVersionRecord { round_id: Some(record.round.id), ..version_of(record.round.task_id, 1) };
+    let leave = Some(leave(population, 2, &charge));
+    storage.commit_round(&RoundCommit { leave, ..commit_of(&record, &version, None) }).await?;
+    let mut chain = Chain::new(population.clone());
+    let entries = storage.ledger_entries(organisation_id, population, 0, 100).await?;
+    entries.iter().for_each(|entry| chain.follow(entry).expect("it hangs together"));
+    let kinds: Vec<bool> = entries.iter().map(|entry| matches!(entry.event, Event::Collection(_))).collect();
+    assert_eq!(kinds, [true, true, false]);
+    let mut counted = Totals::default();
+    entries.iter().for_each(|entry| counted.count(&entry.event));
+    let delta = Delta::new(1e-6).expect("it is a delta");
+    let sum = storage.ledger_sum(organisation_id, population).await?;
+    assert_eq!(sum.totals.spent(delta), counted.spent(delta));
+    Ok(())
+}
+
+pub(super) async fn a_collection_is_charged_once_whoever_is_first(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (organisation_id, population) = (fixture.organisation_id, &fixture.population);
+    let charge = charge(Participation::Whole { count: 3 });
+    let (record, _) = fixture.reporting(4).await?;
+    let attempts = (0..4).map(|_| collect(&fixture, &record, 0, &charge));
+    for outcome in futures::future::join_all(attempts).await {
+        assert!(matches!(outcome, Ok(()) | Err(StorageError::LeaveConflict)), "{outcome:?}");
+    }
+    assert_eq!(storage.ledger_sum(organisation_id, population).await?.entries, 1);
+    Ok(())
+}
+
+pub(super) async fn a_collection_is_not_charged_under_other_settings(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (organisation_id, population) = (fixture.organisation_id, &fixture.population);
+    let charge = charge(Participation::Whole { count: 3 });
+    let (record, _) = fixture.reporting(1).await?;
+    let budget = Epsilon::new(1.0).ok().zip(Delta::new(1e-6).ok());
+    let budget = budget.map(|(epsilon, delta)| PopulationBudget { epsilon, delta });
+    let privacy = PopulationPrivacy { budget, ..PopulationPrivacy::default() };
+    assert!(storage.set_population_privacy(organisation_id, population, &privacy).await?);
+    let late = collect(&fixture, &record, 0, &charge).await;
+    assert!(matches!(late, Err(StorageError::LeaveConflict)), "{late:?}");
+    assert_eq!(storage.ledger_sum(organisation_id, population).await?.entries, 0);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use folkmoot_privacy::{
     NoiseMultiplier, RangeError, Relation, SamplingRate,
-    ledger::{Charge, Entry, EntryDigest, Participation, Release},
+    ledger::{Charge, Collection, Entry, EntryDigest, Event, Participation, Release},
 };
 use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -17,27 +17,48 @@ pub struct EntryView {
     pub population: PopulationName,
     /// Its place, from 1.
     pub sequence: u64,
-    /// The task that released a version.
-    pub task_id: TaskId,
-    /// The round that made it.
-    pub round_id: RoundId,
-    /// The version.
-    pub version: u64,
-    /// When it was released.
-    pub released_at: Timestamp,
+    /// What it says.
+    #[serde(default)]
+    pub kind: EntryKind,
+    /// When.
+    #[serde(alias = "released_at")]
+    pub at: Timestamp,
+    /// The task that released a version, or whose clients began to send updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// The round that made it, or whose first update was about to be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_id: Option<RoundId>,
+    /// The version that was released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// The noise's standard deviation over the sensitivity, all that was released with the version counted in.
-    pub noise_multiplier: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
     /// Which two runs look alike: `zero_out`, `add_or_remove` or `replace_one`.
-    #[schema(value_type = String)]
-    pub relation: Relation,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub relation: Option<Relation>,
     /// Who is in it.
-    pub participation: ParticipationView,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participation: Option<ParticipationView>,
     /// The digest of the entry before; zeros for the first.
     #[schema(value_type = String)]
     pub previous: EntryDigest,
     /// The digest of this entry.
     #[schema(value_type = String)]
     pub digest: EntryDigest,
+}
+
+/// What an entry says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A version was released with noise.
+    #[default]
+    Release,
+    /// Clients of a task begin to send updates with noise of their own: all that they may send is charged.
+    Collection,
 }
 
 /// In how many releases of a task a client's data can be.
@@ -64,21 +85,28 @@ pub enum ParticipationView {
 impl EntryView {
     /// Shows an entry.
     pub fn of(entry: &Entry) -> Self {
-        let Release { task_id, round_id, version, at, charge } = entry.release;
+        let (kind, round_id, version) = match &entry.event {
+            Event::Release(release) => (EntryKind::Release, Some(release.round_id), Some(release.version)),
+            Event::Collection(collection) => (EntryKind::Collection, Some(collection.round_id), None),
+        };
+        let charged = entry.event.charged();
+        let charge = charged.map(|(_, charge)| charge);
+        let participation = charge.map(|charge| match charge.participation {
+            Participation::AtMost { count } => ParticipationView::AtMost { count },
+            Participation::Poisson { rate } => ParticipationView::Poisson { rate: rate.get() },
+            Participation::Whole { count } => ParticipationView::Whole { count },
+        });
         Self {
             population: entry.population.clone(),
             sequence: entry.sequence,
-            task_id,
+            kind,
+            at: entry.at,
+            task_id: charged.map(|(task_id, _)| task_id),
             round_id,
             version,
-            released_at: at,
-            noise_multiplier: charge.noise_multiplier.get(),
-            relation: charge.noise_multiplier.relation(),
-            participation: match charge.participation {
-                Participation::AtMost { count } => ParticipationView::AtMost { count },
-                Participation::Poisson { rate } => ParticipationView::Poisson { rate: rate.get() },
-                Participation::Whole { count } => ParticipationView::Whole { count },
-            },
+            noise_multiplier: charge.map(|charge| charge.noise_multiplier.get()),
+            relation: charge.map(|charge| charge.noise_multiplier.relation()),
+            participation,
             previous: entry.previous,
             digest: entry.digest,
         }
@@ -87,28 +115,56 @@ impl EntryView {
     /// Returns the entry that is shown.
     ///
     /// # Errors
-    /// [`RangeError`] if a number is none that a ledger has.
-    pub fn entry(&self) -> Result<Entry, RangeError> {
-        let participation = match self.participation {
-            ParticipationView::AtMost { count } => Participation::AtMost { count },
-            ParticipationView::Poisson { rate } => Participation::Poisson { rate: SamplingRate::new(rate)? },
-            ParticipationView::Whole { count } => Participation::Whole { count },
+    /// [`NoEntry`] if something is missing, or a number is none that a ledger has.
+    pub fn entry(&self) -> Result<Entry, NoEntry> {
+        let event = match self.kind {
+            EntryKind::Release => Event::Release(Release {
+                task_id: needed("task_id", self.task_id)?,
+                round_id: needed("round_id", self.round_id)?,
+                version: needed("version", self.version)?,
+                charge: self.charge()?,
+            }),
+            EntryKind::Collection => Event::Collection(Collection {
+                task_id: needed("task_id", self.task_id)?,
+                round_id: needed("round_id", self.round_id)?,
+                charge: self.charge()?,
+            }),
         };
-        let noise_multiplier = NoiseMultiplier::new(self.noise_multiplier, self.relation)?;
         Ok(Entry {
             population: self.population.clone(),
             sequence: self.sequence,
-            release: Release {
-                task_id: self.task_id,
-                round_id: self.round_id,
-                version: self.version,
-                at: self.released_at,
-                charge: Charge { noise_multiplier, participation },
-            },
+            at: self.at,
+            event,
             previous: self.previous,
             digest: self.digest,
         })
     }
+
+    fn charge(&self) -> Result<Charge, NoEntry> {
+        let participation = match needed("participation", self.participation)? {
+            ParticipationView::AtMost { count } => Participation::AtMost { count },
+            ParticipationView::Poisson { rate } => Participation::Poisson { rate: SamplingRate::new(rate)? },
+            ParticipationView::Whole { count } => Participation::Whole { count },
+        };
+        let multiplier = needed("noise_multiplier", self.noise_multiplier)?;
+        let noise_multiplier = NoiseMultiplier::new(multiplier, needed("relation", self.relation)?)?;
+        Ok(Charge { noise_multiplier, participation })
+    }
+}
+
+/// What is shown is no entry that a ledger has.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NoEntry {
+    /// A number is out of range.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// Its kind has a field that is missing.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+}
+
+fn needed<T>(name: &'static str, value: Option<T>) -> Result<T, NoEntry> {
+    value.ok_or(NoEntry::Missing(name))
 }
 
 #[cfg(test)]
@@ -123,10 +179,10 @@ mod tests {
             task_id: TaskId::from_random_bytes([1; 16]),
             round_id: RoundId::from_random_bytes([2; 16]),
             version: 3,
-            at: Timestamp(1_700_000_000_123),
             charge,
         };
-        Entry::following(None, "digits".parse().expect("it is a name"), release)
+        let (at, event) = (Timestamp(1_700_000_000_123), Event::Release(release));
+        Entry::following(None, "digits".parse().expect("it is a name"), at, event)
     }
 
     #[test]
@@ -142,11 +198,22 @@ mod tests {
     }
 
     #[test]
+    fn an_export_from_before_there_were_kinds_is_read() {
+        let entry = entry(Participation::AtMost { count: 2 });
+        let text = serde_json::to_string(&EntryView::of(&entry)).unwrap();
+        let before = text.replace(r#""kind":"release","at""#, r#""released_at""#);
+        assert_ne!(text, before);
+        assert_eq!(serde_json::from_str::<EntryView>(&before).unwrap().entry(), Ok(entry));
+    }
+
+    #[test]
     fn what_no_ledger_has_is_refused() {
         let view = EntryView::of(&entry(Participation::AtMost { count: 1 }));
-        assert!(EntryView { noise_multiplier: 0.0, ..view.clone() }.entry().is_err());
+        assert!(EntryView { noise_multiplier: Some(0.0), ..view.clone() }.entry().is_err());
         let participation = ParticipationView::Poisson { rate: 1.5 };
-        assert!(EntryView { participation, ..view.clone() }.entry().is_err());
+        assert!(EntryView { participation: Some(participation), ..view.clone() }.entry().is_err());
+        let without = EntryView { version: None, ..view.clone() };
+        assert_eq!(without.entry(), Err(NoEntry::Missing("version")));
         let text = serde_json::to_string(&view).unwrap().replacen('{', r#"{"note":"not digested","#, 1);
         assert!(serde_json::from_str::<EntryView>(&text).is_err());
     }

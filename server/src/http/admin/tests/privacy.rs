@@ -49,7 +49,7 @@ async fn release(running: &Running, task_id: TaskId, number: u64) {
     let version = ModelVersionRecord { number, round_id: Some(id), ..first };
     let charge = privacy::terms(&task).unwrap().charge;
     let population = &task.description.population;
-    let entries = storage.ledger_totals(organisation_id, population).await.unwrap().releases();
+    let entries = storage.ledger_sum(organisation_id, population).await.unwrap().entries;
     let leave = Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(&charge) };
     let commit = RoundCommit {
         record: &record,
@@ -79,7 +79,7 @@ async fn a_ledger_is_followed_over_its_pages() {
     let mut chain = Chain::new(digits.clone());
     for after in [0, 2] {
         for view in admin.ledger(&digits, after, 2).await.unwrap() {
-            assert_eq!((view.task_id, view.version), (task.id, view.sequence));
+            assert_eq!((view.task_id, view.version), (Some(task.id), Some(view.sequence)));
             chain.follow(&view.entry().unwrap()).unwrap();
         }
     }
