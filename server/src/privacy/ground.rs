@@ -3,14 +3,17 @@
 use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{
     Delta, Epsilon, Relation, Unit,
-    ledger::{Charge, Participation},
+    ledger::{Charge, Participation, Totals},
 };
 use folkmoot_protocol::TaskId;
 use folkmoot_storage::{
     LedgerRepository, LedgerSum, RoundRepository, StorageError, TaskRecord, TaskRepository,
 };
 
-use super::budget::{population, terms, unreadable};
+use super::{
+    budget::{population, terms, unreadable},
+    inherited,
+};
 use crate::coordinator::Coordinator;
 
 /// Says whether one more version of a task would spend more than it may. `pending` versions are as good as released.
@@ -38,6 +41,8 @@ pub struct Ground {
     pub population: PopulationPrivacy,
     /// What was released.
     sum: LedgerSum,
+    /// What was spent on the versions from which the task descends.
+    inherited: Totals,
 }
 
 impl Ground {
@@ -64,7 +69,14 @@ impl Ground {
                 coordinator.storage.ledger_sum(task.organisation_id, name).await?
             }
         };
-        Ok(Self { population, sum })
+        let inherited = match task.description.privacy.is_none() {
+            true => Totals::default(),
+            false => {
+                let first = coordinator.catalog.version(&coordinator.storage, task.id, 0).await?;
+                inherited(&first.making.ancestors, &task.description.population)
+            }
+        };
+        Ok(Self { population, sum, inherited })
     }
 
     /// Returns how many entries the population's ledger has, if the task promises anything.
@@ -102,8 +114,10 @@ impl Ground {
         // A description that was accepted has a budget that is one.
         if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
             let relation = terms.charge.noise_multiplier.relation();
-            let own = all.of_task(task.id).allows(task.id, terms.charge, relation, (epsilon, delta));
-            if !own.map_err(|error| unreadable(&error))? {
+            let mut own = all.of_task(task.id);
+            own.extend(&self.inherited);
+            let is_within = own.allows(task.id, terms.charge, relation, (epsilon, delta));
+            if !is_within.map_err(|error| unreadable(&error))? {
                 return Ok(false);
             }
         }

@@ -9,7 +9,7 @@ use folkmoot_protocol::{
     update::UpdateMetrics,
 };
 use folkmoot_storage::{
-    ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
+    Ancestor, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
     TaskRecord, TaskRepository, VersionMaking, WarmStart,
 };
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,7 @@ pub async fn create_task(
         metrics: UpdateMetrics::default(),
         making: VersionMaking {
             warm_start: request.warm_start,
+            ancestors: checked.ancestors,
             clipping_norm: task.description.privacy.central().map(|central| central.clipping.first_norm()),
             ..VersionMaking::default()
         },
@@ -115,6 +116,7 @@ pub async fn task_faults(
 struct Checked {
     model: ModelRecord,
     weights: BlobDigest,
+    ancestors: Vec<Ancestor>,
 }
 
 /// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
@@ -134,15 +136,16 @@ async fn check(
         faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
         return Ok(Err(faults));
     };
-    let weights = match starting_weights(coordinator, organisation_id, request, &model).await? {
-        Ok(weights) => weights,
+    let (weights, ancestors) = match starting_weights(coordinator, organisation_id, request, &model).await? {
+        Ok(start) => start,
         Err(fault) => {
             faults.push(fault);
-            model.weights
+            (model.weights, Vec::new())
         }
     };
+    faults.extend(privacy::lineage_fault(&request.description, &ancestors)?);
     faults.extend(model_faults(coordinator, request, &model).await?);
-    Ok(if faults.is_empty() { Ok(Checked { model, weights }) } else { Err(faults) })
+    Ok(if faults.is_empty() { Ok(Checked { model, weights, ancestors }) } else { Err(faults) })
 }
 
 /// A population has only so many clients to share.
@@ -171,7 +174,8 @@ async fn population_faults(
     description: &TaskDescription,
 ) -> Result<Vec<Fault>, Refusal> {
     let population = privacy::population(coordinator, organisation_id, &description.population).await?;
-    let mut faults = Vec::new();
+    let mut faults: Vec<Fault> =
+        privacy::budget_fault(coordinator, organisation_id, description, None).await?.into_iter().collect();
     if population.budget.is_some() && description.privacy.is_none() {
         let message = "the population has a privacy budget, and this task would spend without end";
         let remedy = "choose privacy.kind = \"central\" or \"local\", or train in another population";
@@ -186,14 +190,16 @@ async fn population_faults(
     Ok(faults)
 }
 
-/// Finds the weights with which the task begins.
+/// Finds the weights with which the task begins, and the versions from which it descends.
 async fn starting_weights(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
     request: &CreateTaskRequest,
     model: &ModelRecord,
-) -> Result<Result<BlobDigest, Fault>, Refusal> {
-    let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(model.weights)) };
+) -> Result<Result<(BlobDigest, Vec<Ancestor>), Fault>, Refusal> {
+    let Some(WarmStart { task_id, version }) = request.warm_start else {
+        return Ok(Ok((model.weights, Vec::new())));
+    };
     let fault = |message: String, remedy: &str| Ok(Err(Fault::new("warm_start", message, remedy)));
     let Some(task) = coordinator.storage.task(organisation_id, task_id).await? else {
         return fault(format!("there is no task {task_id}"), "name one of `folkmoot task list`");
@@ -203,7 +209,10 @@ async fn starting_weights(
         return fault(message, "begin with a task of the same model");
     }
     match coordinator.storage.model_version(task_id, version).await? {
-        Some(version) => Ok(Ok(version.weights)),
+        Some(found) => {
+            let ancestors = privacy::ancestors(coordinator, &task, version).await?;
+            Ok(Ok((found.weights, ancestors)))
+        }
         None => {
             fault(format!("task {task_id} has no version {version}"), "name one of `folkmoot model list`")
         }

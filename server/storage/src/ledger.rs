@@ -1,8 +1,12 @@
 use async_trait::async_trait;
-use folkmoot_privacy::ledger::{Entry, Totals};
+use folkmoot_coordinator::privacy::{PopulationPrivacy, Terms};
+use folkmoot_privacy::{
+    Delta, Epsilon,
+    ledger::{Entry, Event, Promise, Settings, TaskTerms, Totals},
+};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
 
-use crate::{Leave, StorageError};
+use crate::{Leave, ModelVersionRecord, StorageError, TaskRecord};
 
 /// What a population's ledger adds up to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +15,30 @@ pub struct LedgerSum {
     pub entries: u64,
     /// What they cost.
     pub totals: Totals,
+}
+
+/// Writes settings of a population as an entry of its ledger.
+pub(crate) fn settings_event(privacy: &PopulationPrivacy, weakened: Option<&str>, by: &str) -> Event {
+    Event::Settings(Settings {
+        unit: privacy.unit,
+        budget: privacy.budget.map(|budget| (budget.epsilon, budget.delta)),
+        weakened: weakened.map(str::to_owned),
+        by: by.to_owned(),
+    })
+}
+
+/// Writes the terms of a new task as an entry of its population's ledger. A task that promises nothing is written down
+/// where promises were made before: what it reveals adds to what they allow.
+pub(crate) fn task_event(task: &TaskRecord, first: &ModelVersionRecord, has_entries: bool) -> Option<Event> {
+    // A description that was accepted has terms, and limits that are numbers of a budget.
+    let promise = task.description.privacy.limits().and_then(|limits| {
+        let terms = Terms::of(&task.description).ok().flatten()?;
+        let (epsilon, delta) = (Epsilon::new(limits.epsilon).ok()?, Delta::new(limits.delta).ok()?);
+        Some(Promise { epsilon, delta, charge: terms.charge })
+    });
+    let warm_start = first.making.warm_start.map(|start| (start.task_id, start.version));
+    let is_written = promise.is_some() || has_entries;
+    is_written.then_some(Event::Task(TaskTerms { task_id: task.id, promise, warm_start }))
 }
 
 /// The charge of a task whose clients add the noise.

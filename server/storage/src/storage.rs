@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use folkmoot_coordinator::{
     participation::{History, Waiting},
-    privacy::PopulationPrivacy,
     scheduling::{Outstanding, ReportCounts},
     task::{Candidate, TaskState},
 };
@@ -20,9 +19,10 @@ use crate::{
     CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome, CollectionCharge,
     DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository,
     LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord,
-    ModelVersionRepository, ParticipationRepository, PopulationRecord, PopulationRepository, Rest,
-    RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository, SqlStorage, StorageError,
-    TaskFilter, TaskRecord, TaskRepository, TokenRecord, TokenRepository, UpdateTraffic,
+    ModelVersionRepository, ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange,
+    PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository,
+    SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -82,8 +82,8 @@ ask! {
         ensure_population(organisation_id: OrganisationId, name: &PopulationName, now: Timestamp)
             -> PopulationRecord;
         population(organisation_id: OrganisationId, name: &PopulationName) -> Option<PopulationRecord>;
-        set_population_privacy(organisation_id: OrganisationId, name: &PopulationName, privacy: &PopulationPrivacy)
-            -> bool;
+        set_population_privacy(organisation_id: OrganisationId, name: &PopulationName, change: &PrivacyChange<'_>)
+            -> PrivacyOutcome;
         populations(organisation_id: OrganisationId) -> Vec<PopulationRecord>;
     }
     ApiKeyRepository {

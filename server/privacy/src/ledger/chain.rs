@@ -191,6 +191,47 @@ mod tests {
     }
 
     #[test]
+    fn every_changed_field_of_settings_and_terms_is_found() {
+        let charge = Charge {
+            noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).unwrap(),
+            participation: Participation::AtMost { count: 3 },
+        };
+        let (epsilon, delta) = (crate::Epsilon::new(8.0).unwrap(), crate::Delta::new(1e-6).unwrap());
+        let task_id = TaskId::from_random_bytes([1; 16]);
+        let settings = Settings {
+            unit: crate::Unit::Client,
+            budget: Some((epsilon, delta)),
+            weakened: Some("a second study".into()),
+            by: "key".into(),
+        };
+        let promise = Promise { epsilon, delta, charge };
+        let terms = TaskTerms { task_id, promise: Some(promise), warm_start: Some((task_id, 3)) };
+        let other = crate::Epsilon::new(9.0).unwrap();
+        let changes = [
+            Event::Settings(Settings { unit: crate::Unit::User, ..settings.clone() }),
+            Event::Settings(Settings { budget: None, ..settings.clone() }),
+            Event::Settings(Settings { budget: Some((other, delta)), ..settings.clone() }),
+            Event::Settings(Settings { weakened: None, ..settings.clone() }),
+            Event::Settings(Settings { weakened: Some(String::new()), ..settings.clone() }),
+            Event::Settings(Settings { by: "another".into(), ..settings.clone() }),
+            Event::Task(TaskTerms { promise: None, ..terms.clone() }),
+            Event::Task(TaskTerms { promise: Some(Promise { epsilon: other, ..promise }), ..terms.clone() }),
+            Event::Task(TaskTerms { warm_start: None, ..terms.clone() }),
+            Event::Task(TaskTerms { warm_start: Some((task_id, 4)), ..terms.clone() }),
+        ];
+        for event in [Event::Settings(settings), Event::Task(terms)] {
+            let entry = Entry::following(None, "digits".parse().unwrap(), Timestamp(1), event);
+            check(std::slice::from_ref(&entry)).unwrap();
+            assert_eq!(entry.event.charged(), None);
+            let later = Entry { at: Timestamp(2), ..entry.clone() };
+            assert!(check(&[later]).is_err());
+            for event in changes.clone() {
+                assert!(check(&[Entry { event, ..entry.clone() }]).is_err(), "{entry:?}");
+            }
+        }
+    }
+
+    #[test]
     fn entries_cannot_be_removed_swapped_or_cut_off() {
         let whole = ledger(4);
         let known = check(&whole).unwrap();

@@ -3,7 +3,7 @@ use std::fmt;
 use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{NoiseMultiplier, SamplingRate};
+use crate::{Delta, Epsilon, NoiseMultiplier, SamplingRate, Unit};
 
 /// The BLAKE3 of an entry and of all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,6 +117,44 @@ pub struct Collection {
     pub charge: Charge,
 }
 
+/// What is set for a population: whom promises protect, and what all its tasks together may spend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Whom promises protect.
+    pub unit: Unit,
+    /// What all tasks together may spend, and at which delta; none without a budget.
+    pub budget: Option<(Epsilon, Delta)>,
+    /// Why they promise less than those before, in the words of who set them; none if they do not.
+    pub weakened: Option<String>,
+    /// The API key with which they were set.
+    pub by: String,
+}
+
+/// A task that was made for a population's clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskTerms {
+    /// The task.
+    pub task_id: TaskId,
+    /// What it promises; none if it promises nothing.
+    pub promise: Option<Promise>,
+    /// The task and version with whose weights it begins, if they are not the model's own.
+    pub warm_start: Option<(TaskId, u64)>,
+}
+
+/// What a task promises.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promise {
+    /// What it may spend of every client.
+    pub epsilon: Epsilon,
+    /// At this delta.
+    pub delta: Delta,
+    /// What it is charged for.
+    pub charge: Charge,
+}
+
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -125,6 +163,10 @@ pub enum Event {
     Release(Release),
     /// Clients begin to send updates with noise of their own.
     Collection(Collection),
+    /// The population's settings changed.
+    Settings(Settings),
+    /// A task was made.
+    Task(TaskTerms),
 }
 
 impl Event {
@@ -133,6 +175,7 @@ impl Event {
         match self {
             Self::Release(Release { task_id, charge, .. })
             | Self::Collection(Collection { task_id, charge, .. }) => Some((*task_id, *charge)),
+            Self::Settings(_) | Self::Task(_) => None,
         }
     }
 
@@ -141,6 +184,8 @@ impl Event {
         match self {
             Self::Release(_) => "folkmoot privacy ledger entry, version 1",
             Self::Collection(_) => "folkmoot privacy ledger collection, version 1",
+            Self::Settings(_) => "folkmoot privacy ledger settings, version 1",
+            Self::Task(_) => "folkmoot privacy ledger task, version 1",
         }
     }
 }
@@ -195,6 +240,22 @@ impl Entry {
                 hasher.update(&self.at.0.to_le_bytes());
                 hash_charge(&mut hasher, charge);
             }
+            Event::Settings(Settings { unit, budget, weakened, by }) => {
+                hasher.update(&self.at.0.to_le_bytes()).update(&[*unit as u8]);
+                hash_option(&mut hasher, budget.as_ref(), hash_budget);
+                hash_option(&mut hasher, weakened.as_deref(), |hasher, text| hash_text(hasher, text));
+                hash_text(&mut hasher, by);
+            }
+            Event::Task(TaskTerms { task_id, promise, warm_start }) => {
+                hasher.update(&self.at.0.to_le_bytes()).update(task_id.as_bytes());
+                hash_option(&mut hasher, promise.as_ref(), |hasher, promise| {
+                    hash_budget(hasher, &(promise.epsilon, promise.delta));
+                    hash_charge(hasher, &promise.charge);
+                });
+                hash_option(&mut hasher, warm_start.as_ref(), |hasher, (task_id, version)| {
+                    hasher.update(task_id.as_bytes()).update(&version.to_le_bytes());
+                });
+            }
         }
         EntryDigest(*hasher.finalize().as_bytes())
     }
@@ -202,6 +263,22 @@ impl Entry {
 
 fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+}
+
+/// Writes whether there is a value, and then the value.
+fn hash_option<T: ?Sized>(
+    hasher: &mut blake3::Hasher,
+    value: Option<&T>,
+    hash: impl FnOnce(&mut blake3::Hasher, &T),
+) {
+    hasher.update(&[u8::from(value.is_some())]);
+    if let Some(value) = value {
+        hash(hasher, value);
+    }
+}
+
+fn hash_budget(hasher: &mut blake3::Hasher, (epsilon, delta): &(Epsilon, Delta)) {
+    hasher.update(&epsilon.get().to_bits().to_le_bytes()).update(&delta.get().to_bits().to_le_bytes());
 }
 
 fn hash_charge(hasher: &mut blake3::Hasher, charge: &Charge) {

@@ -1,5 +1,5 @@
 use folkmoot_protocol::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Charge, Event, Participation};
 use crate::{
@@ -13,11 +13,11 @@ const MULTIPLIERS: [f64; 2] = [1e-2, 1e6];
 const HALVINGS: u32 = 64;
 
 /// What the releases of a population add up to, for the client that was in most of them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals(Vec<Total>);
 
 /// Releases of one task that cost the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Total {
     task_id: TaskId,
     charge: Charge,
@@ -52,6 +52,7 @@ impl Totals {
         match event {
             Event::Release(release) => self.add(release.task_id, release.charge, 1),
             Event::Collection(collection) => self.begin(collection.task_id, collection.charge),
+            Event::Settings(_) | Event::Task(_) => {}
         }
     }
 
@@ -69,6 +70,24 @@ impl Totals {
     /// Says whether clients of a task have begun to send updates with noise of their own.
     pub fn has_begun(&self, task_id: TaskId) -> bool {
         self.0.iter().any(|total| total.task_id == task_id && total.is_begun)
+    }
+
+    /// Adds what others add up to.
+    pub fn extend(&mut self, others: &Self) {
+        for other in &others.0 {
+            self.add(other.task_id, other.charge, other.releases);
+            self.total(other.task_id, other.charge).is_begun |= other.is_begun;
+        }
+    }
+
+    /// Says whether nothing was charged.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Says whether another task than this one was charged.
+    pub fn has_others(&self, task_id: TaskId) -> bool {
+        self.0.iter().any(|total| total.task_id != task_id)
     }
 
     fn total(&mut self, task_id: TaskId, charge: Charge) -> &mut Total {

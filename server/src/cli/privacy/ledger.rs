@@ -14,7 +14,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::privacy::{EntryKind, EntryView, ParticipationView},
+    http::admin::privacy::{EntryKind, EntryView, ParticipationView, SettingsView},
 };
 
 /// Digits of a digest that a table shows.
@@ -174,6 +174,22 @@ fn said(entry: &EntryView) -> String {
         (EntryKind::Release, Some(version)) => format!("version {version}"),
         (EntryKind::Release, None) => "version".into(),
         (EntryKind::Collection, _) => "first update".into(),
+        (EntryKind::Settings, _) => entry.settings.as_ref().map_or_else(|| "settings".into(), settings),
+        (EntryKind::Task, _) => match entry.terms.and_then(|terms| terms.epsilon.zip(terms.delta)) {
+            Some((epsilon, delta)) => format!("task made: epsilon {epsilon} at {delta:e}"),
+            None => "task made: no promise".into(),
+        },
+    }
+}
+
+fn settings(settings: &SettingsView) -> String {
+    let budget = match settings.epsilon.zip(settings.delta) {
+        Some((epsilon, delta)) => format!("budget {epsilon} at {delta:e} per {}", settings.unit),
+        None => format!("no budget, per {}", settings.unit),
+    };
+    match &settings.weakened {
+        Some(reason) => format!("WEAKENED to {budget}: {reason}"),
+        None => budget,
     }
 }
 

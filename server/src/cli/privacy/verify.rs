@@ -38,7 +38,13 @@ struct Verified {
     head: Head,
     /// The head that was known, if one was; it was found.
     known_head: Option<Head>,
+    /// What was not shown, where no head was known.
+    warning: Option<&'static str>,
 }
+
+/// What a chain alone does not show.
+const NO_HEAD: &str = "no head was given: entries that were cut off at the end, or a ledger that was rewritten as a whole, \
+                       were not looked for";
 
 /// Checks the digest of every entry, that each follows the one before, and that a known head is among them.
 ///
@@ -120,7 +126,9 @@ impl Follower {
         {
             return Err(ChainError::Head(known.clone()));
         }
-        Ok(Verified { population: self.population, head: self.chain.head().clone(), known_head: self.known })
+        let warning = self.known.is_none().then_some(NO_HEAD);
+        let (population, head) = (self.population, self.chain.head().clone());
+        Ok(Verified { population, head, known_head: self.known, warning })
     }
 
     /// Compares the known head with what stands at its place.
@@ -144,6 +152,9 @@ fn text(verified: &Verified) -> String {
                  cut off or rewritten."
             .into(),
     });
+    if let Some(warning) = verified.warning {
+        lines.insert(0, format!("WARNING: {warning}. Give one with --head."));
+    }
     lines.join("\n")
 }
 
@@ -210,7 +221,11 @@ mod tests {
             assert!(check(&lines(&whole), Some(head_of(known))).is_ok());
         }
         let known = Some(head_of(&whole[4]));
-        assert!(check(&lines(&whole[..4]), None).is_ok(), "a shorter chain hangs together");
+        // A shorter chain hangs together. That its end was not looked for is the first that is said.
+        let shorter = check(&lines(&whole[..4]), None).unwrap();
+        assert!(shorter.warning.is_some() && text(&shorter).starts_with("WARNING: no head was given: "));
+        let with_head = check(&lines(&whole), known.clone()).unwrap();
+        assert!(with_head.warning.is_none() && !text(&with_head).contains("WARNING"));
         let error = check(&lines(&whole[..4]), known).err().unwrap().to_string();
         assert!(error.contains("the known head of 5 entries") && error.contains("cut off"), "{error}");
 

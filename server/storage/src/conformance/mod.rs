@@ -96,6 +96,8 @@ cases! {
     ledgers::a_collection_is_charged_once_before_any_version,
     ledgers::a_collection_is_charged_once_whoever_is_first,
     ledgers::a_collection_is_not_charged_under_other_settings,
+    ledgers::what_bounds_privacy_is_an_entry,
+    ledgers::the_terms_of_a_task_are_an_entry,
     ledgers::what_was_not_released_is_known,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,

@@ -12,12 +12,19 @@ use super::{
     population::{POPULATION, population_of},
     transaction::in_transaction,
 };
-use crate::{CollectionCharge, Leave, LedgerRepository, LedgerSum, RoundCommit, StorageError};
+use crate::{
+    CollectionCharge, Leave, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, StorageError,
+    TaskRecord, ledger::task_event,
+};
 
 /// The kind of an entry that charges a released version.
 const RELEASE: &str = "release";
 /// The kind of an entry that charges a task whose clients add the noise.
 const COLLECTION: &str = "collection";
+/// The kind of an entry that says what holds for everybody in the population.
+const SETTINGS: &str = "settings";
+/// The kind of an entry that says what a task promises.
+const TASK: &str = "task";
 
 #[async_trait]
 impl LedgerRepository for SqlStorage {
@@ -136,6 +143,28 @@ async fn charge_collection(
     append(connection, organisation_id, leave.population, now, event, Some(leave.entries)).await
 }
 
+/// Writes the terms of a new task, whose row and whose population's are there.
+pub(super) async fn write_terms(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    task: &TaskRecord,
+    first: &ModelVersionRecord,
+) -> Result<(), StorageError> {
+    const ANY: &str =
+        "SELECT sequence FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 LIMIT 1";
+    let (organisation_id, population) = (task.organisation_id, &task.description.population);
+    // Nobody else writes an entry until the transaction ends.
+    let select = dialect.locked(POPULATION, Lock::Update, "populations");
+    let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
+    query.fetch_optional(&mut *connection).await?;
+    let query = sqlx::query(ANY).bind(organisation_id.to_string()).bind(population.as_str());
+    let has_entries = query.fetch_optional(&mut *connection).await?.is_some();
+    match task_event(task, first, has_entries) {
+        Some(event) => append(connection, organisation_id, population, task.created_at, event, None).await,
+        None => Ok(()),
+    }
+}
+
 /// Checks that what is set for a population is what was seen. It is held until the transaction ends: no budget is set in
 /// between.
 async fn check_settings(
@@ -168,7 +197,8 @@ pub(super) async fn append(
     const LAST: &str = "SELECT sequence, digest FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 \
          ORDER BY sequence DESC LIMIT 1";
     const INSERT: &str = "INSERT INTO privacy_ledger (organisation_id, population, sequence, kind, task_id, round_id, \
-         version, happened_at, charge, previous, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         version, happened_at, charge, detail, previous, digest) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT DO NOTHING";
     let query = sqlx::query(LAST).bind(organisation_id.to_string()).bind(population.as_str());
     let last = match query.fetch_optional(&mut *connection).await? {
@@ -183,21 +213,29 @@ pub(super) async fn append(
         return Err(StorageError::LeaveConflict);
     }
     let entry = Entry::following(last, population.clone(), at, event);
-    let (kind, round_id, version) = match &entry.event {
-        Event::Release(release) => (RELEASE, Some(release.round_id), Some(release.version)),
-        Event::Collection(collection) => (COLLECTION, Some(collection.round_id), None),
+    let (kind, task_id, round_id, version) = match &entry.event {
+        Event::Release(Release { task_id, round_id, version, .. }) => {
+            (RELEASE, Some(task_id), Some(round_id), Some(*version))
+        }
+        Event::Collection(Collection { task_id, round_id, .. }) => {
+            (COLLECTION, Some(task_id), Some(round_id), None)
+        }
+        Event::Settings(_) => (SETTINGS, None, None, None),
+        Event::Task(terms) => (TASK, Some(&terms.task_id), None, None),
     };
-    let charged = entry.event.charged();
+    let charge = entry.event.charged().map(|(_, charge)| json(&charge)).transpose()?;
+    let detail = if charge.is_none() { Some(json(&entry.event)?) } else { None };
     let inserted = sqlx::query(INSERT)
         .bind(organisation_id.to_string())
         .bind(population.as_str())
         .bind(integer(entry.sequence)?)
         .bind(kind)
-        .bind(charged.map(|(task_id, _)| task_id.to_string()))
-        .bind(round_id.map(|id| id.to_string()))
+        .bind(task_id.map(ToString::to_string))
+        .bind(round_id.map(ToString::to_string))
         .bind(optional_integer(version)?)
         .bind(moment(entry.at)?)
-        .bind(charged.map(|(_, charge)| json(&charge)).transpose()?)
+        .bind(charge)
+        .bind(detail)
         .bind(entry.previous.to_string())
         .bind(entry.digest.to_string())
         .execute(&mut *connection)
@@ -227,6 +265,7 @@ fn entry_of(row: &AnyRow) -> Result<Entry, StorageError> {
             let (task_id, round_id, charge) = charged()?;
             Event::Collection(Collection { task_id, round_id, charge })
         }
+        SETTINGS | TASK => columns.json("detail")?,
         kind => {
             let detail = format!("an entry of the kind {kind}");
             return Err(StorageError::Corrupt { what: "privacy ledger", detail });

@@ -1,10 +1,13 @@
 //! How the API shows an entry of a privacy ledger.
 
 use folkmoot_privacy::{
-    NoiseMultiplier, RangeError, Relation, SamplingRate,
-    ledger::{Charge, Collection, Entry, EntryDigest, Event, Participation, Release},
+    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, SamplingRate, Unit,
+    ledger::{
+        Charge, Collection, Entry, EntryDigest, Event, Participation, Promise, Release, Settings, TaskTerms,
+    },
 };
 use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
+use folkmoot_storage::WarmStart;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,6 +45,12 @@ pub struct EntryView {
     /// Who is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participation: Option<ParticipationView>,
+    /// Settings, where they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsView>,
+    /// What a task promises that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<TermsView>,
     /// The digest of the entry before; zeros for the first.
     #[schema(value_type = String)]
     pub previous: EntryDigest,
@@ -59,6 +68,44 @@ pub enum EntryKind {
     Release,
     /// Clients of a task begin to send updates with noise of their own: all that they may send is charged.
     Collection,
+    /// The population's settings changed. Nothing is charged.
+    Settings,
+    /// A task was made. Nothing is charged; what it says of noise is what it will be charged for.
+    Task,
+}
+
+/// Settings of a population.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsView {
+    /// Whom promises protect: `client` or `user`.
+    #[schema(value_type = String)]
+    pub unit: Unit,
+    /// What all tasks together may spend; none without a budget.
+    #[schema(value_type = Option<f64>)]
+    pub epsilon: Option<Epsilon>,
+    /// The delta of that.
+    #[schema(value_type = Option<f64>)]
+    pub delta: Option<Delta>,
+    /// The reason for which they promise less than those before.
+    pub weakened: Option<String>,
+    /// The API key with which they were set.
+    pub by: String,
+}
+
+/// What a task promises.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TermsView {
+    /// What it may spend of every client; none if it promises nothing.
+    #[schema(value_type = Option<f64>)]
+    pub epsilon: Option<Epsilon>,
+    /// The delta of that.
+    #[schema(value_type = Option<f64>)]
+    pub delta: Option<Delta>,
+    /// The task and version with whose weights it begins, if they are not the model's own.
+    #[schema(value_type = Option<Object>)]
+    pub warm_start: Option<WarmStart>,
 }
 
 /// In how many releases of a task a client's data can be.
@@ -85,12 +132,29 @@ pub enum ParticipationView {
 impl EntryView {
     /// Shows an entry.
     pub fn of(entry: &Entry) -> Self {
-        let (kind, round_id, version) = match &entry.event {
-            Event::Release(release) => (EntryKind::Release, Some(release.round_id), Some(release.version)),
-            Event::Collection(collection) => (EntryKind::Collection, Some(collection.round_id), None),
+        let (mut task_id, mut round_id, mut version) = (None, None, None);
+        let (mut charge, mut settings, mut terms) = (None, None, None);
+        let kind = match &entry.event {
+            Event::Release(release) => {
+                (task_id, round_id) = (Some(release.task_id), Some(release.round_id));
+                (version, charge) = (Some(release.version), Some(release.charge));
+                EntryKind::Release
+            }
+            Event::Collection(collection) => {
+                (task_id, round_id) = (Some(collection.task_id), Some(collection.round_id));
+                charge = Some(collection.charge);
+                EntryKind::Collection
+            }
+            Event::Settings(set) => {
+                settings = Some(SettingsView::of(set));
+                EntryKind::Settings
+            }
+            Event::Task(made) => {
+                (task_id, charge) = (Some(made.task_id), made.promise.map(|promise| promise.charge));
+                terms = Some(TermsView::of(made));
+                EntryKind::Task
+            }
         };
-        let charged = entry.event.charged();
-        let charge = charged.map(|(_, charge)| charge);
         let participation = charge.map(|charge| match charge.participation {
             Participation::AtMost { count } => ParticipationView::AtMost { count },
             Participation::Poisson { rate } => ParticipationView::Poisson { rate: rate.get() },
@@ -101,12 +165,14 @@ impl EntryView {
             sequence: entry.sequence,
             kind,
             at: entry.at,
-            task_id: charged.map(|(task_id, _)| task_id),
+            task_id,
             round_id,
             version,
             noise_multiplier: charge.map(|charge| charge.noise_multiplier.get()),
             relation: charge.map(|charge| charge.noise_multiplier.relation()),
             participation,
+            settings,
+            terms,
             previous: entry.previous,
             digest: entry.digest,
         }
@@ -129,6 +195,20 @@ impl EntryView {
                 round_id: needed("round_id", self.round_id)?,
                 charge: self.charge()?,
             }),
+            EntryKind::Settings => {
+                let SettingsView { unit, epsilon, delta, weakened, by } =
+                    needed("settings", self.settings.clone())?;
+                Event::Settings(Settings { unit, budget: epsilon.zip(delta), weakened, by })
+            }
+            EntryKind::Task => {
+                let TermsView { epsilon, delta, warm_start } = needed("terms", self.terms)?;
+                let promise = match epsilon.zip(delta) {
+                    Some((epsilon, delta)) => Some(Promise { epsilon, delta, charge: self.charge()? }),
+                    None => None,
+                };
+                let warm_start = warm_start.map(|start| (start.task_id, start.version));
+                Event::Task(TaskTerms { task_id: needed("task_id", self.task_id)?, promise, warm_start })
+            }
         };
         Ok(Entry {
             population: self.population.clone(),
@@ -149,6 +229,28 @@ impl EntryView {
         let multiplier = needed("noise_multiplier", self.noise_multiplier)?;
         let noise_multiplier = NoiseMultiplier::new(multiplier, needed("relation", self.relation)?)?;
         Ok(Charge { noise_multiplier, participation })
+    }
+}
+
+impl SettingsView {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            unit: settings.unit,
+            epsilon: settings.budget.map(|(epsilon, _)| epsilon),
+            delta: settings.budget.map(|(_, delta)| delta),
+            weakened: settings.weakened.clone(),
+            by: settings.by.clone(),
+        }
+    }
+}
+
+impl TermsView {
+    fn of(terms: &TaskTerms) -> Self {
+        Self {
+            epsilon: terms.promise.map(|promise| promise.epsilon),
+            delta: terms.promise.map(|promise| promise.delta),
+            warm_start: terms.warm_start.map(|(task_id, version)| WarmStart { task_id, version }),
+        }
     }
 }
 
@@ -194,6 +296,29 @@ mod tests {
             let read = serde_json::from_str::<EntryView>(&text).unwrap().entry().unwrap();
             assert_eq!(read, entry);
             assert_eq!(read.computed_digest(), entry.digest, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_charges_nothing_survives_the_wire_too() {
+        let of_release = entry(Participation::AtMost { count: 2 });
+        let Event::Release(Release { task_id, round_id, charge, .. }) = of_release.event else { panic!() };
+        let (epsilon, delta) = (Epsilon::new(0.1 + 0.2).unwrap(), Delta::new(1e-6).unwrap());
+        let budget = Some((epsilon, delta));
+        let settings = Settings { unit: Unit::User, budget, weakened: Some("why".into()), by: "key".into() };
+        let promise = Some(Promise { epsilon, delta, charge });
+        let none = Settings { budget: None, weakened: None, ..settings.clone() };
+        for event in [
+            Event::Collection(Collection { task_id, round_id, charge }),
+            Event::Settings(settings),
+            Event::Settings(none),
+            Event::Task(TaskTerms { task_id, promise, warm_start: Some((task_id, 3)) }),
+            Event::Task(TaskTerms { task_id, promise: None, warm_start: None }),
+        ] {
+            let entry = Entry::following(None, "digits".parse().unwrap(), Timestamp(5), event);
+            let text = serde_json::to_string(&EntryView::of(&entry)).unwrap();
+            let read = serde_json::from_str::<EntryView>(&text).unwrap().entry();
+            assert_eq!(read, Ok(entry), "{text}");
         }
     }
 

@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::{Delta, Epsilon, ledger::Event};
 use folkmoot_protocol::update::{UpdateHeader, UpdateMetrics};
-use folkmoot_storage::{LedgerRepository, TaskRepository};
+use folkmoot_storage::{LedgerRepository, ModelRepository, PrivacyChange, PrivacyOutcome, TaskRepository};
 use serde_json::Value;
 
 use super::*;
@@ -66,6 +66,20 @@ impl Edge {
         assert!(storage.unfinished_round(task).await.unwrap().is_none());
     }
 
+    /// Makes a task that may be refused.
+    async fn try_open(&self, description: Value) -> Result<TaskId, (ErrorCode, String)> {
+        let model = self.coordinator.storage.models(self.organisation, 1).await.unwrap().remove(0);
+        let request = CreateTaskRequest {
+            description: serde_json::from_value(description).unwrap(),
+            model: model.model,
+            evaluation_data: None,
+            warm_start: None,
+            activate: true,
+        };
+        let made = registry::create_task(&self.coordinator, self.organisation, request, self.now()).await;
+        made.map(|task| task.id).map_err(|refusal| (refusal.code(), refusal.0.detail.clone()))
+    }
+
     /// Returns what a task has spent, and all of its population.
     async fn spent(&self, task: TaskId) -> (f64, f64) {
         let record = self.coordinator.storage.task_of_any_organisation(task).await.unwrap().unwrap();
@@ -90,7 +104,9 @@ impl Edge {
             PopulationBudget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() };
         let privacy = PopulationPrivacy { budget: Some(budget), ..PopulationPrivacy::default() };
         let (storage, population) = (&self.coordinator.storage, "digits".parse().unwrap());
-        assert!(storage.set_population_privacy(self.organisation, &population, &privacy).await.unwrap());
+        let change = PrivacyChange { privacy, weakened: None, by: "test", now: self.now() };
+        let set = storage.set_population_privacy(self.organisation, &population, &change).await.unwrap();
+        assert_eq!(set, PrivacyOutcome::Set);
     }
 }
 
@@ -108,7 +124,11 @@ async fn a_task_that_is_cancelled_in_mid_round_has_paid() {
     assert_eq!(edge.collected().await, [task], "before there is a version");
     let (by_task, by_population) = edge.spent(task).await;
     assert!(by_task > 0.99 * EPSILON && by_task <= EPSILON, "{by_task}");
-    // A task that is made anew asks the same device as if it had never answered, and pays for it.
+    // A task that is made anew asks the same device as if it had never answered: it needs a budget for both, and pays.
+    let (code, detail) = edge.try_open(local()).await.unwrap_err();
+    assert_eq!(code, ErrorCode::TaskInvalid);
+    assert!(detail.contains("nothing bounds what they spend together"), "{detail}");
+    edge.set_budget(3.0 * EPSILON).await;
     let (again, assignment) = edge.assign_to(local()).await;
     assert_eq!(edge.answer(again, &assignment).await, None);
     edge.cancel(again).await;
