@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Charge, Event, Participation};
 use crate::{
-    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho,
-    accountant::{Orders, RdpCurve, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon},
+    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho, accountant::rho_for_epsilon, claim::Cost,
 };
 
 /// The multipliers between which one is looked for.
@@ -111,10 +110,7 @@ impl Totals {
 
     /// Computes what was spent of the client that was in as many releases as it could be.
     ///
-    /// Where nothing is claimed of sampling, a task of n releases with at most k participations costs min(n, k)/(2z²) in
-    /// rho, and rho adds up (Bun and Steinke 2016, lemma 1.7). Otherwise Rényi divergences add up.
-    ///
-    /// It holds under the relation of the releases, and under [`Relation::ZeroOut`] where they have not all the same.
+    /// [`Cost`] accounts it. It holds under the relation of the releases, and under [`Relation::ZeroOut`] where they have not all the same.
     ///
     /// # Errors
     /// [`RelationError`] if an entry cannot be accounted; nothing that this build writes is such.
@@ -127,17 +123,10 @@ impl Totals {
     /// # Errors
     /// As [`Totals::spent`].
     pub fn spent_under(&self, relation: Relation, delta: Delta) -> Result<Spent, RelationError> {
-        if let Some(rho) = self.rho(relation) {
-            let epsilon = zcdp_epsilon(rho, delta);
-            return Ok(Spent { epsilon, relation, rho: Some(rho), accountant: "zCDP" });
-        }
-        // Every relation of which sampling can be accounted.
-        let mut curve = RdpCurve::zero(Relation::ZeroOut, Orders::default());
-        for total in &self.0 {
-            curve = curve.plus(&total.curve()?).map_err(|_| RelationError)?;
-        }
-        let epsilon = curve.epsilon(delta).ok_or(RelationError)?;
-        Ok(Spent { epsilon, relation: Relation::ZeroOut, rho: None, accountant: "RDP" })
+        let charges = self.0.iter().map(|total| (total.charge, total.counted()));
+        let (cost, relation) = Cost::of_charges(charges, relation).map_err(|_| RelationError)?;
+        let epsilon = cost.epsilon(delta).map_err(|_| RelationError)?;
+        Ok(Spent { epsilon, relation, rho: cost.rho(), accountant: cost.accountant().name() })
     }
 
     /// Says whether one more release of a task keeps all within a budget.
@@ -162,38 +151,12 @@ impl Totals {
         let first = relations.next().unwrap_or_default();
         if relations.all(|relation| relation == first) { first } else { Relation::ZeroOut }
     }
-
-    /// Returns rho, if every release is accounted by it.
-    fn rho(&self, relation: Relation) -> Option<Rho> {
-        let mut sum = 0.0;
-        for total in &self.0 {
-            let multiplier = total.charge.noise_multiplier.under(relation);
-            sum += rho_of_gaussian(multiplier, total.participations()?).get();
-        }
-        Rho::new(sum).ok()
-    }
 }
 
 impl Total {
-    /// Returns how many releases with a client in them these cost, where nothing is claimed of sampling.
-    fn participations(&self) -> Option<u64> {
-        match self.charge.participation {
-            Participation::AtMost { count } => Some(self.releases.min(count)),
-            Participation::Whole { count } => {
-                Some(if self.releases > 0 || self.is_begun { count } else { 0 })
-            }
-            Participation::Poisson { .. } => None,
-        }
-    }
-
-    fn curve(&self) -> Result<RdpCurve, RelationError> {
-        let (multiplier, orders) = (self.charge.noise_multiplier.under(Relation::ZeroOut), Orders::default());
-        if let Participation::Poisson { rate } = self.charge.participation {
-            let one = RdpCurve::of_poisson_gaussian(rate, multiplier, orders);
-            return one.map(|curve| curve.times(self.releases)).map_err(|_| RelationError);
-        }
-        let participations = self.participations().ok_or(RelationError)?;
-        Ok(RdpCurve::of_gaussian(multiplier, orders).times(participations))
+    /// Returns how many releases are counted. A task whose clients have begun to send costs what one with a version costs.
+    fn counted(&self) -> u64 {
+        self.releases.max(u64::from(self.is_begun))
     }
 }
 
@@ -280,7 +243,8 @@ mod tests {
         totals.add(task(2), ten, 4);
         let spent = totals.spent(delta()).unwrap();
         assert!((spent.rho.unwrap().get() - 0.28).abs() < 1e-15);
-        assert_eq!(spent.epsilon, zcdp_epsilon(spent.rho.unwrap(), delta()));
+        let cost = Cost::of_rho(spent.rho.unwrap());
+        assert_eq!(Ok(spent.epsilon), cost.epsilon(delta()));
         assert_eq!((totals.releases(), totals.of_task(task(2)).releases()), (1004, 4));
     }
 

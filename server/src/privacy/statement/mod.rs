@@ -8,8 +8,7 @@ mod tests;
 use folkmoot_coordinator::privacy::{StreamShape, Terms};
 use folkmoot_privacy::{
     Relation, Unit,
-    accountant::poisson_gaussian_epsilon,
-    claim::ACCOUNTANT_VERSION,
+    claim::{ACCOUNTANT_VERSION, epsilon_by_loss_distribution},
     ledger::{Charge, Participation, Spent, Totals},
 };
 use folkmoot_protocol::{PopulationName, TaskId};
@@ -238,6 +237,6 @@ fn by_loss_distribution(task: &TaskRecord, charge: &Charge, budget: &Budget) -> 
     if !budget.is_all_of(task.id, *charge) {
         return None;
     }
-    let epsilon = poisson_gaussian_epsilon(rate, charge.noise_multiplier, budget.releases, budget.delta)?;
+    let epsilon = epsilon_by_loss_distribution(rate, charge.noise_multiplier, budget.releases, budget.delta)?;
     Some(epsilon.get())
 }
