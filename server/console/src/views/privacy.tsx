@@ -54,8 +54,6 @@ export default function PrivacyView() {
 function said(entry: LedgerEntry): string {
   const { settings, terms } = entry;
   switch (entry.kind) {
-    case 'release':
-      return `version ${entry.version ?? ''} released`;
     case 'collection':
       return 'first update taken';
     case 'task':
@@ -64,6 +62,8 @@ function said(entry: LedgerEntry): string {
       const budget = settings?.epsilon ? `budget ${number(settings.epsilon)}` : 'no budget';
       return settings?.weakened ? `weakened to ${budget}: ${settings.weakened}` : budget;
     }
+    default:
+      return `version ${entry.version ?? ''} released`;
   }
 }
 
