@@ -17,7 +17,7 @@ use crate::{
     crowd::Crowds,
     downstream::DownstreamParts,
     ingest::Ingest,
-    privacy::{Noises, Sabotage},
+    privacy::{Charged, Noises, Sabotage},
 };
 
 /// A coordinator: everything but the sockets and the clock.
@@ -34,6 +34,8 @@ pub struct Coordinator {
     pub ingest: Ingest,
     /// Noise that is drawn ahead.
     pub noises: Noises,
+    /// Tasks whose clients add the noise, and that were charged.
+    pub charged: Charged,
     /// Wakes the driver loop when a fact was recorded.
     pub facts: Notify,
     /// Wakes uploads that wait for the next round.
@@ -58,6 +60,7 @@ impl Coordinator {
             downstream: DownstreamParts::default(),
             ingest: Ingest::new(log),
             noises: Noises::default(),
+            charged: Charged::default(),
             facts: Notify::new(),
             round_opened: Notify::new(),
             crowds: Crowds::default(),

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
 use folkmoot_engine::TrainedPart;
-use folkmoot_privacy::{Relation, ledger::Participation};
+use folkmoot_privacy::{
+    Relation,
+    ledger::{Collection, Event, Participation},
+};
 use folkmoot_server::{
     audit::{AuditPlan, AuditReport, CannotAudit, audit},
     privacy::Sabotage,
@@ -90,8 +93,11 @@ async fn clients_of_a_stream_come_back_only_after_its_separation() {
     assert!(came_back > 10, "of 28 clients, 8 a round for nine rounds, {came_back} came back");
     let entries =
         storage.ledger_entries(task.organisation_id, &task.description.population, 0, 100).await.unwrap();
-    assert_eq!(entries.len(), 9);
-    assert!(entries.iter().all(|one| one.release.charge.participation == Participation::Whole { count: 1 }));
+    assert_eq!(entries.len(), 10, "the first says what the task promises, and each version has one");
+    let charges = entries.iter().filter_map(|one| one.event.charged());
+    assert!(
+        charges.map(|(_, charge)| charge.participation).all(|one| one == Participation::Whole { count: 1 })
+    );
 }
 
 #[tokio::test]
@@ -104,7 +110,8 @@ async fn clients_add_the_noise_of_a_local_task_themselves() {
     let multiplier = task.description.privacy.local().unwrap().noise_multiplier.expect("it was settled");
     let entries =
         storage.ledger_entries(task.organisation_id, &task.description.population, 0, 100).await.unwrap();
-    let charge = entries[0].release.charge;
+    let Event::Collection(Collection { charge, .. }) = entries[1].event else { panic!("{entries:?}") };
+    assert_eq!(entries.len(), 4, "the terms, the first update, and two versions");
     assert_eq!(charge.participation, Participation::Whole { count: 2 });
     assert_eq!(charge.noise_multiplier.relation(), Relation::ReplaceOne);
     assert!((charge.noise_multiplier.get() - multiplier / 2.0).abs() < 1e-12, "{charge:?}");

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::onnx::build::mlp;
-use folkmoot_privacy::ledger::Participation;
+use folkmoot_privacy::ledger::{Charge, Participation};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_server::simulate::{
     Canaries, DataSource, Outcome, Silent, Simulation, WorldSettings, simulate_on,
@@ -94,9 +94,10 @@ async fn a_client_is_in_a_version_as_often_as_is_charged() {
     // What is charged: every version, at the sampling rate.
     let population = tasks[0].description.population.clone();
     let entries = storage.ledger_entries(organisation, &population, 0, 1000).await.unwrap();
-    assert_eq!(entries.len() as u64, VERSIONS);
-    for entry in &entries {
-        let Participation::Poisson { rate } = entry.release.charge.participation else { panic!("{entry:?}") };
+    let charges: Vec<Charge> = entries.iter().filter_map(|entry| Some(entry.event.charged()?.1)).collect();
+    assert_eq!(charges.len() as u64, VERSIONS);
+    for charge in &charges {
+        let Participation::Poisson { rate } = charge.participation else { panic!("{charge:?}") };
         assert_eq!(rate.get(), RATE);
     }
 

@@ -14,7 +14,7 @@ use folkmoot_privacy::{
     accountant::{
         BufferedToeplitz, ParticipationPattern, best_tree, tree_prefix_variance, tree_sensitivity_squared,
     },
-    ledger::{Chain, Entry},
+    ledger::{Chain, Entry, Event},
 };
 use folkmoot_protocol::ErrorCode;
 use folkmoot_storage::{
@@ -77,7 +77,7 @@ async fn weights(deployment: &Deployment, storage: &SqlStorage, number: u64) -> 
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// Asserts that every version has its charge, once, and that the chain hangs together.
+/// Asserts that every version has its charge, once, and that the chain hangs together. Returns what was charged.
 async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<Entry> {
     let task = &deployment.task;
     let entries = storage
@@ -88,11 +88,15 @@ async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<En
     let mut released: Vec<u64> =
         versions.iter().map(|version| version.number).filter(|number| *number > 0).collect();
     released.sort_unstable();
-    let charged: Vec<u64> = entries.iter().map(|entry| entry.release.version).collect();
+    let version = |entry: &Entry| match entry.event {
+        Event::Release(release) => Some(release.version),
+        _ => None,
+    };
+    let charged: Vec<u64> = entries.iter().filter_map(version).collect();
     assert_eq!(charged, released, "a version and its charge are one");
     let mut chain = Chain::new(task.population.clone());
     entries.iter().for_each(|entry| chain.follow(entry).expect("the ledger hangs together"));
-    entries
+    entries.into_iter().filter(|entry| entry.event.charged().is_some()).collect()
 }
 
 /// Waits for the end of the task.
@@ -181,7 +185,7 @@ async fn a_stream_of_noise_is_added(noise: Value, prefix_variances: impl Fn(u64)
     let storage = deployment.storage().await;
     let entries = assert_charged(&deployment, &storage).await;
     let mut totals = folkmoot_privacy::ledger::Totals::default();
-    entries.iter().for_each(|entry| totals.add(entry.release.task_id, entry.release.charge, 1));
+    entries.iter().for_each(|entry| totals.count(&entry.event));
     let delta = Delta::new(1e-5).expect("it is in range");
     let spent = totals.spent(delta).expect("it can be accounted");
     let rho = spent.rho.expect("nothing is claimed of sampling");

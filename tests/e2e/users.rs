@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, UserKey};
-use folkmoot_storage::{AssignmentRepository, ParticipationRepository, PopulationRepository};
+use folkmoot_storage::{
+    AssignmentRepository, ParticipationRepository, PopulationRepository, PrivacyChange, PrivacyOutcome,
+};
 use folkmoot_tests::{
     deployment::{Deployment, patiently},
     raw_client::RawClient,
@@ -45,7 +47,9 @@ async fn all_devices_of_a_user_spend_one_budget() {
     let (organisation, population) = (deployment.task.organisation, deployment.task.population.clone());
     let storage = deployment.storage().await;
     let users = PopulationPrivacy { unit: Unit::User, budget: None };
-    assert!(storage.set_population_privacy(organisation, &population, &users).await.unwrap());
+    let change = PrivacyChange { privacy: users, weakened: None, by: "test", now: now() };
+    let set = storage.set_population_privacy(organisation, &population, &change).await.unwrap();
+    assert_eq!(set, PrivacyOutcome::Set);
     let nameless = RawClient::new(&deployment.endpoint);
     let answer = nameless.send(&nameless.enrolment(&deployment.task.token)).await;
     assert_eq!(answer.code(), Some(ErrorCode::EnrolmentTokenInvalid), "its token names no user");

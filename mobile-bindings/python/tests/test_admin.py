@@ -77,7 +77,7 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     x, y = line(generator, 16)
     private = admin.set_population_privacy("lines", unit="client", epsilon=8.0, delta=1e-5)
     assert (private["epsilon"], private["client_count"]) == (8.0, 0)
-    assert admin.set_population_privacy("lines", no_budget=True)["epsilon"] is None
+    assert admin.set_population_privacy("lines", no_budget=True, weaken="a test")["epsilon"] is None
     data = admin.create_evaluation_data(x, y)
     assert data["example_count"] == 16
     brought = admin.create_model(model(tmp_path))
@@ -119,7 +119,8 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
 
     statement = admin.privacy(task)
     assert (statement["is_private"], statement["clients"], statement["epsilon_spent"]) == (False, 1, None)
-    assert list(admin.ledger("lines")) == []
+    settings = [entry["settings"] for entry in admin.ledger("lines") if entry["kind"] == "settings"]
+    assert [(one["epsilon"], one["weakened"]) for one in settings] == [(8.0, None), (None, "a test")]
     assert [(one["name"], one["client_count"]) for one in admin.populations()] == [("lines", 1)]
     [seen] = admin.overview()["populations"]
     assert (seen["name"], seen["enrolled"]) == ("lines", 1)

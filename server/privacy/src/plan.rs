@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::accountant::{
-    Orders, RdpCurve, poisson_gaussian_epsilon, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon,
-};
+use crate::accountant::{rho_for_epsilon, rho_of_gaussian};
 use crate::budget::{Delta, Epsilon, RangeError, Rho, SamplingRate, Unit};
 use crate::calibrate::{CalibrateError, smallest_multiplier};
+use crate::claim::{Cost, epsilon_by_loss_distribution};
+use crate::ledger::{Charge, Participation};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 use crate::opinion::Opinion;
 
@@ -157,8 +157,9 @@ impl Intention {
         Ok(Forecast {
             noise_multiplier,
             epsilon,
-            epsilon_by_loss_distribution: sampling_rate
-                .and_then(|rate| poisson_gaussian_epsilon(rate, noise_multiplier, self.rounds, self.delta)),
+            epsilon_by_loss_distribution: sampling_rate.and_then(|rate| {
+                epsilon_by_loss_distribution(rate, noise_multiplier, self.rounds, self.delta)
+            }),
             rho,
             sampling_rate,
             mean_noise_deviation: per_update * self.clipping_norm,
@@ -185,8 +186,7 @@ impl Intention {
     fn multiplier(&self, participations_max: u64, delta: Delta) -> Result<NoiseMultiplier, CalibrateError> {
         if let Some(rate) = self.sampling_rate() {
             return smallest_multiplier(self.epsilon, Relation::ZeroOut, |multiplier| {
-                let one = RdpCurve::of_poisson_gaussian(rate, multiplier, Orders::default()).ok()?;
-                one.times(self.rounds).epsilon(delta)
+                one_sampled(rate, multiplier)?.times(self.rounds).ok()?.epsilon(delta).ok()
             });
         }
         let participations = participations_max.min(self.rounds);
@@ -213,12 +213,14 @@ impl Intention {
         });
         let out_of_reach = || CalibrateError::OutOfReach { target: self.epsilon };
         let Some(rate) = self.sampling_rate() else {
-            let epsilon = |count: u64| zcdp_epsilon(rho_of_gaussian(multiplier, count), self.delta);
-            return Ok(versions.map(|count| (count, epsilon(count))).collect());
+            let after = |count: u64| {
+                let cost = Cost::of_rho(rho_of_gaussian(multiplier, count));
+                Some((count, cost.epsilon(self.delta).ok()?))
+            };
+            return versions.map(after).collect::<Option<Vec<_>>>().ok_or_else(out_of_reach);
         };
-        let one = RdpCurve::of_poisson_gaussian(rate, multiplier, Orders::default());
-        let one = one.map_err(|_| out_of_reach())?;
-        let after = |round: u64| Some((round, one.clone().times(round).epsilon(self.delta)?));
+        let one = one_sampled(rate, multiplier).ok_or_else(out_of_reach)?;
+        let after = |round: u64| Some((round, one.times(round).ok()?.epsilon(self.delta).ok()?));
         versions.map(after).collect::<Option<Vec<_>>>().ok_or_else(out_of_reach)
     }
 
@@ -282,9 +284,16 @@ impl Intention {
     }
 }
 
+/// Derives what one version costs with Poisson sampling.
+fn one_sampled(rate: SamplingRate, noise_multiplier: NoiseMultiplier) -> Option<Cost> {
+    let charge = Charge { noise_multiplier, participation: Participation::Poisson { rate } };
+    Cost::of_charge(charge, 1, Relation::ZeroOut).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accountant::zcdp_epsilon;
 
     fn intention() -> Intention {
         Intention {

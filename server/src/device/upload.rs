@@ -103,6 +103,11 @@ pub async fn begin_upload(
             }
             check_outstanding(&assignment, now)?;
             let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
+            if !privacy::may_collect(coordinator, &task, assignment.round_id, now).await? {
+                let detail = "the privacy budget does not allow this update; check in again";
+                let refusal = Refusal::new(ErrorCode::RoundClosed, detail);
+                return Err(record_refusal(coordinator, id, refusal, now).await);
+            }
             let mut expected = ExpectedUpdate::of(&task, &assignment);
             if !task.description.privacy.is_none() {
                 let (storage, base) = (&coordinator.storage, assignment.base_version);

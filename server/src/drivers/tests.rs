@@ -139,7 +139,7 @@ impl World {
 
     async fn charged(&self) -> u64 {
         let population = "digits".parse().unwrap();
-        self.coordinator.storage.ledger_totals(self.organisation, &population).await.unwrap().releases()
+        self.coordinator.storage.ledger_sum(self.organisation, &population).await.unwrap().totals.releases()
     }
 
     async fn version(&self) -> u64 {

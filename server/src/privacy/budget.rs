@@ -4,14 +4,15 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::{
     Delta, Epsilon, Relation,
-    ledger::{Charge, RelationError, Spent, Totals},
+    ledger::{Charge, Head, RelationError, Spent, Totals},
 };
 use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId};
 use folkmoot_storage::{
-    LedgerRepository, ModelVersionRecord, PopulationRepository, StorageError, TaskRecord,
+    Ancestor, LedgerRepository, LedgerSum, ModelVersionRecord, PopulationRepository, StorageError, TaskRecord,
 };
 use folkmoot_update::norm_steps;
 
+use super::inherited;
 use crate::coordinator::Coordinator;
 
 /// What a task may spend, and what was spent.
@@ -29,6 +30,12 @@ pub struct Budget {
     pub population: PopulationPrivacy,
     /// What they have spent at the delta of that.
     pub of_population_budget: Option<Spent>,
+    /// What it has spent together with the versions from which it descends, of the same clients.
+    pub by_lineage: Spent,
+    /// The versions from which it descends, the nearest first.
+    pub ancestors: Vec<Ancestor>,
+    /// The last entry of the population's ledger.
+    pub head: Option<Head>,
     /// The versions that this task has released.
     pub releases: u64,
     /// All of the population's releases.
@@ -71,9 +78,26 @@ impl Budget {
             return Ok(None);
         }
         let name = &task.description.population;
-        let totals = coordinator.storage.ledger_totals(task.organisation_id, name).await?;
-        let population = population(coordinator, task.organisation_id, name).await?;
-        Self::from_totals(task, totals, population).map_err(|error| unreadable(&error))
+        let (storage, organisation_id) = (&coordinator.storage, task.organisation_id);
+        let LedgerSum { entries, totals } = storage.ledger_sum(organisation_id, name).await?;
+        let population = population(coordinator, organisation_id, name).await?;
+        let budget = Self::from_totals(task, totals, population).map_err(|error| unreadable(&error))?;
+        let Some(budget) = budget else { return Ok(None) };
+        let last = storage.ledger_entries(organisation_id, name, entries.saturating_sub(1), 1).await?;
+        let head = last.first().map(|last| Head { entries: last.sequence, digest: last.digest });
+        let first = coordinator.catalog.version(storage, task.id, 0).await?;
+        let budget = budget.descending(task, first.making.ancestors.clone());
+        Ok(Some(Self { head, ..budget.map_err(|error| unreadable(&error))? }))
+    }
+
+    /// Counts what was spent on the versions from which the task descends.
+    ///
+    /// # Errors
+    /// [`RelationError`] if a release cannot be accounted.
+    pub fn descending(self, task: &TaskRecord, ancestors: Vec<Ancestor>) -> Result<Self, RelationError> {
+        let mut lineage = self.totals.of_task(task.id);
+        lineage.extend(&inherited(&ancestors, &task.description.population));
+        Ok(Self { by_lineage: lineage.spent(self.delta)?, ancestors, ..self })
     }
 
     /// Adds up what was spent by all releases of the task's population. None for a task that promises nothing.
@@ -95,6 +119,9 @@ impl Budget {
             epsilon,
             delta,
             by_task: own.spent(delta)?,
+            by_lineage: own.spent(delta)?,
+            ancestors: Vec::new(),
+            head: None,
             by_population: totals.spent_under(Relation::ZeroOut, delta)?,
             of_population_budget: population.budget.map(of_budget).transpose()?,
             population,

@@ -6,9 +6,14 @@ use folkmoot_privacy::{
     ledger::{Charge, Participation, Totals},
 };
 use folkmoot_protocol::TaskId;
-use folkmoot_storage::{LedgerRepository, RoundRepository, StorageError, TaskRecord, TaskRepository};
+use folkmoot_storage::{
+    LedgerRepository, LedgerSum, RoundRepository, StorageError, TaskRecord, TaskRepository,
+};
 
-use super::budget::{population, terms, unreadable};
+use super::{
+    budget::{population, terms, unreadable},
+    inherited,
+};
 use crate::coordinator::Coordinator;
 
 /// Says whether one more version of a task would spend more than it may. `pending` versions are as good as released.
@@ -35,7 +40,9 @@ pub struct Ground {
     /// What is set.
     pub population: PopulationPrivacy,
     /// What was released.
-    totals: Totals,
+    sum: LedgerSum,
+    /// What was spent on the versions from which the task descends.
+    inherited: Totals,
 }
 
 impl Ground {
@@ -55,19 +62,31 @@ impl Ground {
         population: PopulationPrivacy,
     ) -> Result<Self, StorageError> {
         // Without a promise and without a budget nothing is added up.
-        let totals = match task.description.privacy.is_none() {
-            true => Totals::default(),
+        let sum = match task.description.privacy.is_none() {
+            true => LedgerSum::default(),
             false => {
                 let name = &task.description.population;
-                coordinator.storage.ledger_totals(task.organisation_id, name).await?
+                coordinator.storage.ledger_sum(task.organisation_id, name).await?
             }
         };
-        Ok(Self { population, totals })
+        let inherited = match task.description.privacy.is_none() {
+            true => Totals::default(),
+            false => {
+                let first = coordinator.catalog.version(&coordinator.storage, task.id, 0).await?;
+                inherited(&first.making.ancestors, &task.description.population)
+            }
+        };
+        Ok(Self { population, sum, inherited })
     }
 
     /// Returns how many entries the population's ledger has, if the task promises anything.
     pub fn entries(&self) -> u64 {
-        self.totals.releases()
+        self.sum.entries
+    }
+
+    /// Says whether a task was charged whose clients add the noise.
+    pub fn has_begun(&self, task: TaskId) -> bool {
+        self.sum.totals.has_begun(task)
     }
 
     /// Says whether a task may release one more version after `pending` others of its own and those `under_way` elsewhere.
@@ -90,13 +109,15 @@ impl Ground {
             // but it may be older than the population's unit.
             return Ok(false);
         }
-        let mut all = self.totals.clone();
+        let mut all = self.sum.totals.clone();
         all.add(task.id, terms.charge, pending);
         // A description that was accepted has a budget that is one.
         if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
             let relation = terms.charge.noise_multiplier.relation();
-            let own = all.of_task(task.id).allows(task.id, terms.charge, relation, (epsilon, delta));
-            if !own.map_err(|error| unreadable(&error))? {
+            let mut own = all.of_task(task.id);
+            own.extend(&self.inherited);
+            let is_within = own.allows(task.id, terms.charge, relation, (epsilon, delta));
+            if !is_within.map_err(|error| unreadable(&error))? {
                 return Ok(false);
             }
         }

@@ -2,7 +2,10 @@
 //! what is promised.
 
 mod budget;
+mod collect;
+mod governance;
 mod ground;
+mod lineage;
 mod noise;
 pub mod planner;
 mod sabotage;
@@ -11,7 +14,10 @@ mod stream;
 mod uncounted;
 
 pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
+pub use collect::{Charged, may_collect};
+pub use governance::{budget_fault, lineage_fault};
 pub use ground::{Ground, is_spent};
+pub use lineage::{ancestors, inherited};
 pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale};
 pub use sabotage::Sabotage;
 pub use statement::{Sentence, Statement, statement};

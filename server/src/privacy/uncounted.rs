@@ -38,5 +38,5 @@ pub async fn was_sampled(
     organisation_id: OrganisationId,
     population: &PopulationName,
 ) -> Result<bool, StorageError> {
-    Ok(coordinator.storage.ledger_totals(organisation_id, population).await?.has_sampled())
+    Ok(coordinator.storage.ledger_sum(organisation_id, population).await?.totals.has_sampled())
 }

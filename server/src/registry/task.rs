@@ -9,7 +9,7 @@ use folkmoot_protocol::{
     update::UpdateMetrics,
 };
 use folkmoot_storage::{
-    ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
+    Ancestor, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
     TaskRecord, TaskRepository, VersionMaking, WarmStart,
 };
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub async fn create_task(
     now: Timestamp,
 ) -> Result<TaskRecord, Refusal> {
     let checked = check(coordinator, organisation_id, &request).await?;
-    let Checked { model, from } = checked.map_err(|faults| Refusal::faults(&faults))?;
+    let Checked { model, from, ancestors } = checked.map_err(|faults| Refusal::faults(&faults))?;
     request.description.settle();
     let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
     let beginning = begin(coordinator, &request.description, model, from, now).await?;
@@ -95,6 +95,7 @@ pub async fn create_task(
         metrics: UpdateMetrics::default(),
         making: VersionMaking {
             warm_start: request.warm_start,
+            ancestors,
             clipping_norm: task.description.privacy.central().map(|central| central.clipping.first_norm()),
             ..VersionMaking::default()
         },
@@ -121,6 +122,7 @@ pub async fn task_faults(
 struct Checked {
     model: ModelRecord,
     from: Option<WarmStartFrom>,
+    ancestors: Vec<Ancestor>,
 }
 
 /// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
@@ -147,8 +149,13 @@ async fn check(
             None
         }
     };
+    let ancestors = match &from {
+        Some(from) => privacy::ancestors(coordinator, &from.task, from.version.number).await?,
+        None => Vec::new(),
+    };
+    faults.extend(privacy::lineage_fault(&request.description, &ancestors)?);
     faults.extend(model_faults(coordinator, request, &model).await?);
-    Ok(if faults.is_empty() { Ok(Checked { model, from }) } else { Err(faults) })
+    Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors }) } else { Err(faults) })
 }
 
 /// A population has only so many clients to share.
@@ -177,7 +184,8 @@ async fn population_faults(
     description: &TaskDescription,
 ) -> Result<Vec<Fault>, Refusal> {
     let population = privacy::population(coordinator, organisation_id, &description.population).await?;
-    let mut faults = Vec::new();
+    let mut faults: Vec<Fault> =
+        privacy::budget_fault(coordinator, organisation_id, description, None).await?.into_iter().collect();
     if population.budget.is_some() && description.privacy.is_none() {
         let message = "the population has a privacy budget, and this task would spend without end";
         let remedy = "choose privacy.kind = \"central\" or \"local\", or train in another population";

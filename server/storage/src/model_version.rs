@@ -1,5 +1,8 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{BlobDigest, OrganisationId, RoundId, TaskId, Timestamp, update::UpdateMetrics};
+use folkmoot_privacy::ledger::Totals;
+use folkmoot_protocol::{
+    BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp, update::UpdateMetrics,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::StorageError;
@@ -52,6 +55,24 @@ pub struct VersionMaking {
     /// The task and version with whose weights this task began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<WarmStart>,
+    /// What was spent on the versions from which version 0 descends, the nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<Ancestor>,
+}
+
+/// A version from which another task's descends, with what was spent on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// Its task.
+    pub task_id: TaskId,
+    /// Its number.
+    pub version: u64,
+    /// Whose clients trained it.
+    pub population: PopulationName,
+    /// What was spent of them, up to this version.
+    pub totals: Totals,
+    /// Says that it was trained without a promise: nothing bounds what it reveals.
+    pub is_unbounded: bool,
 }
 
 /// A version of a task with whose weights another task began.

@@ -17,6 +17,30 @@ pub struct PopulationRecord {
     pub created_at: Timestamp,
 }
 
+/// What is to hold in a population, and who says so.
+#[derive(Clone, Copy, Debug)]
+pub struct PrivacyChange<'a> {
+    /// What is to hold.
+    pub privacy: PopulationPrivacy,
+    /// Why it promises less than before, if that is meant.
+    pub weakened: Option<&'a str>,
+    /// The API key with which it is set.
+    pub by: &'a str,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What became of an attempt to set what holds in a population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrivacyOutcome {
+    /// It holds from now on.
+    Set,
+    /// It would protect others than before while somebody is enrolled: what was promised them would not hold.
+    UnitDiffers,
+    /// It promises less than before, and no reason is given.
+    Weaker,
+}
+
 /// Organisations and their populations.
 #[async_trait]
 pub trait PopulationRepository {
@@ -43,8 +67,8 @@ pub trait PopulationRepository {
         name: &PopulationName,
     ) -> Result<Option<PopulationRecord>, StorageError>;
 
-    /// Says whom the promises in a population protect and what all its tasks may spend. `false`, and nothing changes, if
-    /// it would protect others than before while somebody is enrolled: what was promised them would not hold.
+    /// Says whom the promises in a population protect and what all its tasks may spend, and writes it into the
+    /// population's ledger, in one transaction. What holds already is not written again.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such population.
@@ -52,8 +76,8 @@ pub trait PopulationRepository {
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
-        privacy: &PopulationPrivacy,
-    ) -> Result<bool, StorageError>;
+        change: &PrivacyChange<'_>,
+    ) -> Result<PrivacyOutcome, StorageError>;
 
     /// Lists the organisation's populations, by name.
     async fn populations(

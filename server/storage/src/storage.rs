@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use folkmoot_coordinator::{
     participation::{History, StartClocks, Waiting},
-    privacy::PopulationPrivacy,
     scheduling::{Outstanding, ReportCounts},
     task::{Candidate, TaskState},
 };
-use folkmoot_privacy::ledger::{Entry, Totals};
+use folkmoot_privacy::ledger::Entry;
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp,
     messages::ReportRequest,
@@ -17,12 +16,13 @@ use folkmoot_protocol::{
 
 use crate::{
     AcceptOutcome, AcceptedUpdate, ApiKeyRecord, ApiKeyRepository, AssignmentRecord, AssignmentRepository,
-    CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome, DropReason, EnrolOutcome,
-    EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository,
-    MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
-    ParticipationRepository, PopulationRecord, PopulationRepository, Rest, RoundCommit, RoundRecord,
-    RoundRepository, SessionRecord, SessionRepository, SqlStorage, StorageError, TaskFilter, TaskRecord,
-    TaskRepository, TokenRecord, TokenRepository, UpdateTraffic,
+    CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome, CollectionCharge,
+    DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository,
+    LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord,
+    ModelVersionRepository, ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange,
+    PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository,
+    SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -82,8 +82,8 @@ ask! {
         ensure_population(organisation_id: OrganisationId, name: &PopulationName, now: Timestamp)
             -> PopulationRecord;
         population(organisation_id: OrganisationId, name: &PopulationName) -> Option<PopulationRecord>;
-        set_population_privacy(organisation_id: OrganisationId, name: &PopulationName, privacy: &PopulationPrivacy)
-            -> bool;
+        set_population_privacy(organisation_id: OrganisationId, name: &PopulationName, change: &PrivacyChange<'_>)
+            -> PrivacyOutcome;
         populations(organisation_id: OrganisationId) -> Vec<PopulationRecord>;
     }
     ApiKeyRepository {
@@ -187,7 +187,8 @@ ask! {
     LedgerRepository {
         ledger_entries(organisation_id: OrganisationId, population: &PopulationName, after: u64, limit: u32)
             -> Vec<Entry>;
-        ledger_totals(organisation_id: OrganisationId, population: &PopulationName) -> Totals;
+        ledger_sum(organisation_id: OrganisationId, population: &PopulationName) -> LedgerSum;
+        charge_collection(charge: &CollectionCharge<'_>) -> ();
         note_unreleased(round_id: RoundId, blobs: &[BlobDigest]) -> ();
         unreleased(round_id: RoundId) -> Vec<BlobDigest>;
         forget_unreleased(round_id: RoundId) -> ();

@@ -66,7 +66,7 @@ impl TaskFilter {
 /// Tasks.
 #[async_trait]
 pub trait TaskRepository {
-    /// Stores a new task and its model version 0, in one transaction.
+    /// Stores a new task and its model version 0, and writes its terms into its population's ledger, in one transaction.
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError>;
 
     /// Finds an organisation's task.

@@ -9,9 +9,10 @@ pub const COMMANDS: &[Recorded] = &[
     (
         "population set",
         &[
-            "digits --epsilon 8 --delta 1e-6",
+            "homes --epsilon 8 --delta 1e-6",
             "surveys --unit user --json",
-            "digits --no-budget",
+            "homes --no-budget",
+            "homes --no-budget --weaken renewed",
             "digits --unit user",
             "digits --epsilon 8",
         ],

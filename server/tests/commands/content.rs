@@ -99,7 +99,7 @@ fn write_files(folder: &Path) {
     write("other.onnx", &mlp(&[4, 8, 3], 3));
     // Features of 0 give every class the same score: the loss is the logarithm of 3 on every machine.
     write("data.csv", "a,b,c,d,label\n0,0,0,0,0\n0,0,0,0,1\n0,0,0,0,2\n0,0,0,0,2\n".as_bytes());
-    let task = "name = \"flowers\"\npopulation = \"digits\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
+    let task = "name = \"flowers\"\npopulation = \"homes\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
                 optimizer = { sgd = { learning_rate = 0.1 } }\nepochs = 1\nbatch_size = 16\n\n\
                 [scheduling]\nkind = \"synchronous\"\nreport_goal = 8\n\n[evaluation]\nevery_versions = 5\n\
                 central = true\n\n[stop]\nrounds = 30\n";

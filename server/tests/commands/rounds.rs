@@ -17,8 +17,8 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CheckInRecord,
-    CheckInRepository, DropReason, Leave, ModelVersionRecord, ModelVersionRepository, Rest, RoundCommit,
-    RoundRecord, RoundRepository, Storage, TaskRecord, VersionMaking,
+    CheckInRepository, DropReason, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, Rest,
+    RoundCommit, RoundRecord, RoundRepository, Storage, TaskRecord, VersionMaking,
 };
 
 use super::content::bytes;
@@ -145,12 +145,10 @@ impl Story<'_> {
             noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).expect("it is in range"),
             participation: Participation::AtMost { count: 2 },
         };
-        let leave = Leave {
-            population: &self.task.description.population,
-            privacy: PopulationPrivacy::default(),
-            entries: self.number - 1,
-            charge: Some(&charge),
-        };
+        let (organisation_id, population) = (self.task.organisation_id, &self.task.description.population);
+        let entries = self.storage.ledger_sum(organisation_id, population).await.expect(WORKS).entries;
+        let leave =
+            Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(&charge) };
         let commit = RoundCommit {
             record: &record,
             version: &version,

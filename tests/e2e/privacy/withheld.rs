@@ -8,10 +8,12 @@ use folkmoot_coordinator::{
     task::{StopReason, TaskState},
 };
 use folkmoot_privacy::{Delta, Epsilon};
-use folkmoot_storage::{LedgerRepository, PopulationRepository, RoundRepository};
+use folkmoot_storage::{
+    LedgerRepository, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundRepository,
+};
 use folkmoot_tests::{
     deployment::{Deployment, patiently},
-    task::TaskSpec,
+    task::{TaskSpec, now},
 };
 use serde_json::json;
 
@@ -50,12 +52,9 @@ async fn a_version_is_withheld_after(released: u64, spec: &TaskSpec) {
     };
     let privacy = PopulationPrivacy { budget: Some(budget), ..PopulationPrivacy::default() };
     let (organisation, population) = (deployment.task.organisation, deployment.task.population.clone());
-    assert!(
-        storage
-            .set_population_privacy(organisation, &population, &privacy)
-            .await
-            .expect("the storage answers")
-    );
+    let change = PrivacyChange { privacy, weakened: None, by: "test", now: now() };
+    let set = storage.set_population_privacy(organisation, &population, &change).await;
+    assert_eq!(set.expect("the storage answers"), PrivacyOutcome::Set);
     upload_all(members).await;
     let privacy_budget = TaskState::Completed { reason: StopReason::PrivacyBudget };
     assert_eq!(end(&deployment, &storage).await, privacy_budget);

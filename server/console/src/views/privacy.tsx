@@ -51,8 +51,25 @@ export default function PrivacyView() {
   );
 }
 
+function said(entry: LedgerEntry): string {
+  const { settings, terms } = entry;
+  switch (entry.kind) {
+    case 'collection':
+      return 'first update taken';
+    case 'task':
+      return terms?.epsilon ? `task made, epsilon ${number(terms.epsilon)}` : 'task made, no promise';
+    case 'settings': {
+      const budget = settings?.epsilon ? `budget ${number(settings.epsilon)}` : 'no budget';
+      return settings?.weakened ? `weakened to ${budget}: ${settings.weakened}` : budget;
+    }
+    default:
+      return `version ${entry.version ?? ''} released`;
+  }
+}
+
 function participation(entry: LedgerEntry): string {
   const { participation } = entry;
+  if (!participation) return '';
   switch (participation.kind) {
     case 'at_most':
       return `in at most ${participation.count}`;
@@ -75,7 +92,7 @@ function Ledger({ populations }: { populations: string[] }) {
   return (
     <Card
       title="Ledger"
-      note="Every release of a version with noise, each entry with the digest of the one before: folkmoot privacy verify checks the chain."
+      note="What was spent and what bounds it: released versions, tasks and settings, each entry with the digest of the one before: folkmoot privacy verify checks the chain."
       actions={
         <label>
           Population
@@ -93,7 +110,7 @@ function Ledger({ populations }: { populations: string[] }) {
         {(entries) =>
           entries.length === 0 ? (
             <Empty>
-              <p>No version was released with noise.</p>
+              <p>Nothing was promised here yet.</p>
             </Empty>
           ) : (
             <>
@@ -105,16 +122,21 @@ function Ledger({ populations }: { populations: string[] }) {
                   { name: 'Entry', isNumber: true, show: (entry) => count(entry.sequence) },
                   {
                     name: 'Task',
-                    show: (entry) => (
-                      <Link to={`/tasks/${entry.task_id}`}>
-                        <Id id={entry.task_id} />
-                      </Link>
-                    ),
+                    show: (entry) =>
+                      entry.task_id && (
+                        <Link to={`/tasks/${entry.task_id}`}>
+                          <Id id={entry.task_id} />
+                        </Link>
+                      ),
                   },
-                  { name: 'Version', isNumber: true, show: (entry) => count(entry.version) },
-                  { name: 'Noise multiplier', isNumber: true, show: (entry) => number(entry.noise_multiplier) },
+                  { name: 'What', show: said },
+                  {
+                    name: 'Noise multiplier',
+                    isNumber: true,
+                    show: (entry) => (entry.noise_multiplier ? number(entry.noise_multiplier) : ''),
+                  },
                   { name: 'A client is', show: participation },
-                  { name: 'Released', show: (entry) => <Time at={entry.released_at} /> },
+                  { name: 'When', show: (entry) => <Time at={entry.at} /> },
                   { name: 'Digest', show: (entry) => <Id id={entry.digest} /> },
                 ]}
               />

@@ -11,6 +11,7 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
   const [unit, setUnit] = useState('');
   const [epsilon, setEpsilon] = useState('');
   const [delta, setDelta] = useState('');
+  const [reason, setReason] = useState('');
   const chosen = populations.find((one) => one.name === name);
   const set = (change: object) => send('POST', `/populations/${name}/privacy`, change);
   const change = async () => {
@@ -18,9 +19,11 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
       ...(unit ? { unit } : {}),
       ...(epsilon ? { epsilon: typed('Epsilon', epsilon) } : {}),
       ...(delta ? { delta: typed('Delta', delta) } : {}),
+      ...(reason ? { weaken: reason } : {}),
     });
     setEpsilon('');
     setDelta('');
+    setReason('');
   };
   const limit = {
     title: `Set the budget of ${name}?`,
@@ -29,7 +32,7 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
   };
   const confirm = {
     title: `Take the budget of ${name} away?`,
-    text: 'Its tasks then stop only at budgets of their own, and what they spend together has no limit any more.',
+    text: 'Its tasks then stop only at budgets of their own, and no other can be started. The reason is written into the ledger.',
     word: 'Take it away',
   };
   return (
@@ -61,6 +64,9 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
         <Field label="Delta of that">
           {(field) => <input {...field} inputMode="decimal" value={delta} onInput={(event) => setDelta(event.currentTarget.value)} />}
         </Field>
+        <Field label="Reason, to allow more than before">
+          {(field) => <input {...field} maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}
+        </Field>
         <Action disabled={!unit && !epsilon && !delta} act={change} done={done} confirm={epsilon || delta ? limit : undefined}>
           Set
         </Action>
@@ -68,7 +74,8 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
       {chosen?.epsilon && (
         <Action
           kind="danger"
-          act={() => set({ no_budget: true })}
+          disabled={!reason}
+          act={() => set({ no_budget: true, weaken: reason })}
           done={done}
           confirm={confirm}
         >{`Take the budget of ${name} away`}</Action>

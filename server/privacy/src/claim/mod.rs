@@ -4,9 +4,12 @@
 //! for which [`Accounts`] is implemented: another pair does not compile. Where both are known only at run time,
 //! [`account`] gives an error that names both and the remedy.
 //!
+//! [`Cost`] is the one way from releases to an epsilon: claims, the ledger and the planner all take it.
+//!
 //! The default claim: no amplification; a client is in at most k releases, and ρ = k/(2z²).
 
 mod charged;
+mod cost;
 mod mechanism;
 mod pair;
 mod participation;
@@ -15,6 +18,7 @@ mod spent;
 mod tests;
 
 pub use charged::Charged;
+pub use cost::{Cost, epsilon_by_loss_distribution};
 pub use mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, PlannedRounds, Tree};
 pub use pair::{Accounts, Question, Sampling, account};
 pub use participation::{Capped, EnforcedDraw, EnforcedParticipation, FixedSize, PoissonSampled, Separated};

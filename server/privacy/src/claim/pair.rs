@@ -1,14 +1,12 @@
 //! Which mechanism is accounted how under which way of sampling.
 
-use super::ClaimError;
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, Tree};
 use super::participation::{
     Capped, EnforcedDraw, EnforcedParticipation, FixedSize, PoissonSampled, Separated,
 };
 use super::spent::{ACCOUNTANT_VERSION, Accountant, Spent, Unamplified, smallest};
-use crate::accountant::{
-    Orders, ParticipationPattern, RdpCurve, poisson_gaussian_epsilon, rho_of_gaussian, rho_of_tree,
-};
+use super::{ClaimError, Cost, epsilon_by_loss_distribution};
+use crate::accountant::{Orders, ParticipationPattern, RdpCurve, rho_of_gaussian, rho_of_tree};
 use crate::budget::{Delta, Rho, Unit};
 use crate::noise_multiplier::Relation;
 
@@ -59,9 +57,9 @@ fn unamplified(
     participations: u64,
     rho: Rho,
     assumptions: Vec<&'static str>,
-) -> Spent {
-    let without_amplification = Unamplified::of_rho(rho, question.delta);
-    Spent {
+) -> Result<Spent, ClaimError> {
+    let without_amplification = Unamplified::of_rho(rho, question.delta)?;
+    Ok(Spent {
         unit: question.unit,
         relation,
         releases: question.releases,
@@ -73,7 +71,7 @@ fn unamplified(
         accountant_version: ACCOUNTANT_VERSION,
         assumptions,
         without_amplification,
-    }
+    })
 }
 
 impl Accounts<Capped> for Gaussian {
@@ -82,7 +80,7 @@ impl Accounts<Capped> for Gaussian {
         let participations = sampling.participations(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
         let assumptions = vec![CENTRAL, CLIPPED, FIXED_DIVISOR, CAPPED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -92,7 +90,7 @@ impl Accounts<Separated> for Gaussian {
         let participations = sampling.pattern().participations_within(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
         let assumptions = vec![CENTRAL, CLIPPED, FIXED_DIVISOR, SEPARATED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -101,12 +99,12 @@ impl Accounts<PoissonSampled> for Gaussian {
     fn account(&self, sampling: &PoissonSampled, question: Question) -> Result<Spent, ClaimError> {
         let Question { releases, delta, unit } = question;
         let multiplier = self.noise_multiplier;
-        let by_pld = poisson_gaussian_epsilon(sampling.rate(), multiplier, releases, delta);
+        let by_pld = epsilon_by_loss_distribution(sampling.rate(), multiplier, releases, delta);
         let by_rdp = RdpCurve::of_poisson_gaussian(sampling.rate(), multiplier, Orders::default())
             .ok()
-            .and_then(|curve| curve.times(releases).epsilon(delta));
+            .and_then(|curve| Cost::Curve(curve.times(releases)).epsilon(delta).ok());
         let participations = sampling.participations(releases);
-        let without_amplification = Unamplified::of_gaussian(multiplier, participations, delta);
+        let without_amplification = Unamplified::of_gaussian(multiplier, participations, delta)?;
         let unsampled = (Some(without_amplification.epsilon), Accountant::Zcdp);
         let (epsilon, accountant) =
             smallest([(by_pld, Accountant::Pld), (by_rdp, Accountant::Rdp), unsampled])?;
@@ -134,9 +132,9 @@ impl Accounts<FixedSize> for Gaussian {
         let multiplier = self.noise_multiplier.under(Relation::ReplaceOne);
         let (population, cohort) = sampling.sizes();
         let curve = RdpCurve::of_fixed_size_gaussian(population, cohort, multiplier, Orders::default())?;
-        let by_rdp = curve.times(releases).epsilon(delta);
+        let by_rdp = Cost::Curve(curve.times(releases)).epsilon(delta).ok();
         let participations = sampling.participations(releases);
-        let without_amplification = Unamplified::of_gaussian(multiplier, participations, delta);
+        let without_amplification = Unamplified::of_gaussian(multiplier, participations, delta)?;
         let unsampled = (Some(without_amplification.epsilon), Accountant::Zcdp);
         let (epsilon, accountant) = smallest([(by_rdp, Accountant::Rdp), unsampled])?;
         Ok(Spent {
@@ -162,7 +160,7 @@ impl Accounts<Separated> for Tree {
         let rho = rho_of_tree(self.noise_multiplier, question.releases, leaves, pattern);
         let participations = pattern.participations_within(question.releases);
         let assumptions = vec![CENTRAL, CLIPPED, FIXED_DIVISOR, SEPARATED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -174,7 +172,7 @@ impl Accounts<Capped> for Tree {
         let leaves = self.leaves_per_tree.max(1);
         let rho = rho_of_tree(self.noise_multiplier, question.releases, leaves, pattern);
         let assumptions = vec![CENTRAL, CLIPPED, FIXED_DIVISOR, CAPPED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -195,7 +193,7 @@ impl Accounts<Separated> for Blt {
         }
         let rho = rho_of_gaussian(self.noise_multiplier, u64::from(question.releases > 0));
         let assumptions = vec![CENTRAL, CLIPPED, FIXED_DIVISOR, SEPARATED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -205,7 +203,7 @@ impl Accounts<Capped> for LocalGaussian {
         let participations = sampling.participations(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
         let assumptions = vec![LOCAL, CLIPPED, CAPPED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 
@@ -215,7 +213,7 @@ impl Accounts<Separated> for LocalGaussian {
         let participations = sampling.pattern().participations_within(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
         let assumptions = vec![LOCAL, CLIPPED, SEPARATED];
-        Ok(unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions))
+        unamplified(self.noise_multiplier.relation(), question, participations, rho, assumptions)
     }
 }
 

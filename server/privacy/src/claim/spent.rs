@@ -1,7 +1,7 @@
 use serde::Serialize;
 
-use super::ClaimError;
-use crate::accountant::{rho_of_gaussian, zcdp_epsilon};
+use super::{ClaimError, Cost};
+use crate::accountant::rho_of_gaussian;
 use crate::budget::{Delta, Epsilon, Rho, Unit};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
@@ -18,6 +18,17 @@ pub enum Accountant {
     Rdp,
     /// The privacy loss distribution, composed on a grid.
     Pld,
+}
+
+impl Accountant {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zcdp => "zCDP",
+            Self::Rdp => "RDP",
+            Self::Pld => "PLD",
+        }
+    }
 }
 
 /// What releases have spent, or will, with all that a reader needs to judge it.
@@ -58,13 +69,23 @@ pub struct Unamplified {
 
 impl Unamplified {
     /// Derives ρ = k/(2z²) and its epsilon.
-    pub(super) fn of_gaussian(multiplier: NoiseMultiplier, participations: u64, delta: Delta) -> Self {
+    ///
+    /// # Errors
+    /// As [`Cost::epsilon`].
+    pub(super) fn of_gaussian(
+        multiplier: NoiseMultiplier,
+        participations: u64,
+        delta: Delta,
+    ) -> Result<Self, ClaimError> {
         Self::of_rho(rho_of_gaussian(multiplier, participations), delta)
     }
 
     /// Converts ρ.
-    pub(super) fn of_rho(rho: Rho, delta: Delta) -> Self {
-        Self { rho, epsilon: zcdp_epsilon(rho, delta) }
+    ///
+    /// # Errors
+    /// As [`Cost::epsilon`].
+    pub(super) fn of_rho(rho: Rho, delta: Delta) -> Result<Self, ClaimError> {
+        Ok(Self { rho, epsilon: Cost::of_rho(rho).epsilon(delta)? })
     }
 }
 

@@ -1,4 +1,4 @@
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, path::Path};
 
 use super::*;
 use crate::{Delta, NoiseMultiplier, Relation, SamplingRate, Unit, accountant::BufferedToeplitz};
@@ -119,4 +119,73 @@ fn local_noise_trusts_nobody() {
     let spent = account(&local, &sampling(2, 0, EnforcedDraw::FromWaiting), question(9)).unwrap();
     assert_eq!((spent.rho.unwrap().get(), spent.relation), (1.0, Relation::ReplaceOne));
     assert!(account(&local, &sampling(0, 0, coins(0.5)), question(9)).is_err());
+}
+
+/// What a ledger adds up is what a claim says of the same releases.
+#[test]
+fn the_ledger_charges_what_is_claimed() {
+    use crate::ledger::{Charge, Totals};
+    let (delta, task) = (Delta::new(1e-5).unwrap(), folkmoot_protocol::TaskId::from_random_bytes([1; 16]));
+    let charged = |noise_multiplier, participation, releases| {
+        let mut totals = Totals::default();
+        totals.add(task, Charge { noise_multiplier, participation }, releases);
+        totals.spent(delta).unwrap()
+    };
+    let capped = Capped::from_enforced(&enforced(7, 0, EnforcedDraw::FromWaiting)).unwrap();
+    for (releases, z) in [(1, 0.4), (5, 3.0), (1000, 8.0)] {
+        let noise_multiplier = NoiseMultiplier::new(z, Relation::ZeroOut).unwrap();
+        let claimed = Gaussian { noise_multiplier }.account(&capped, question(releases)).unwrap();
+        let spent = charged(noise_multiplier, Gaussian::participation(&capped), releases);
+        assert_eq!((spent.epsilon, spent.rho), (claimed.epsilon, claimed.rho));
+        assert_eq!((spent.relation, spent.accountant), (claimed.relation, claimed.accountant.name()));
+        // All that a client may send is charged at once, and nothing more than is claimed of all of it.
+        let noise_multiplier = NoiseMultiplier::new(z, Relation::ReplaceOne).unwrap();
+        let claimed = LocalGaussian { noise_multiplier }.account(&capped, question(1000)).unwrap();
+        let spent = charged(noise_multiplier, LocalGaussian::participation(&capped), releases);
+        assert_eq!(
+            (spent.epsilon, spent.rho, spent.relation),
+            (claimed.epsilon, claimed.rho, claimed.relation)
+        );
+    }
+    // Where sampling is claimed the ledger keeps to the curve, which adds up with others: never below the claim.
+    let sampled = PoissonSampled::from_enforced(&enforced(0, 0, coins(0.01))).unwrap();
+    let noise_multiplier = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
+    let claimed = Gaussian { noise_multiplier }.account(&sampled, question(1000)).unwrap();
+    let spent = charged(noise_multiplier, Gaussian::participation(&sampled), 1000);
+    assert!(spent.epsilon >= claimed.epsilon && spent.epsilon.get() < 1.2 * claimed.epsilon.get());
+}
+
+/// Nothing but [`Cost`] turns what was released into an epsilon: neither in this package nor in those above it.
+#[test]
+fn there_is_one_way_to_an_epsilon() {
+    const ACCOUNTANTS: [&str; 3] = ["zcdp_epsilon(", "gaussian_epsilon(", "RdpCurve::"];
+    let server =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is a folder of the server");
+    let mut folders = ["privacy/src", "coordinator/src", "simulation/src", "storage/src", "src"]
+        .map(|folder| server.join(folder))
+        .to_vec();
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let is_theirs = ["privacy/src/accountant", "privacy/src/claim"].map(|folder| server.join(folder));
+            let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+            if is_test || is_theirs.iter().any(|folder| path.starts_with(folder)) {
+                continue;
+            }
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for line in lines {
+                let found = ACCOUNTANTS.iter().find(|name| line.contains(**name));
+                assert!(found.is_none(), "{}: {line}", path.display());
+            }
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 100, "{looked_at} files");
 }

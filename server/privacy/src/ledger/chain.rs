@@ -120,14 +120,14 @@ mod tests {
                 task_id: TaskId::from_random_bytes([number as u8; 16]),
                 round_id: RoundId::from_random_bytes([1; 16]),
                 version: number,
-                at: Timestamp(1000 * number),
                 charge: Charge {
                     noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).unwrap(),
                     participation,
                 },
             };
             let last = ledger.last().map(|last| (last.sequence, last.digest));
-            ledger.push(Entry::following(last, "digits".parse().unwrap(), release));
+            let (at, event) = (Timestamp(1000 * number), Event::Release(release));
+            ledger.push(Entry::following(last, "digits".parse().unwrap(), at, event));
         }
         ledger
     }
@@ -148,25 +148,35 @@ mod tests {
         assert_eq!(check(&[]).unwrap().entries, 0);
     }
 
+    /// Changes the release of an entry.
+    fn released(entry: &mut Entry) -> &mut Release {
+        let Event::Release(release) = &mut entry.event else { panic!("all are releases") };
+        release
+    }
+
     #[test]
     fn every_changed_field_is_found() {
-        let change: [fn(&mut Entry); 10] = [
+        let change: [fn(&mut Entry); 11] = [
             |entry| entry.population = "others".parse().unwrap(),
             |entry| entry.sequence += 1,
-            |entry| entry.release.task_id = TaskId::from_random_bytes([99; 16]),
-            |entry| entry.release.round_id = RoundId::from_random_bytes([99; 16]),
-            |entry| entry.release.version += 1,
-            |entry| entry.release.at = Timestamp(1),
+            |entry| released(entry).task_id = TaskId::from_random_bytes([99; 16]),
+            |entry| released(entry).round_id = RoundId::from_random_bytes([99; 16]),
+            |entry| released(entry).version += 1,
+            |entry| entry.at = Timestamp(1),
             |entry| {
-                entry.release.charge.noise_multiplier =
+                released(entry).charge.noise_multiplier =
                     NoiseMultiplier::new(15.0, Relation::ZeroOut).unwrap();
             },
             |entry| {
-                entry.release.charge.noise_multiplier =
+                released(entry).charge.noise_multiplier =
                     NoiseMultiplier::new(1.5, Relation::ReplaceOne).unwrap();
             },
-            |entry| entry.release.charge.participation = Participation::AtMost { count: 1 },
+            |entry| released(entry).charge.participation = Participation::AtMost { count: 1 },
             |entry| entry.digest = EntryDigest::BEGINNING,
+            |entry| {
+                let Release { task_id, round_id, charge, .. } = *released(entry);
+                entry.event = Event::Collection(Collection { task_id, round_id, charge });
+            },
         ];
         for (number, change) in change.into_iter().enumerate() {
             for place in 0..4 {
@@ -176,6 +186,47 @@ mod tests {
                 // Whoever writes the digest anew breaks what follows.
                 ledger[place].digest = ledger[place].computed_digest();
                 assert!(check(&ledger).is_err() || place == 3 || number == 9, "change {number} of {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_changed_field_of_settings_and_terms_is_found() {
+        let charge = Charge {
+            noise_multiplier: NoiseMultiplier::new(1.5, Relation::ZeroOut).unwrap(),
+            participation: Participation::AtMost { count: 3 },
+        };
+        let (epsilon, delta) = (crate::Epsilon::new(8.0).unwrap(), crate::Delta::new(1e-6).unwrap());
+        let task_id = TaskId::from_random_bytes([1; 16]);
+        let settings = Settings {
+            unit: crate::Unit::Client,
+            budget: Some((epsilon, delta)),
+            weakened: Some("a second study".into()),
+            by: "key".into(),
+        };
+        let promise = Promise { epsilon, delta, charge };
+        let terms = TaskTerms { task_id, promise: Some(promise), warm_start: Some((task_id, 3)) };
+        let other = crate::Epsilon::new(9.0).unwrap();
+        let changes = [
+            Event::Settings(Settings { unit: crate::Unit::User, ..settings.clone() }),
+            Event::Settings(Settings { budget: None, ..settings.clone() }),
+            Event::Settings(Settings { budget: Some((other, delta)), ..settings.clone() }),
+            Event::Settings(Settings { weakened: None, ..settings.clone() }),
+            Event::Settings(Settings { weakened: Some(String::new()), ..settings.clone() }),
+            Event::Settings(Settings { by: "another".into(), ..settings.clone() }),
+            Event::Task(TaskTerms { promise: None, ..terms.clone() }),
+            Event::Task(TaskTerms { promise: Some(Promise { epsilon: other, ..promise }), ..terms.clone() }),
+            Event::Task(TaskTerms { warm_start: None, ..terms.clone() }),
+            Event::Task(TaskTerms { warm_start: Some((task_id, 4)), ..terms.clone() }),
+        ];
+        for event in [Event::Settings(settings), Event::Task(terms)] {
+            let entry = Entry::following(None, "digits".parse().unwrap(), Timestamp(1), event);
+            check(std::slice::from_ref(&entry)).unwrap();
+            assert_eq!(entry.event.charged(), None);
+            let later = Entry { at: Timestamp(2), ..entry.clone() };
+            assert!(check(&[later]).is_err());
+            for event in changes.clone() {
+                assert!(check(&[Entry { event, ..entry.clone() }]).is_err(), "{entry:?}");
             }
         }
     }

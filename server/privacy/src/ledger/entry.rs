@@ -3,10 +3,7 @@ use std::fmt;
 use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{NoiseMultiplier, SamplingRate};
-
-/// Names what is hashed, so that no other digest of the system can stand for an entry's.
-const CONTEXT: &str = "folkmoot privacy ledger entry, version 1";
+use crate::{Delta, Epsilon, NoiseMultiplier, SamplingRate, Unit};
 
 /// The BLAKE3 of an entry and of all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,17 +78,17 @@ pub enum Participation {
     },
 }
 
-/// What one release costs.
+/// What an entry costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
-    /// The Gaussian noise of the release, together with all that is released beside the model.
+    /// The Gaussian noise, together with all that is released beside the model.
     pub noise_multiplier: NoiseMultiplier,
     /// Who is in it.
     pub participation: Participation,
 }
 
-/// What was released.
+/// A model version that was released with noise of the coordinator's, or of its clients'.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
@@ -101,10 +98,96 @@ pub struct Release {
     pub round_id: RoundId,
     /// The model version.
     pub version: u64,
-    /// When.
-    pub at: Timestamp,
     /// What it costs.
     pub charge: Charge,
+}
+
+/// The beginning of a task whose clients add the noise: their updates are seen from now on, whatever comes of them.
+///
+/// It is charged once, with all that a client may send in this task. An entry for every client would be tighter, and would
+/// publish who took part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Collection {
+    /// The task.
+    pub task_id: TaskId,
+    /// The round whose first update is about to be taken.
+    pub round_id: RoundId,
+    /// What all updates of a client cost together.
+    pub charge: Charge,
+}
+
+/// What is set for a population: whom promises protect, and what all its tasks together may spend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Whom promises protect.
+    pub unit: Unit,
+    /// What all tasks together may spend, and at which delta; none without a budget.
+    pub budget: Option<(Epsilon, Delta)>,
+    /// Why they promise less than those before, in the words of who set them; none if they do not.
+    pub weakened: Option<String>,
+    /// The API key with which they were set.
+    pub by: String,
+}
+
+/// A task that was made for a population's clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskTerms {
+    /// The task.
+    pub task_id: TaskId,
+    /// What it promises; none if it promises nothing.
+    pub promise: Option<Promise>,
+    /// The task and version with whose weights it begins, if they are not the model's own.
+    pub warm_start: Option<(TaskId, u64)>,
+}
+
+/// What a task promises.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promise {
+    /// What it may spend of every client.
+    pub epsilon: Epsilon,
+    /// At this delta.
+    pub delta: Delta,
+    /// What it is charged for.
+    pub charge: Charge,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Event {
+    /// A version was released.
+    Release(Release),
+    /// Clients begin to send updates with noise of their own.
+    Collection(Collection),
+    /// The population's settings changed.
+    Settings(Settings),
+    /// A task was made.
+    Task(TaskTerms),
+}
+
+impl Event {
+    /// Returns the task that is charged, and what; nothing of an entry that costs nothing.
+    pub fn charged(&self) -> Option<(TaskId, Charge)> {
+        match self {
+            Self::Release(Release { task_id, charge, .. })
+            | Self::Collection(Collection { task_id, charge, .. }) => Some((*task_id, *charge)),
+            Self::Settings(_) | Self::Task(_) => None,
+        }
+    }
+
+    /// Names what is hashed, so that neither another digest of the system nor one of another kind of entry can stand for it.
+    fn context(&self) -> &'static str {
+        match self {
+            Self::Release(_) => "folkmoot privacy ledger entry, version 1",
+            Self::Collection(_) => "folkmoot privacy ledger collection, version 1",
+            Self::Settings(_) => "folkmoot privacy ledger settings, version 1",
+            Self::Task(_) => "folkmoot privacy ledger task, version 1",
+        }
+    }
 }
 
 /// A line of a population's ledger.
@@ -115,8 +198,10 @@ pub struct Entry {
     pub population: PopulationName,
     /// Its place, from 1.
     pub sequence: u64,
-    /// What was released, and what that costs.
-    pub release: Release,
+    /// When.
+    pub at: Timestamp,
+    /// What happened, and what it costs.
+    pub event: Event,
     /// The digest of the entry before.
     pub previous: EntryDigest,
     /// The digest of this entry.
@@ -128,34 +213,80 @@ impl Entry {
     pub fn following(
         previous: Option<(u64, EntryDigest)>,
         population: PopulationName,
-        release: Release,
+        at: Timestamp,
+        event: Event,
     ) -> Self {
         let (before, previous) = previous.unwrap_or((0, EntryDigest::BEGINNING));
         let digest = EntryDigest::BEGINNING;
-        let entry = Self { population, sequence: before + 1, release, previous, digest };
+        let entry = Self { population, sequence: before + 1, at, event, previous, digest };
         Self { digest: entry.computed_digest(), ..entry }
     }
 
     /// Computes the digest that the entry must have. Every field has its own place and length, so that no two entries
     /// have the same bytes.
     pub fn computed_digest(&self) -> EntryDigest {
-        let Release { task_id, round_id, version, at, charge } = &self.release;
-        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        let mut hasher = blake3::Hasher::new_derive_key(self.event.context());
         hasher.update(&self.previous.0);
         hasher.update(&self.sequence.to_le_bytes());
-        let population = self.population.as_str().as_bytes();
-        hasher.update(&(population.len() as u64).to_le_bytes()).update(population);
-        hasher.update(task_id.as_bytes()).update(round_id.as_bytes());
-        hasher.update(&version.to_le_bytes()).update(&at.0.to_le_bytes());
-        hasher.update(&charge.noise_multiplier.get().to_bits().to_le_bytes());
-        hasher.update(&[charge.noise_multiplier.relation() as u8]);
-        match charge.participation {
-            Participation::AtMost { count } => hasher.update(&[0]).update(&count.to_le_bytes()),
-            Participation::Poisson { rate } => {
-                hasher.update(&[1]).update(&rate.get().to_bits().to_le_bytes())
+        hash_text(&mut hasher, self.population.as_str());
+        match &self.event {
+            Event::Release(Release { task_id, round_id, version, charge }) => {
+                hasher.update(task_id.as_bytes()).update(round_id.as_bytes());
+                hasher.update(&version.to_le_bytes()).update(&self.at.0.to_le_bytes());
+                hash_charge(&mut hasher, charge);
             }
-            Participation::Whole { count } => hasher.update(&[2]).update(&count.to_le_bytes()),
-        };
+            Event::Collection(Collection { task_id, round_id, charge }) => {
+                hasher.update(task_id.as_bytes()).update(round_id.as_bytes());
+                hasher.update(&self.at.0.to_le_bytes());
+                hash_charge(&mut hasher, charge);
+            }
+            Event::Settings(Settings { unit, budget, weakened, by }) => {
+                hasher.update(&self.at.0.to_le_bytes()).update(&[*unit as u8]);
+                hash_option(&mut hasher, budget.as_ref(), hash_budget);
+                hash_option(&mut hasher, weakened.as_deref(), |hasher, text| hash_text(hasher, text));
+                hash_text(&mut hasher, by);
+            }
+            Event::Task(TaskTerms { task_id, promise, warm_start }) => {
+                hasher.update(&self.at.0.to_le_bytes()).update(task_id.as_bytes());
+                hash_option(&mut hasher, promise.as_ref(), |hasher, promise| {
+                    hash_budget(hasher, &(promise.epsilon, promise.delta));
+                    hash_charge(hasher, &promise.charge);
+                });
+                hash_option(&mut hasher, warm_start.as_ref(), |hasher, (task_id, version)| {
+                    hasher.update(task_id.as_bytes()).update(&version.to_le_bytes());
+                });
+            }
+        }
         EntryDigest(*hasher.finalize().as_bytes())
     }
+}
+
+fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
+    hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+}
+
+/// Writes whether there is a value, and then the value.
+fn hash_option<T: ?Sized>(
+    hasher: &mut blake3::Hasher,
+    value: Option<&T>,
+    hash: impl FnOnce(&mut blake3::Hasher, &T),
+) {
+    hasher.update(&[u8::from(value.is_some())]);
+    if let Some(value) = value {
+        hash(hasher, value);
+    }
+}
+
+fn hash_budget(hasher: &mut blake3::Hasher, (epsilon, delta): &(Epsilon, Delta)) {
+    hasher.update(&epsilon.get().to_bits().to_le_bytes()).update(&delta.get().to_bits().to_le_bytes());
+}
+
+fn hash_charge(hasher: &mut blake3::Hasher, charge: &Charge) {
+    hasher.update(&charge.noise_multiplier.get().to_bits().to_le_bytes());
+    hasher.update(&[charge.noise_multiplier.relation() as u8]);
+    match charge.participation {
+        Participation::AtMost { count } => hasher.update(&[0]).update(&count.to_le_bytes()),
+        Participation::Poisson { rate } => hasher.update(&[1]).update(&rate.get().to_bits().to_le_bytes()),
+        Participation::Whole { count } => hasher.update(&[2]).update(&count.to_le_bytes()),
+    };
 }

@@ -1,10 +1,9 @@
 use folkmoot_protocol::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Charge, Participation};
+use super::{Charge, Event, Participation};
 use crate::{
-    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho,
-    accountant::{Orders, RdpCurve, rho_for_epsilon, rho_of_gaussian, zcdp_epsilon},
+    Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho, accountant::rho_for_epsilon, claim::Cost,
 };
 
 /// The multipliers between which one is looked for.
@@ -13,15 +12,17 @@ const MULTIPLIERS: [f64; 2] = [1e-2, 1e6];
 const HALVINGS: u32 = 64;
 
 /// What the releases of a population add up to, for the client that was in most of them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals(Vec<Total>);
 
 /// Releases of one task that cost the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Total {
     task_id: TaskId,
     charge: Charge,
     releases: u64,
+    /// Says that clients of the task have begun to send updates with noise of their own.
+    is_begun: bool,
 }
 
 /// What was spent of every client, at most.
@@ -45,15 +46,59 @@ pub struct Spent {
 pub struct RelationError;
 
 impl Totals {
-    /// Adds releases of a task.
-    pub fn add(&mut self, task_id: TaskId, charge: Charge, releases: u64) {
-        match self.0.iter_mut().find(|total| total.task_id == task_id && total.charge == charge) {
-            Some(total) => total.releases = total.releases.saturating_add(releases),
-            None => self.0.push(Total { task_id, charge, releases }),
+    /// Counts an entry.
+    pub fn count(&mut self, event: &Event) {
+        match event {
+            Event::Release(release) => self.add(release.task_id, release.charge, 1),
+            Event::Collection(collection) => self.begin(collection.task_id, collection.charge),
+            Event::Settings(_) | Event::Task(_) => {}
         }
     }
 
-    /// Returns how many releases there were.
+    /// Adds releases of a task.
+    pub fn add(&mut self, task_id: TaskId, charge: Charge, releases: u64) {
+        let total = self.total(task_id, charge);
+        total.releases = total.releases.saturating_add(releases);
+    }
+
+    /// Adds that clients of a task have begun to send updates with noise of their own.
+    pub fn begin(&mut self, task_id: TaskId, charge: Charge) {
+        self.total(task_id, charge).is_begun = true;
+    }
+
+    /// Says whether clients of a task have begun to send updates with noise of their own.
+    pub fn has_begun(&self, task_id: TaskId) -> bool {
+        self.0.iter().any(|total| total.task_id == task_id && total.is_begun)
+    }
+
+    /// Adds what others add up to.
+    pub fn extend(&mut self, others: &Self) {
+        for other in &others.0 {
+            self.add(other.task_id, other.charge, other.releases);
+            self.total(other.task_id, other.charge).is_begun |= other.is_begun;
+        }
+    }
+
+    /// Says whether nothing was charged.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Says whether another task than this one was charged.
+    pub fn has_others(&self, task_id: TaskId) -> bool {
+        self.0.iter().any(|total| total.task_id != task_id)
+    }
+
+    fn total(&mut self, task_id: TaskId, charge: Charge) -> &mut Total {
+        let found = self.0.iter().position(|total| total.task_id == task_id && total.charge == charge);
+        let place = found.unwrap_or_else(|| {
+            self.0.push(Total { task_id, charge, releases: 0, is_begun: false });
+            self.0.len() - 1
+        });
+        &mut self.0[place]
+    }
+
+    /// Returns how many versions were released.
     pub fn releases(&self) -> u64 {
         self.0.iter().map(|total| total.releases).sum()
     }
@@ -70,10 +115,7 @@ impl Totals {
 
     /// Computes what was spent of the client that was in as many releases as it could be.
     ///
-    /// Where nothing is claimed of sampling, a task of n releases with at most k participations costs min(n, k)/(2z²) in
-    /// rho, and rho adds up (Bun and Steinke 2016, lemma 1.7). Otherwise Rényi divergences add up.
-    ///
-    /// It holds under the relation of the releases, and under [`Relation::ZeroOut`] where they have not all the same.
+    /// [`Cost`] accounts it. It holds under the relation of the releases, and under [`Relation::ZeroOut`] where they have not all the same.
     ///
     /// # Errors
     /// [`RelationError`] if an entry cannot be accounted; nothing that this build writes is such.
@@ -86,17 +128,10 @@ impl Totals {
     /// # Errors
     /// As [`Totals::spent`].
     pub fn spent_under(&self, relation: Relation, delta: Delta) -> Result<Spent, RelationError> {
-        if let Some(rho) = self.rho(relation) {
-            let epsilon = zcdp_epsilon(rho, delta);
-            return Ok(Spent { epsilon, relation, rho: Some(rho), accountant: "zCDP" });
-        }
-        // Every relation of which sampling can be accounted.
-        let mut curve = RdpCurve::zero(Relation::ZeroOut, Orders::default());
-        for total in &self.0 {
-            curve = curve.plus(&total.curve()?).map_err(|_| RelationError)?;
-        }
-        let epsilon = curve.epsilon(delta).ok_or(RelationError)?;
-        Ok(Spent { epsilon, relation: Relation::ZeroOut, rho: None, accountant: "RDP" })
+        let charges = self.0.iter().map(|total| (total.charge, total.counted()));
+        let (cost, relation) = Cost::of_charges(charges, relation).map_err(|_| RelationError)?;
+        let epsilon = cost.epsilon(delta).map_err(|_| RelationError)?;
+        Ok(Spent { epsilon, relation, rho: cost.rho(), accountant: cost.accountant().name() })
     }
 
     /// Says whether one more release of a task keeps all within a budget.
@@ -121,36 +156,12 @@ impl Totals {
         let first = relations.next().unwrap_or_default();
         if relations.all(|relation| relation == first) { first } else { Relation::ZeroOut }
     }
-
-    /// Returns rho, if every release is accounted by it.
-    fn rho(&self, relation: Relation) -> Option<Rho> {
-        let mut sum = 0.0;
-        for total in &self.0 {
-            let multiplier = total.charge.noise_multiplier.under(relation);
-            sum += rho_of_gaussian(multiplier, total.participations()?).get();
-        }
-        Rho::new(sum).ok()
-    }
 }
 
 impl Total {
-    /// Returns how many releases with a client in them these cost, where nothing is claimed of sampling.
-    fn participations(&self) -> Option<u64> {
-        match self.charge.participation {
-            Participation::AtMost { count } => Some(self.releases.min(count)),
-            Participation::Whole { count } => Some(if self.releases > 0 { count } else { 0 }),
-            Participation::Poisson { .. } => None,
-        }
-    }
-
-    fn curve(&self) -> Result<RdpCurve, RelationError> {
-        let (multiplier, orders) = (self.charge.noise_multiplier.under(Relation::ZeroOut), Orders::default());
-        if let Participation::Poisson { rate } = self.charge.participation {
-            let one = RdpCurve::of_poisson_gaussian(rate, multiplier, orders);
-            return one.map(|curve| curve.times(self.releases)).map_err(|_| RelationError);
-        }
-        let participations = self.participations().ok_or(RelationError)?;
-        Ok(RdpCurve::of_gaussian(multiplier, orders).times(participations))
+    /// Returns how many releases are counted. A task whose clients have begun to send costs what one with a version costs.
+    fn counted(&self) -> u64 {
+        self.releases.max(u64::from(self.is_begun))
     }
 }
 
@@ -237,7 +248,8 @@ mod tests {
         totals.add(task(2), ten, 4);
         let spent = totals.spent(delta()).unwrap();
         assert!((spent.rho.unwrap().get() - 0.28).abs() < 1e-15);
-        assert_eq!(spent.epsilon, zcdp_epsilon(spent.rho.unwrap(), delta()));
+        let cost = Cost::of_rho(spent.rho.unwrap());
+        assert_eq!(Ok(spent.epsilon), cost.epsilon(delta()));
         assert_eq!((totals.releases(), totals.of_task(task(2)).releases()), (1004, 4));
     }
 
@@ -267,6 +279,25 @@ mod tests {
         let rate = SamplingRate::new(0.01).unwrap();
         totals.add(task(2), charge(1.0, Participation::Poisson { rate }), 10);
         assert_eq!(totals.spent(delta()).unwrap().accountant, "RDP");
+    }
+
+    #[test]
+    fn a_collection_costs_all_that_a_client_may_send_before_there_is_a_version() {
+        let local = charge(2.0, Participation::Whole { count: 3 });
+        let mut totals = Totals::default();
+        let round_id = folkmoot_protocol::RoundId::from_random_bytes([1; 16]);
+        totals.count(&Event::Collection(crate::ledger::Collection {
+            task_id: task(1),
+            round_id,
+            charge: local,
+        }));
+        assert!(totals.has_begun(task(1)) && !totals.has_begun(task(2)));
+        assert_eq!((totals.spent(delta()).unwrap().rho.unwrap().get(), totals.releases()), (0.375, 0));
+        totals.add(task(1), local, 5);
+        assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.375, "versions cost nothing more");
+        // A clone asks the same people again, and is charged again.
+        totals.begin(task(2), local);
+        assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.75);
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub struct Args {
     /// Let only the tasks' own budgets end them.
     #[arg(long, conflicts_with_all = ["epsilon", "delta"])]
     no_budget: bool,
+    /// The reason why its tasks may spend more than before: needed to raise the budget or to take it away. It is written
+    /// into the population's ledger.
+    #[arg(long, value_name = "REASON")]
+    weaken: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -50,7 +54,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         UnitArg::User => Unit::User,
     });
     let (epsilon, delta) = (args.epsilon, args.delta);
-    let request = SetPrivacyRequest { unit, epsilon, delta, no_budget: args.no_budget };
+    let request = SetPrivacyRequest { unit, epsilon, delta, no_budget: args.no_budget, weaken: args.weaken };
     let population = admin.set_population_privacy(&args.population, &request).await?;
     args.output.print(&population, |population| text(std::slice::from_ref(population)))
 }

@@ -1,11 +1,10 @@
 //! A whole ledger, page by page.
 
-use folkmoot_privacy::RangeError;
 use folkmoot_protocol::PopulationName;
 
 use crate::{
     cli::{AdminClient, CliError},
-    http::admin::privacy::EntryView,
+    http::admin::privacy::{EntryView, NoEntry},
 };
 
 /// Entries of one page: the most that a coordinator gives.
@@ -35,6 +34,6 @@ pub async fn for_each(
 }
 
 /// Says which entry has a number that no ledger has.
-pub fn out_of_range(sequence: u64) -> impl FnOnce(RangeError) -> CliError {
+pub fn out_of_range(sequence: u64) -> impl FnOnce(NoEntry) -> CliError {
     move |error| CliError::new(format!("entry {sequence} of the ledger: {error}"))
 }

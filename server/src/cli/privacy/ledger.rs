@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use folkmoot_privacy::{
     Delta,
-    ledger::{Entry, Participation, Spent, Totals},
+    ledger::{Entry, Spent, Totals},
 };
 use folkmoot_protocol::{PopulationName, TaskId};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
         connection::ConnectionArgs,
         output::{OutputArgs, moment, or_dash, table},
     },
-    http::admin::privacy::EntryView,
+    http::admin::privacy::{EntryKind, EntryView, ParticipationView, SettingsView},
 };
 
 /// Digits of a digest that a table shows.
@@ -46,6 +46,8 @@ struct Report {
     population: PopulationName,
     /// How many there are.
     entry_count: u64,
+    /// How many of them released a version.
+    release_count: u64,
     /// Those that were asked for.
     entries: Vec<EntryView>,
     delta: Delta,
@@ -91,17 +93,20 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 #[derive(Default)]
 struct Reader {
     kept: VecDeque<EntryView>,
+    entries: u64,
     tasks: Vec<TaskId>,
     totals: Totals,
 }
 
 impl Reader {
     fn add(&mut self, entry: &Entry) {
-        let task_id = entry.release.task_id;
-        if !self.tasks.contains(&task_id) {
+        self.entries += 1;
+        if let Some((task_id, _)) = entry.event.charged()
+            && !self.tasks.contains(&task_id)
+        {
             self.tasks.push(task_id);
         }
-        self.totals.add(task_id, entry.release.charge, 1);
+        self.totals.count(&entry.event);
     }
 
     fn keep(&mut self, view: EntryView, limit: usize) {
@@ -119,7 +124,8 @@ impl Reader {
         };
         Ok(Report {
             population,
-            entry_count: self.totals.releases(),
+            entry_count: self.entries,
+            release_count: self.totals.releases(),
             tasks: self.tasks.iter().map(of_task).collect::<Result<_, CliError>>()?,
             all: spent(&self.totals)?,
             entries: self.kept.into(),
@@ -130,18 +136,17 @@ impl Reader {
 
 fn text(report: &Report) -> String {
     let rows = report.entries.iter().map(|entry| {
-        let shown = entry.entry().ok();
         [
             entry.sequence.to_string(),
-            moment(entry.released_at),
-            entry.task_id.to_string(),
-            entry.version.to_string(),
-            format!("{:.4}", entry.noise_multiplier),
-            or_dash(shown.map(|entry| participation(entry.release.charge.participation))),
+            moment(entry.at),
+            said(entry),
+            or_dash(entry.task_id),
+            or_dash(entry.noise_multiplier.map(|multiplier| format!("{multiplier:.4}"))),
+            or_dash(entry.participation.map(participation)),
             entry.digest.to_string().chars().take(SHOWN_DIGITS).collect(),
         ]
     });
-    let head = ["ENTRY", "RELEASED", "TASK", "VERSION", "NOISE MULTIPLIER", "PARTICIPATION", "DIGEST"];
+    let head = ["ENTRY", "AT", "WHAT", "TASK", "NOISE MULTIPLIER", "PARTICIPATION", "DIGEST"];
     let spent = |name: String, releases: u64, spent: &Spent| {
         [
             name,
@@ -152,7 +157,7 @@ fn text(report: &Report) -> String {
         ]
     };
     let tasks = report.tasks.iter().map(|one| spent(one.task_id.to_string(), one.releases, &one.spent));
-    let all = spent("all".into(), report.entry_count, &report.all);
+    let all = spent("all".into(), report.release_count, &report.all);
     let spent_head = ["TASK", "VERSIONS", "EPSILON", "RHO", "ACCOUNTANT"];
     format!(
         "{}\n\n{}\n\nEpsilon at delta {:e}, of a client that was in as many of the {} versions as it could be. Tasks that \
@@ -160,15 +165,39 @@ fn text(report: &Report) -> String {
         table(head, rows),
         table(spent_head, tasks.chain([all])),
         report.delta,
-        report.entry_count
+        report.release_count
     )
 }
 
-fn participation(participation: Participation) -> String {
+fn said(entry: &EntryView) -> String {
+    match (entry.kind, entry.version) {
+        (EntryKind::Release, Some(version)) => format!("version {version}"),
+        (EntryKind::Release, None) => "version".into(),
+        (EntryKind::Collection, _) => "first update".into(),
+        (EntryKind::Settings, _) => entry.settings.as_ref().map_or_else(|| "settings".into(), settings),
+        (EntryKind::Task, _) => match entry.terms.and_then(|terms| terms.epsilon.zip(terms.delta)) {
+            Some((epsilon, delta)) => format!("task made: epsilon {epsilon} at {delta:e}"),
+            None => "task made: no promise".into(),
+        },
+    }
+}
+
+fn settings(settings: &SettingsView) -> String {
+    let budget = match settings.epsilon.zip(settings.delta) {
+        Some((epsilon, delta)) => format!("budget {epsilon} at {delta:e} per {}", settings.unit),
+        None => format!("no budget, per {}", settings.unit),
+    };
+    match &settings.weakened {
+        Some(reason) => format!("WEAKENED to {budget}: {reason}"),
+        None => budget,
+    }
+}
+
+fn participation(participation: ParticipationView) -> String {
     match participation {
-        Participation::AtMost { count } => format!("at most {count}"),
-        Participation::Poisson { rate } => format!("Poisson {rate:.6}"),
-        Participation::Whole { count } => format!("all as {count}"),
+        ParticipationView::AtMost { count } => format!("at most {count}"),
+        ParticipationView::Poisson { rate } => format!("Poisson {rate:.6}"),
+        ParticipationView::Whole { count } => format!("all as {count}"),
     }
 }
 

@@ -60,7 +60,7 @@ fn broken(error: &folkmoot_privacy::ledger::ChainError) -> CliError {
 mod tests {
     use folkmoot_privacy::{
         NoiseMultiplier, Relation, SamplingRate,
-        ledger::{Charge, Entry, Participation, Release},
+        ledger::{Charge, Entry, Event, Participation, Release},
     };
     use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 
@@ -78,11 +78,11 @@ mod tests {
                 task_id: TaskId::from_random_bytes([number as u8 % 2; 16]),
                 round_id: RoundId::from_random_bytes([number as u8; 16]),
                 version: number.div_ceil(2),
-                at: Timestamp(1_700_000_000_000 + number),
                 charge: Charge { noise_multiplier: noise_multiplier.expect("it is in range"), participation },
             };
             let last = entries.last().map(|last| (last.sequence, last.digest));
-            entries.push(Entry::following(last, "digits".parse().expect("it is a name"), release));
+            let (at, event) = (Timestamp(1_700_000_000_000 + number), Event::Release(release));
+            entries.push(Entry::following(last, "digits".parse().expect("it is a name"), at, event));
         }
         entries
     }

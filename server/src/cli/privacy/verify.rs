@@ -38,7 +38,13 @@ struct Verified {
     head: Head,
     /// The head that was known, if one was; it was found.
     known_head: Option<Head>,
+    /// What was not shown, where no head was known.
+    warning: Option<&'static str>,
 }
+
+/// What a chain alone does not show.
+const NO_HEAD: &str = "no head was given: entries that were cut off at the end, or a ledger that was rewritten as a whole, \
+                       were not looked for";
 
 /// Checks the digest of every entry, that each follows the one before, and that a known head is among them.
 ///
@@ -120,7 +126,9 @@ impl Follower {
         {
             return Err(ChainError::Head(known.clone()));
         }
-        Ok(Verified { population: self.population, head: self.chain.head().clone(), known_head: self.known })
+        let warning = self.known.is_none().then_some(NO_HEAD);
+        let (population, head) = (self.population, self.chain.head().clone());
+        Ok(Verified { population, head, known_head: self.known, warning })
     }
 
     /// Compares the known head with what stands at its place.
@@ -144,11 +152,16 @@ fn text(verified: &Verified) -> String {
                  cut off or rewritten."
             .into(),
     });
+    if let Some(warning) = verified.warning {
+        lines.insert(0, format!("WARNING: {warning}. Give one with --head."));
+    }
     lines.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_privacy::ledger::{Event, Release};
+
     use super::{super::tests::entries, *};
     use crate::http::admin::privacy::EntryView;
 
@@ -208,17 +221,21 @@ mod tests {
             assert!(check(&lines(&whole), Some(head_of(known))).is_ok());
         }
         let known = Some(head_of(&whole[4]));
-        assert!(check(&lines(&whole[..4]), None).is_ok(), "a shorter chain hangs together");
+        // A shorter chain hangs together. That its end was not looked for is the first that is said.
+        let shorter = check(&lines(&whole[..4]), None).unwrap();
+        assert!(shorter.warning.is_some() && text(&shorter).starts_with("WARNING: no head was given: "));
+        let with_head = check(&lines(&whole), known.clone()).unwrap();
+        assert!(with_head.warning.is_none() && !text(&with_head).contains("WARNING"));
         let error = check(&lines(&whole[..4]), known).err().unwrap().to_string();
         assert!(error.contains("the known head of 5 entries") && error.contains("cut off"), "{error}");
 
         // Somebody writes all anew, so that it hangs together, with a first entry that cost less.
         let mut rewritten: Vec<Entry> = Vec::new();
         for entry in &whole {
-            let release =
-                folkmoot_privacy::ledger::Release { version: entry.release.version + 1, ..entry.release };
+            let Event::Release(release) = entry.event else { panic!("all are releases") };
+            let event = Event::Release(Release { version: release.version + 1, ..release });
             let last = rewritten.last().map(|last: &Entry| (last.sequence, last.digest));
-            rewritten.push(Entry::following(last, entry.population.clone(), release));
+            rewritten.push(Entry::following(last, entry.population.clone(), entry.at, event));
         }
         assert!(check(&lines(&rewritten), None).is_ok());
         assert!(check(&lines(&rewritten), Some(head_of(&whole[1]))).is_err());

@@ -1,5 +1,7 @@
 //! The endpoints of devices at moments that a test chooses: signed requests through the router, without a socket.
 
+mod local;
+
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -103,23 +105,22 @@ impl Edge {
 
     /// Opens a round for the device alone, and returns its assignment.
     async fn assign(&self) -> (TaskId, AssignmentRecord) {
+        self.assign_to(described()).await
+    }
+
+    /// The same for a task of this description.
+    async fn assign_to(&self, description: serde_json::Value) -> (TaskId, AssignmentRecord) {
+        let task = self.open(description).await;
+        (task, self.coordinator.storage.outstanding_assignment(self.client).await.unwrap().unwrap())
+    }
+
+    /// Makes a task while the device waits, and lets it come as far as it can.
+    async fn open(&self, description: serde_json::Value) -> TaskId {
         let (coordinator, now) = (&self.coordinator, self.now());
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();
         let model =
             registry::create_model(coordinator, self.organisation, onnx, bytes_max, now).await.unwrap();
-        let description = json!({
-            "name": "digits",
-            "population": "digits",
-            "plan": {
-                "loss": "softmax_cross_entropy",
-                "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1,
-                "batch_size": 16,
-            },
-            "scheduling": { "kind": "synchronous", "report_goal": 1, "over_selection_factor": 1.0 },
-            "stop": { "rounds": 30 },
-        });
         let request = CreateTaskRequest {
             description: serde_json::from_value(description).unwrap(),
             model: model.model,
@@ -137,7 +138,7 @@ impl Edge {
         };
         assert_eq!(device::check_in(coordinator, &client, &offer, 0, now).await.unwrap(), None);
         while drive_task(coordinator, task, now).await.unwrap() {}
-        (task, coordinator.storage.outstanding_assignment(self.client).await.unwrap().unwrap())
+        task
     }
 
     /// Signs a request now, with a fresh nonce, and returns the answer's status and problem. `upload` is the whole of an
@@ -182,6 +183,22 @@ impl Edge {
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, serde_json::from_slice(&body).ok())
     }
+}
+
+/// A task for which one device is enough.
+fn described() -> serde_json::Value {
+    json!({
+        "name": "digits",
+        "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 1, "over_selection_factor": 1.0 },
+        "stop": { "rounds": 30 },
+    })
 }
 
 fn code(problem: Option<Problem>) -> Option<ErrorCode> {

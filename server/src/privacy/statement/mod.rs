@@ -9,8 +9,7 @@ mod tests;
 use folkmoot_coordinator::privacy::{StreamShape, Terms};
 use folkmoot_privacy::{
     Relation, Unit,
-    accountant::poisson_gaussian_epsilon,
-    claim::ACCOUNTANT_VERSION,
+    claim::{ACCOUNTANT_VERSION, epsilon_by_loss_distribution},
     ledger::{Charge, Participation, Spent, Totals},
 };
 use folkmoot_protocol::{PopulationName, TaskId};
@@ -46,6 +45,8 @@ pub struct Statement {
     pub epsilon_budget: Option<f64>,
     /// What it has spent, by the accountant that keeps the budget.
     pub epsilon_spent: Option<f64>,
+    /// What it has spent of the same clients together with the versions from which version 0 descends.
+    pub epsilon_of_lineage: Option<f64>,
     /// What the privacy loss distribution says of the same releases, where Poisson sampling is claimed and all cost the
     /// same: a tighter bound, by which nothing is decided.
     pub epsilon_by_loss_distribution: Option<f64>,
@@ -81,6 +82,8 @@ pub struct Statement {
     pub report_goal: Option<u64>,
     /// The accountant, with its version.
     pub accountant: Option<String>,
+    /// The head of the population's ledger, ENTRIES:DIGEST: whoever keeps it can show later that nothing before it was changed.
+    pub ledger_head: Option<String>,
     /// Says that the noise comes from a seed: then nothing is protected.
     pub is_seeded: bool,
     /// The same in words.
@@ -133,6 +136,7 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
         relation: None,
         epsilon_budget: None,
         epsilon_spent: None,
+        epsilon_of_lineage: None,
         epsilon_by_loss_distribution: None,
         delta: None,
         rho_spent: None,
@@ -150,6 +154,7 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
         mechanism: None,
         report_goal: None,
         accountant: None,
+        ledger_head: None,
         is_seeded: super::IS_SEEDED,
         sentences: Vec::new(),
     }
@@ -185,6 +190,8 @@ fn count(statement: &mut Statement, promise: &Promise<'_>) {
     statement.relation = Some(terms.charge.noise_multiplier.relation());
     statement.epsilon_budget = Some(budget.epsilon.get());
     statement.epsilon_spent = Some(budget.by_task.epsilon.get());
+    statement.epsilon_of_lineage = Some(budget.by_lineage.epsilon.get());
+    statement.ledger_head = budget.head.as_ref().map(|head| format!("{}:{}", head.entries, head.digest));
     statement.epsilon_by_loss_distribution = by_loss_distribution(task, &terms.charge, budget);
     statement.delta = Some(budget.delta.get());
     statement.rho_spent = budget.by_task.rho.map(f64::from);
@@ -231,6 +238,6 @@ fn by_loss_distribution(task: &TaskRecord, charge: &Charge, budget: &Budget) -> 
     if !budget.is_all_of(task.id, *charge) {
         return None;
     }
-    let epsilon = poisson_gaussian_epsilon(rate, charge.noise_multiplier, budget.releases, budget.delta)?;
+    let epsilon = epsilon_by_loss_distribution(rate, charge.noise_multiplier, budget.releases, budget.delta)?;
     Some(epsilon.get())
 }

@@ -41,10 +41,13 @@ fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
         ),
     );
     let unit = match promise.unit() {
-        Unit::Client => "One enrolled client. A person with two enrolled devices is two clients.",
+        Unit::Client => {
+            "One enrolled client. A person with two enrolled devices is two clients, and so is a device that enrols anew: \
+             the coordinator does not know it again, and asks it as if it had never taken part."
+        }
         Unit::User => {
             "One user, whom the enrolment tokens name. All devices of a user count as one: one at a time takes part, and \
-             what all of them were in is added up. That a person has one name is the word of who hands the tokens out."
+             what all of them were in is added up, also where a device enrolled anew. That a person has one name is the word of who hands the tokens out."
         }
     };
     statement.say("Unit", unit);
@@ -89,7 +92,7 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     };
     let at_once = match promise.terms.charge.participation {
         Participation::Whole { .. } if promise.is_local() => {
-            " All of it is charged with the first version; what clients sent before there was one is not in this number."
+            " All that a client may send is charged when its task takes the first update, whatever comes of it."
         }
         Participation::Whole { .. } => " All of it is charged with the first version.",
         _ => "",
@@ -286,10 +289,51 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
         }
     };
     statement.say("Not hidden", not_hidden);
+    say_ancestors(statement, promise);
+    if let Some(head) = statement.ledger_head.clone() {
+        statement.say(
+            "Ledger",
+            format!(
+                "The head is {head}. Nobody has signed it: keep it where the coordinator's operator cannot change it, and \
+                 `folkmoot privacy verify --head` finds whether an entry before it was changed, removed or cut off. Settings \
+                 of the population and the terms of its tasks are entries, too."
+            ),
+        );
+    }
+}
+
+/// Says what the model knew before the task.
+fn say_ancestors(statement: &mut Statement, promise: &Promise<'_>) {
+    let Promise { task, budget, .. } = promise;
+    let Some(nearest) = budget.ancestors.first() else {
+        let text = "What the model knew when it was brought, in version 0: if it was trained on these clients elsewhere, that \
+                    was charged there or nowhere.";
+        return statement.say("Not counted", text);
+    };
+    let of_population = budget.ancestors.iter().filter(|one| one.population == task.description.population);
+    let is_unbounded = of_population.clone().any(|one| one.is_unbounded);
+    let elsewhere = if of_population.count() < budget.ancestors.len() {
+        " Clients of other populations trained some of these versions; what was spent of them is in their ledgers."
+    } else {
+        ""
+    };
+    let spent = if is_unbounded {
+        "Clients of this population trained it without a promise: nothing bounds what it reveals of them."
+            .into()
+    } else {
+        format!(
+            "With what was spent of this population's clients for it, the newest version has cost epsilon {:.3} at delta {:e}; \
+             the task's budget counts that.",
+            budget.by_lineage.epsilon.get(),
+            budget.delta
+        )
+    };
     statement.say(
-        "Not counted",
-        "What the model knew before this task, in version 0: if it was trained on these clients, that was charged there or \
-         nowhere.",
+        "Ancestors",
+        format!(
+            "Version 0 is version {} of the task {}. {spent}{elsewhere}",
+            nearest.version, nearest.task_id
+        ),
     );
 }
 

@@ -83,6 +83,7 @@ fn all_that_a_reader_needs_is_said() {
     assert_eq!((statement.releases, statement.participations_max), (20, Some(10)));
     let wanted = [
         ("Unit", "One enrolled client.".to_owned()),
+        ("Unit", "a device that enrols anew".into()),
         ("Neighbours", "Zero-out: ".into()),
         ("Who is trusted", "The coordinator and its operator".into()),
         ("Spent so far", format!("Reasonable: epsilon {spent:.3} at delta 1e-6 per client; rho {rho:.6}.")),
@@ -222,6 +223,39 @@ fn local_noise_trusts_nobody_else() {
     for (about, text) in wanted {
         assert!(said(&statement, about).contains(text), "{about}: {}", said(&statement, about));
     }
+}
+
+#[test]
+fn a_task_counts_what_was_spent_on_the_versions_before_it() {
+    let task = capped("clone");
+    let terms = super::super::terms(&task).unwrap();
+    let [first, second] = [7, 8].map(|number| TaskId::from_random_bytes([number; 16]));
+    let ancestor = |task_id, population: &str, releases, is_unbounded| {
+        let mut totals = Totals::default();
+        totals.add(task_id, terms.charge, releases);
+        let population = population.parse().unwrap();
+        folkmoot_storage::Ancestor { task_id, version: releases, population, totals, is_unbounded }
+    };
+    let stated = |ancestors: Vec<folkmoot_storage::Ancestor>| {
+        let mut totals = Totals::default();
+        totals.add(task.id, terms.charge, 3);
+        let budget = Budget::from_totals(&task, totals, PopulationPrivacy::default()).unwrap().unwrap();
+        statement(&task, Some(&budget.descending(&task, ancestors).unwrap()), 100_000)
+    };
+    let alone = stated(Vec::new());
+    assert_eq!(alone.epsilon_of_lineage, alone.epsilon_spent);
+    // Three versions of its own, and five of the other, which cost what eight of one task cost.
+    let clone = stated(vec![ancestor(first, "digits", 5, false), ancestor(second, "others", 9, false)]);
+    let mut eight = Totals::default();
+    eight.add(task.id, terms.charge, 8);
+    assert_eq!(clone.epsilon_spent, alone.epsilon_spent);
+    let wanted = eight.spent(Delta::new(1e-6).unwrap()).unwrap().epsilon.get();
+    assert!((clone.epsilon_of_lineage.unwrap() - wanted).abs() < 1e-9);
+    let said_of = said(&clone, "Ancestors");
+    assert!(said_of.contains(&format!("version 5 of the task {first}")), "{said_of}");
+    assert!(said_of.contains("other populations"), "{said_of}");
+    let unbounded = stated(vec![ancestor(first, "digits", 0, true)]);
+    assert!(said(&unbounded, "Ancestors").contains("nothing bounds what it reveals"));
 }
 
 #[test]

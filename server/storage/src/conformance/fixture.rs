@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use folkmoot_coordinator::{
     participation::StartClocks,
+    privacy::PopulationPrivacy,
     round::{Phase, Purpose, Round},
     task::{Candidate, TaskDescription, TaskState},
 };
@@ -14,8 +15,9 @@ use folkmoot_protocol::{
 
 use crate::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
-    EnrolOutcome, ModelVersionRecord, PopulationRepository, RoundCommit, RoundRecord, RoundRepository,
-    Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
+    EnrolOutcome, ModelVersionRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundCommit,
+    RoundRecord, RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord,
+    TokenRepository, VersionMaking,
 };
 
 /// When everything begins.
@@ -137,6 +139,16 @@ impl Fixture {
         }
     }
 
+    /// Says what is to hold in the population.
+    pub(super) async fn set_privacy(
+        &self,
+        privacy: PopulationPrivacy,
+        weakened: Option<&str>,
+    ) -> Result<PrivacyOutcome, StorageError> {
+        let change = change_of(privacy, weakened);
+        self.storage.set_population_privacy(self.organisation_id, &self.population, &change).await
+    }
+
     /// Stores a task with its version 0.
     pub(super) async fn task(&self) -> Result<TaskRecord, StorageError> {
         let task = self.task_record();
@@ -197,6 +209,10 @@ impl Fixture {
         assignments.sort_by_key(|assignment| assignment.id);
         assignments
     }
+}
+
+pub(super) fn change_of(privacy: PopulationPrivacy, weakened: Option<&str>) -> PrivacyChange<'_> {
+    PrivacyChange { privacy, weakened, by: "key", now: NOW }
 }
 
 /// Returns the record as it is after it was stored once more.

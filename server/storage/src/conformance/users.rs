@@ -8,10 +8,11 @@ use folkmoot_coordinator::{
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{ClientId, TaskId, UserKey};
 
-use super::fixture::{Fixture, NOW, fresh, fresh_name, stored, update_of, with_phase};
+use super::fixture::{Fixture, NOW, change_of, fresh, fresh_name, stored, update_of, with_phase};
 use crate::{
     AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome, ParticipationRepository,
-    PopulationRepository, RoundRepository, Storage, StorageError, TokenRecord, TokenRepository,
+    PopulationRepository, PrivacyOutcome, RoundRepository, Storage, StorageError, TokenRecord,
+    TokenRepository,
 };
 
 fn of_users() -> PopulationPrivacy {
@@ -25,7 +26,7 @@ fn of_users() -> PopulationPrivacy {
 /// A population of users, with a token for each of two.
 async fn users(storage: &Storage) -> Result<(Fixture, [(String, UserKey); 2]), StorageError> {
     let fixture = Fixture::new(storage).await?;
-    assert!(storage.set_population_privacy(fixture.organisation_id, &fixture.population, &of_users()).await?);
+    assert_eq!(fixture.set_privacy(of_users(), None).await?, PrivacyOutcome::Set);
     let mut tokens = Vec::new();
     for user in ["ann", "bob"] {
         let key = UserKey::of(fixture.organisation_id, &fixture.population, user);
@@ -62,15 +63,19 @@ pub(super) async fn who_is_protected_does_not_change_under_the_enrolled(
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     fixture.client().await?;
     let set = async |fixture: &Fixture, privacy: PopulationPrivacy| {
-        storage.set_population_privacy(fixture.organisation_id, &fixture.population, &privacy).await
+        fixture.set_privacy(privacy, Some("the study is over")).await
     };
-    assert!(!set(&fixture, of_users()).await?);
+    assert_eq!(set(&fixture, of_users()).await?, PrivacyOutcome::UnitDiffers);
     let record = storage.population(fixture.organisation_id, &fixture.population).await?;
     assert_eq!(record.map(|record| record.privacy), Some(PopulationPrivacy::default()));
-    assert!(set(&fixture, PopulationPrivacy { unit: Unit::Client, ..of_users() }).await?, "a budget may");
-    assert!(set(&other, of_users()).await? && set(&other, PopulationPrivacy::default()).await?);
+    let budget = PopulationPrivacy { unit: Unit::Client, ..of_users() };
+    assert_eq!(set(&fixture, budget).await?, PrivacyOutcome::Set, "a budget may");
+    for privacy in [of_users(), PopulationPrivacy::default()] {
+        assert_eq!(set(&other, privacy).await?, PrivacyOutcome::Set);
+    }
     let nobody = "nobody".parse().expect("it is a name");
-    let missing = storage.set_population_privacy(fixture.organisation_id, &nobody, &of_users()).await;
+    let missing =
+        storage.set_population_privacy(fixture.organisation_id, &nobody, &change_of(of_users(), None)).await;
     assert!(matches!(missing, Err(StorageError::NotFound("population"))), "{missing:?}");
     assert_eq!(storage.population(fixture.organisation_id, &nobody).await?, None);
     Ok(())
@@ -118,6 +123,14 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     assert_eq!(users(task.id).await?, expected, "another device has an assignment still");
     storage.accept_update(&update_of(&assignments[1])).await?;
     assert_eq!(users(task.id).await?[0], (devices[2], started(2, false)), "both were accepted");
+    // A device that is given up and enrols anew is the same user's still, with all that the user has done.
+    storage.revoke_client(fixture.organisation_id, devices[0], NOW).await?;
+    let again = ClientId::from_random_bytes(fresh());
+    storage.enrol(&ann, &fresh_name(), again, NOW).await?;
+    assert!(storage.check_in(&fixture.check_in_of(again)).await?);
+    let anew = users(task.id).await?.into_iter().find(|(id, _)| *id == again);
+    assert_eq!(anew, Some((again, started(2, false))), "a new device does not begin anew");
+    storage.withdraw_check_in(again).await?;
     let other = fixture.task().await?;
     assert_eq!(users(other.id).await?[0], (devices[2], nothing(ann_key)), "another task counts by itself");
     Ok(())

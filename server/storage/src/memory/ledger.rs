@@ -1,9 +1,9 @@
 use async_trait::async_trait;
-use folkmoot_privacy::ledger::{Entry, Release, Totals};
-use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId};
+use folkmoot_privacy::ledger::{Collection, Entry, Event, Release};
+use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, Timestamp};
 
-use super::{MemoryStorage, State};
-use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
+use super::{MemoryStorage, State, counts::check_moment};
+use crate::{CollectionCharge, Leave, LedgerRepository, LedgerSum, RoundCommit, StorageError};
 
 #[async_trait]
 impl LedgerRepository for MemoryStorage {
@@ -20,17 +20,23 @@ impl LedgerRepository for MemoryStorage {
         Ok(later.take(limit as usize).cloned().collect())
     }
 
-    async fn ledger_totals(
+    async fn ledger_sum(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
-    ) -> Result<Totals, StorageError> {
+    ) -> Result<LedgerSum, StorageError> {
         let state = self.lock();
-        let mut totals = Totals::default();
+        let mut sum = LedgerSum::default();
         for entry in state.ledgers.get(&(organisation_id, population.clone())).into_iter().flatten() {
-            totals.add(entry.release.task_id, entry.release.charge, 1);
+            sum.entries = entry.sequence;
+            sum.totals.count(&entry.event);
         }
-        Ok(totals)
+        Ok(sum)
+    }
+
+    async fn charge_collection(&self, charge: &CollectionCharge<'_>) -> Result<(), StorageError> {
+        check_moment(charge.now)?;
+        self.lock().charge_collection(charge)
     }
 
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
@@ -49,10 +55,13 @@ impl LedgerRepository for MemoryStorage {
 }
 
 impl State {
-    /// Says whether the leave of a commit still holds.
-    pub(super) fn check_leave(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
-        let Some(Leave { population, privacy, entries, charge }) = commit.leave else { return Ok(()) };
-        let organisation_id = commit.record.organisation_id;
+    /// Says whether a leave still holds.
+    pub(super) fn check_leave(
+        &self,
+        organisation_id: OrganisationId,
+        leave: &Leave<'_>,
+    ) -> Result<(), StorageError> {
+        let Leave { population, privacy, entries, charge } = *leave;
         let settings = self.populations.get(&organisation_id).and_then(|names| names.get(population));
         let ledger = self.ledgers.get(&(organisation_id, population.clone()));
         let has_gone_on = charge.is_some() && ledger.map_or(0, Vec::len) as u64 != entries;
@@ -66,16 +75,43 @@ impl State {
     pub(super) fn charge(&mut self, commit: &RoundCommit<'_>) {
         let Some(Leave { population, charge: Some(charge), .. }) = commit.leave else { return };
         let round = &commit.record.round;
-        let ledger = self.ledgers.entry((commit.record.organisation_id, population.clone())).or_default();
-        let last = ledger.last().map(|last| (last.sequence, last.digest));
         let release = Release {
             task_id: round.task_id,
             round_id: round.id,
             version: commit.version.number,
-            at: commit.now,
             charge: *charge,
         };
-        ledger.push(Entry::following(last, population.clone(), release));
+        self.append(commit.record.organisation_id, population, commit.now, Event::Release(release));
         self.unreleased.remove(&round.id);
+    }
+
+    fn charge_collection(&mut self, collection: &CollectionCharge<'_>) -> Result<(), StorageError> {
+        let CollectionCharge { organisation_id, task_id, round_id, leave, now } = *collection;
+        let ledger = self.ledgers.get(&(organisation_id, leave.population.clone())).into_iter().flatten();
+        let is_of_task =
+            |entry: &Entry| matches!(entry.event, Event::Collection(one) if one.task_id == task_id);
+        let Some(charge) = leave.charge.filter(|_| !ledger.into_iter().any(is_of_task)) else {
+            return Ok(());
+        };
+        if !self.tasks.is_of(task_id, organisation_id) {
+            return Err(StorageError::NotFound("task"));
+        }
+        self.check_leave(organisation_id, &leave)?;
+        let collection = Collection { task_id, round_id, charge: *charge };
+        self.append(organisation_id, leave.population, now, Event::Collection(collection));
+        Ok(())
+    }
+
+    /// Writes the next entry of a ledger.
+    pub(super) fn append(
+        &mut self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+        at: Timestamp,
+        event: Event,
+    ) {
+        let ledger = self.ledgers.entry((organisation_id, population.clone())).or_default();
+        let last = ledger.last().map(|last| (last.sequence, last.digest));
+        ledger.push(Entry::following(last, population.clone(), at, event));
     }
 }

@@ -3,7 +3,10 @@ use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
-use crate::{PopulationRecord, PopulationRepository, StorageError};
+use crate::{
+    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError,
+    ledger::settings_event,
+};
 
 #[async_trait]
 impl PopulationRepository for MemoryStorage {
@@ -38,16 +41,29 @@ impl PopulationRepository for MemoryStorage {
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
-        privacy: &PopulationPrivacy,
-    ) -> Result<bool, StorageError> {
-        let State { populations, clients, .. } = &mut *self.lock();
+        change: &PrivacyChange<'_>,
+    ) -> Result<PrivacyOutcome, StorageError> {
+        let PrivacyChange { privacy, weakened, by, now } = *change;
+        check_moment(now)?;
+        let state = &mut *self.lock();
+        let State { populations, clients, .. } = state;
         let population = populations.get_mut(&organisation_id).and_then(|names| names.get_mut(name));
         let population = population.ok_or(StorageError::NotFound("population"))?;
-        if population.privacy.unit != privacy.unit && clients.has_any(organisation_id, name) {
-            return Ok(false);
+        let before = population.privacy;
+        if before == privacy {
+            return Ok(PrivacyOutcome::Set);
         }
-        population.privacy = *privacy;
-        Ok(true)
+        if before.unit != privacy.unit && clients.has_any(organisation_id, name) {
+            return Ok(PrivacyOutcome::UnitDiffers);
+        }
+        let is_weaker = privacy.is_weaker_than(&before);
+        if is_weaker && weakened.is_none() {
+            return Ok(PrivacyOutcome::Weaker);
+        }
+        population.privacy = privacy;
+        let event = settings_event(&privacy, weakened.filter(|_| is_weaker), by);
+        state.append(organisation_id, name, now, event);
+        Ok(PrivacyOutcome::Set)
     }
 
     async fn populations(

@@ -22,7 +22,9 @@ impl State {
             let ended = record.round.phase.is_final().then_some(record.round.id);
             self.check_new_round(next, ended)?;
         }
-        self.check_leave(commit)?;
+        if let Some(leave) = &commit.leave {
+            self.check_leave(record.organisation_id, leave)?;
+        }
         self.rounds.update(record);
         self.insert_version(version);
         self.charge(commit);

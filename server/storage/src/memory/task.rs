@@ -8,7 +8,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts},
 };
-use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
+use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository, ledger::task_event};
 
 #[async_trait]
 impl TaskRepository for MemoryStorage {
@@ -66,6 +66,11 @@ impl State {
         self.check_first_version(task, version)?;
         self.tasks.insert(task.clone());
         self.insert_version(version);
+        let (organisation_id, population) = (task.organisation_id, &task.description.population);
+        let has_entries = self.ledgers.contains_key(&(organisation_id, population.clone()));
+        if let Some(event) = task_event(task, version, has_entries) {
+            self.append(organisation_id, population, task.created_at, event);
+        }
         Ok(())
     }
 

@@ -1,18 +1,30 @@
 //! The privacy ledger as rows.
 
 use async_trait::async_trait;
-use folkmoot_privacy::ledger::{Charge, Entry, EntryDigest, Release, Totals};
-use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId};
+use folkmoot_privacy::ledger::{Charge, Collection, Entry, EntryDigest, Event, Release};
+use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, Timestamp};
 use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
-    column::{Columns, integer, json, missing, moment},
+    column::{Columns, integer, json, missing, moment, optional_integer},
     dialect::{Dialect, Lock},
     population::{POPULATION, population_of},
     transaction::in_transaction,
 };
-use crate::{Leave, LedgerRepository, RoundCommit, StorageError};
+use crate::{
+    CollectionCharge, Leave, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, StorageError,
+    TaskRecord, ledger::task_event,
+};
+
+/// The kind of an entry that charges a released version.
+const RELEASE: &str = "release";
+/// The kind of an entry that charges a task whose clients add the noise.
+const COLLECTION: &str = "collection";
+/// The kind of an entry that says what holds for everybody in the population.
+const SETTINGS: &str = "settings";
+/// The kind of an entry that says what a task promises.
+const TASK: &str = "task";
 
 #[async_trait]
 impl LedgerRepository for SqlStorage {
@@ -35,25 +47,37 @@ impl LedgerRepository for SqlStorage {
         rows.iter().map(entry_of).collect()
     }
 
-    async fn ledger_totals(
+    async fn ledger_sum(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
-    ) -> Result<Totals, StorageError> {
-        const SELECT: &str = "SELECT task_id, charge, COUNT(*) AS releases FROM privacy_ledger \
-             WHERE organisation_id = $1 AND population = $2 GROUP BY task_id, charge ORDER BY task_id, charge";
+    ) -> Result<LedgerSum, StorageError> {
+        // One statement: what is counted and what is added up are the same entries.
+        const SELECT: &str = "SELECT kind, task_id, charge, COUNT(*) AS entries FROM privacy_ledger \
+             WHERE organisation_id = $1 AND population = $2 GROUP BY kind, task_id, charge \
+             ORDER BY task_id, charge, kind";
         let rows = sqlx::query(SELECT)
             .bind(organisation_id.to_string())
             .bind(population.as_str())
             .fetch_all(&self.reader)
             .await?;
-        let mut totals = Totals::default();
+        let mut sum = LedgerSum::default();
         for row in &rows {
             let columns = Columns::new(row, "privacy ledger");
-            let charge: Charge = columns.json("charge")?;
-            totals.add(columns.parsed("task_id")?, charge, columns.count("releases")?);
+            let entries = columns.count("entries")?;
+            sum.entries += entries;
+            let charge: Option<Charge> = columns.optional_json("charge")?;
+            match (columns.text("kind")?.as_str(), charge) {
+                (RELEASE, Some(charge)) => sum.totals.add(columns.parsed("task_id")?, charge, entries),
+                (COLLECTION, Some(charge)) => sum.totals.begin(columns.parsed("task_id")?, charge),
+                _ => {}
+            }
         }
-        Ok(totals)
+        Ok(sum)
+    }
+
+    async fn charge_collection(&self, charge: &CollectionCharge<'_>) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| charge_collection(connection, self.dialect, charge).await)
     }
 
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
@@ -86,22 +110,97 @@ pub(super) async fn charge(
     dialect: Dialect,
     commit: &RoundCommit<'_>,
 ) -> Result<(), StorageError> {
+    let Some(leave) = commit.leave else { return Ok(()) };
+    let (organisation_id, round) = (commit.record.organisation_id, &commit.record.round);
+    check_settings(connection, dialect, organisation_id, &leave).await?;
+    let Some(charge) = leave.charge else { return Ok(()) };
+    let release = Release {
+        task_id: round.task_id,
+        round_id: round.id,
+        version: commit.version.number,
+        charge: *charge,
+    };
+    let event = Event::Release(release);
+    append(connection, organisation_id, leave.population, commit.now, event, Some(leave.entries)).await?;
+    delete_unreleased(connection, round.id).await
+}
+
+async fn charge_collection(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    collection: &CollectionCharge<'_>,
+) -> Result<(), StorageError> {
+    const FIND: &str =
+        "SELECT sequence FROM privacy_ledger WHERE task_id = $1 AND kind = 'collection' LIMIT 1";
+    let CollectionCharge { organisation_id, task_id, round_id, leave, now } = *collection;
+    let Some(charge) = leave.charge else { return Ok(()) };
+    let found = sqlx::query(FIND).bind(task_id.to_string()).fetch_optional(&mut *connection).await?;
+    if found.is_some() {
+        return Ok(());
+    }
+    check_settings(connection, dialect, organisation_id, &leave).await?;
+    let event = Event::Collection(Collection { task_id, round_id, charge: *charge });
+    append(connection, organisation_id, leave.population, now, event, Some(leave.entries)).await
+}
+
+/// Writes the terms of a new task, whose row and whose population's are there.
+pub(super) async fn write_terms(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    task: &TaskRecord,
+    first: &ModelVersionRecord,
+) -> Result<(), StorageError> {
+    const ANY: &str =
+        "SELECT sequence FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 LIMIT 1";
+    let (organisation_id, population) = (task.organisation_id, &task.description.population);
+    // Nobody else writes an entry until the transaction ends.
+    let select = dialect.locked(POPULATION, Lock::Update, "populations");
+    let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
+    query.fetch_optional(&mut *connection).await?;
+    let query = sqlx::query(ANY).bind(organisation_id.to_string()).bind(population.as_str());
+    let has_entries = query.fetch_optional(&mut *connection).await?.is_some();
+    match task_event(task, first, has_entries) {
+        Some(event) => append(connection, organisation_id, population, task.created_at, event, None).await,
+        None => Ok(()),
+    }
+}
+
+/// Checks that what is set for a population is what was seen. It is held until the transaction ends: no budget is set in
+/// between.
+async fn check_settings(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    organisation_id: OrganisationId,
+    leave: &Leave<'_>,
+) -> Result<(), StorageError> {
+    let select = dialect.locked(POPULATION, Lock::Share, "populations");
+    let query = sqlx::query(select).bind(organisation_id.to_string()).bind(leave.population.as_str());
+    let settings = query.fetch_optional(connection).await?.as_ref().map(population_of).transpose()?;
+    match settings.map(|record| record.privacy).unwrap_or_default() == leave.privacy {
+        true => Ok(()),
+        false => Err(StorageError::LeaveConflict),
+    }
+}
+
+/// Writes the next entry of a population's ledger, whose row is locked, if it has so many entries.
+///
+/// # Errors
+/// [`StorageError::LeaveConflict`] if somebody else has written one.
+pub(super) async fn append(
+    connection: &mut AnyConnection,
+    organisation_id: OrganisationId,
+    population: &PopulationName,
+    at: Timestamp,
+    event: Event,
+    entries: Option<u64>,
+) -> Result<(), StorageError> {
     const LAST: &str = "SELECT sequence, digest FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 \
          ORDER BY sequence DESC LIMIT 1";
-    const INSERT: &str = "INSERT INTO privacy_ledger (organisation_id, population, sequence, task_id, round_id, \
-         version, released_at, charge, previous, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+    const INSERT: &str = "INSERT INTO privacy_ledger (organisation_id, population, sequence, kind, task_id, round_id, \
+         version, happened_at, charge, detail, previous, digest) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT DO NOTHING";
-    let Some(Leave { population, privacy, entries, charge }) = commit.leave else { return Ok(()) };
-    // Held until the commit: neither is a budget set in between.
-    let select = dialect.locked(POPULATION, Lock::Share, "populations");
-    let query = sqlx::query(select).bind(commit.record.organisation_id.to_string()).bind(population.as_str());
-    let settings = query.fetch_optional(&mut *connection).await?.as_ref().map(population_of).transpose()?;
-    if settings.map(|record| record.privacy).unwrap_or_default() != privacy {
-        return Err(StorageError::LeaveConflict);
-    }
-    let Some(charge) = charge else { return Ok(()) };
-    let (organisation_id, round) = (commit.record.organisation_id.to_string(), &commit.record.round);
-    let query = sqlx::query(LAST).bind(&organisation_id).bind(population.as_str());
+    let query = sqlx::query(LAST).bind(organisation_id.to_string()).bind(population.as_str());
     let last = match query.fetch_optional(&mut *connection).await? {
         Some(row) => {
             let columns = Columns::new(&row, "privacy ledger");
@@ -110,36 +209,40 @@ pub(super) async fn charge(
         }
         None => None,
     };
-    if last.map_or(0, |(sequence, _)| sequence) != entries {
+    if entries.is_some_and(|entries| last.map_or(0, |(sequence, _)| sequence) != entries) {
         return Err(StorageError::LeaveConflict);
     }
-    let release = Release {
-        task_id: round.task_id,
-        round_id: round.id,
-        version: commit.version.number,
-        at: commit.now,
-        charge: *charge,
+    let entry = Entry::following(last, population.clone(), at, event);
+    let (kind, task_id, round_id, version) = match &entry.event {
+        Event::Release(Release { task_id, round_id, version, .. }) => {
+            (RELEASE, Some(task_id), Some(round_id), Some(*version))
+        }
+        Event::Collection(Collection { task_id, round_id, .. }) => {
+            (COLLECTION, Some(task_id), Some(round_id), None)
+        }
+        Event::Settings(_) => (SETTINGS, None, None, None),
+        Event::Task(terms) => (TASK, Some(&terms.task_id), None, None),
     };
-    let entry = Entry::following(last, population.clone(), release);
+    let charge = entry.event.charged().map(|(_, charge)| json(&charge)).transpose()?;
+    let detail = if charge.is_none() { Some(json(&entry.event)?) } else { None };
     let inserted = sqlx::query(INSERT)
-        .bind(&organisation_id)
+        .bind(organisation_id.to_string())
         .bind(population.as_str())
         .bind(integer(entry.sequence)?)
-        .bind(round.task_id.to_string())
-        .bind(round.id.to_string())
-        .bind(integer(commit.version.number)?)
-        .bind(moment(commit.now)?)
-        .bind(json(charge)?)
+        .bind(kind)
+        .bind(task_id.map(ToString::to_string))
+        .bind(round_id.map(ToString::to_string))
+        .bind(optional_integer(version)?)
+        .bind(moment(entry.at)?)
+        .bind(charge)
+        .bind(detail)
         .bind(entry.previous.to_string())
         .bind(entry.digest.to_string())
         .execute(&mut *connection)
         .await
         .map_err(missing("task"))?;
     // Another task of the population was faster.
-    if inserted.rows_affected() != 1 {
-        return Err(StorageError::LeaveConflict);
-    }
-    delete_unreleased(connection, round.id).await
+    if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::LeaveConflict) }
 }
 
 async fn delete_unreleased(connection: &mut AnyConnection, round_id: RoundId) -> Result<(), StorageError> {
@@ -150,16 +253,29 @@ async fn delete_unreleased(connection: &mut AnyConnection, round_id: RoundId) ->
 
 fn entry_of(row: &AnyRow) -> Result<Entry, StorageError> {
     let columns = Columns::new(row, "privacy ledger");
+    let charged = || -> Result<_, StorageError> {
+        Ok((columns.parsed("task_id")?, columns.parsed("round_id")?, columns.json("charge")?))
+    };
+    let event = match columns.text("kind")?.as_str() {
+        RELEASE => {
+            let (task_id, round_id, charge) = charged()?;
+            Event::Release(Release { task_id, round_id, version: columns.count("version")?, charge })
+        }
+        COLLECTION => {
+            let (task_id, round_id, charge) = charged()?;
+            Event::Collection(Collection { task_id, round_id, charge })
+        }
+        SETTINGS | TASK => columns.json("detail")?,
+        kind => {
+            let detail = format!("an entry of the kind {kind}");
+            return Err(StorageError::Corrupt { what: "privacy ledger", detail });
+        }
+    };
     Ok(Entry {
         population: columns.parsed("population")?,
         sequence: columns.count("sequence")?,
-        release: Release {
-            task_id: columns.parsed("task_id")?,
-            round_id: columns.parsed("round_id")?,
-            version: columns.count("version")?,
-            at: columns.moment("released_at")?,
-            charge: columns.json("charge")?,
-        },
+        at: columns.moment("happened_at")?,
+        event,
         previous: columns.parsed("previous")?,
         digest: columns.parsed("digest")?,
     })

@@ -23,6 +23,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0004_codecs",
     "0005_users",
     "0006_console",
+    "0007_ledger_events",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -32,6 +33,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0004_codecs",
     "0005_users",
     "0006_console",
+    "0007_ledger_events",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each one that it ran.

@@ -1,5 +1,4 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 use sqlx::any::AnyRow;
 
@@ -7,9 +6,13 @@ use super::{
     SqlStorage,
     column::{Columns, json, missing, moment},
     dialect::Lock,
+    ledger::append,
     transaction::in_transaction,
 };
-use crate::{PopulationRecord, PopulationRepository, StorageError};
+use crate::{
+    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError,
+    ledger::settings_event,
+};
 
 /// Selects one population.
 pub(super) const POPULATION: &str = "SELECT * FROM populations WHERE organisation_id = $1 AND name = $2";
@@ -70,8 +73,8 @@ impl PopulationRepository for SqlStorage {
         &self,
         organisation_id: OrganisationId,
         name: &PopulationName,
-        privacy: &PopulationPrivacy,
-    ) -> Result<bool, StorageError> {
+        change: &PrivacyChange<'_>,
+    ) -> Result<PrivacyOutcome, StorageError> {
         const ENROLLED: &str =
             "SELECT COUNT(*) AS enrolled FROM clients WHERE organisation_id = $1 AND population = $2";
         const UPDATE: &str = "UPDATE populations SET privacy = $1 WHERE organisation_id = $2 AND name = $3";
@@ -80,16 +83,26 @@ impl PopulationRepository for SqlStorage {
             let query = sqlx::query(select).bind(organisation_id.to_string()).bind(name.as_str());
             let row = query.fetch_optional(&mut *connection).await?;
             let before = population_of(&row.ok_or(StorageError::NotFound("population"))?)?.privacy;
+            let PrivacyChange { privacy, weakened, by, now } = *change;
+            if before == privacy {
+                return Ok(PrivacyOutcome::Set);
+            }
             if before.unit != privacy.unit {
                 let query = sqlx::query(ENROLLED).bind(organisation_id.to_string()).bind(name.as_str());
                 let row = query.fetch_one(&mut *connection).await?;
                 if Columns::new(&row, "client").count("enrolled")? > 0 {
-                    return Ok(false);
+                    return Ok(PrivacyOutcome::UnitDiffers);
                 }
             }
-            let update = sqlx::query(UPDATE).bind(json(privacy)?);
-            update.bind(organisation_id.to_string()).bind(name.as_str()).execute(connection).await?;
-            Ok(true)
+            let is_weaker = privacy.is_weaker_than(&before);
+            if is_weaker && weakened.is_none() {
+                return Ok(PrivacyOutcome::Weaker);
+            }
+            let update = sqlx::query(UPDATE).bind(json(&privacy)?);
+            update.bind(organisation_id.to_string()).bind(name.as_str()).execute(&mut *connection).await?;
+            let event = settings_event(&privacy, weakened.filter(|_| is_weaker), by);
+            append(connection, organisation_id, name, now, event, None).await?;
+            Ok(PrivacyOutcome::Set)
         })
     }
 

@@ -6,6 +6,7 @@ use sqlx::{AnyConnection, any::AnyRow};
 use super::{
     SqlStorage,
     column::{Columns, integer, json, missing, moment},
+    ledger::write_terms,
     model_version::insert_model_version,
     transaction::in_transaction,
 };
@@ -19,7 +20,7 @@ impl TaskRepository for SqlStorage {
                 return Err(StorageError::NameTaken("task"));
             }
             insert_model_version(connection, task.organisation_id, version).await?;
-            Ok(())
+            write_terms(connection, self.dialect, task, version).await
         })
     }
 

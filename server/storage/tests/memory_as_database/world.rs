@@ -8,8 +8,9 @@ use folkmoot_privacy::Unit;
 use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, Timestamp, messages::ReportRequest};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository,
-    DropReason, LeaseRepository, MemoryStorage, ModelRecord, ModelRepository, ModelVersionRepository,
-    PopulationRepository, Role, SqlOptions, SqlStorage, TaskRepository, TokenRecord, TokenRepository,
+    DropReason, LeaseRepository, LedgerRepository, MemoryStorage, ModelRecord, ModelRepository,
+    ModelVersionRepository, PopulationRepository, PrivacyChange, Role, SqlOptions, SqlStorage,
+    TaskRepository, TokenRecord, TokenRepository,
 };
 
 use super::{
@@ -91,7 +92,8 @@ impl World {
             let unit = self.chance.one_of(&[Unit::Client, Unit::User]);
             let privacy = PopulationPrivacy { unit, budget: None };
             let name = population(population_number);
-            let _ = same!(self, set_population_privacy(id, &name, &privacy));
+            let _ = same!(self, set_population_privacy(id, &name, &self.change(privacy)));
+            let _ = same!(self, ledger_entries(id, &name, 0, 1000));
             let _ = same!(self, population(id, &name));
         }
         let model = ModelRecord {
@@ -148,7 +150,11 @@ impl World {
             let unit = if number == 1 { Unit::User } else { Unit::Client };
             let _ = same!(
                 self,
-                set_population_privacy(id, &population(1), &PopulationPrivacy { unit, budget: None })
+                set_population_privacy(
+                    id,
+                    &population(1),
+                    &self.change(PopulationPrivacy { unit, budget: None })
+                )
             );
             let user_key = (number == 1).then(|| user(0));
             let token = TokenRecord { id: name(4 + number), user_key, ..self.token(id, population(1)) };
@@ -173,6 +179,10 @@ impl World {
             revoked_at: None,
             created_at: self.now,
         }
+    }
+
+    fn change(&self, privacy: PopulationPrivacy) -> PrivacyChange<'static> {
+        PrivacyChange { privacy, weakened: None, by: "key", now: self.now }
     }
 
     async fn enrol(&mut self) -> Result<(), String> {

@@ -214,13 +214,15 @@ class Admin(Looking):
         epsilon: float | None = None,
         delta: float | None = None,
         no_budget: bool = False,
+        weaken: str | None = None,
     ) -> views.PopulationView:
         """Says whom the promises in a population protect, and what all its tasks together may spend.
 
         What is not said stays as it is. `epsilon`, above 0 and at most 1000, and `delta`, between 0 and 1, come together;
-        `no_budget` takes the budget away.
+        `no_budget` takes the budget away. To raise the budget or to take it away needs a reason in `weaken`, which is
+        written into the population's ledger.
         """
-        said = {"unit": unit, "epsilon": epsilon, "delta": delta}
+        said = {"unit": unit, "epsilon": epsilon, "delta": delta, "weaken": weaken}
         body = {name: value for name, value in said.items() if value is not None} | {"no_budget": no_budget}
         answer = self._connection.ask("POST", f"populations/{segment(population)}/privacy", body)
         return views.filled(views.PopulationView, answer)

@@ -224,26 +224,34 @@ class Statement(TypedDict):
     epsilon_budget: float | None
     epsilon_budget_of_population: float | None
     epsilon_spent: float | None
+    epsilon_of_lineage: float | None
     epsilon_of_population: float | None
     epsilon_by_loss_distribution: float | None
     epsilon_without_amplification: float | None
     rho_spent: float | None
     rho_without_amplification: float | None
+    ledger_head: str | None
     sentences: list[Sentence]
 
 
 class EntryView(TypedDict):
-    """An entry of a population's privacy ledger; each holds the digest of the one before."""
+    """An entry of a population's privacy ledger; each holds the digest of the one before.
+
+    `kind` is `release`, `collection`, `settings` or `task`.
+    """
 
     population: str
     sequence: int
-    task_id: str
-    round_id: str
-    version: int
-    released_at: int
-    noise_multiplier: float
-    relation: str
-    participation: dict[str, Any]
+    kind: str
+    at: int
+    task_id: str | None
+    round_id: str | None
+    version: int | None
+    noise_multiplier: float | None
+    relation: str | None
+    participation: dict[str, Any] | None
+    settings: dict[str, Any] | None
+    terms: dict[str, Any] | None
     previous: str
     digest: str
 

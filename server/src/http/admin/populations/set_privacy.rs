@@ -7,7 +7,9 @@ use axum::{
 use folkmoot_coordinator::privacy::{EPSILON_MAX, PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
-use folkmoot_storage::{ClientRepository, PopulationRecord, PopulationRepository};
+use folkmoot_storage::{
+    ClientRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +23,7 @@ use crate::{
 };
 
 /// What is to hold for everybody in a population. What is not said stays as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetPrivacyRequest {
     /// Whom the promises of its tasks protect: `client`, or `user`, with all devices. It can be changed only while nobody
@@ -35,7 +37,14 @@ pub struct SetPrivacyRequest {
     pub delta: Option<f64>,
     /// Takes the budget away.
     pub no_budget: bool,
+    /// The reason for which the tasks may spend more than before: needed to raise a budget or to take it away. It is written
+    /// into the population's ledger, where everyone can read it who may read the ledger. At most 500 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weaken: Option<String>,
 }
+
+/// Characters of a reason, at most.
+const REASON_MAX: usize = 500;
 
 /// Says whom the promises in a population protect, and what all its tasks together may spend.
 #[utoipa::path(
@@ -55,7 +64,8 @@ pub async fn set_population_privacy(
 ) -> Result<Json<PopulationView>, Refusal> {
     let request: SetPrivacyRequest = read::json(&app, request).await?;
     let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
-    if request == SetPrivacyRequest::default() {
+    let weakened = reason(&request)?;
+    if (SetPrivacyRequest { weaken: None, ..request.clone() }) == SetPrivacyRequest::default() {
         let detail = "nothing is said: give a unit, epsilon and delta, or no_budget".to_owned();
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
@@ -67,17 +77,43 @@ pub async fn set_population_privacy(
         unit: request.unit.unwrap_or(before.unit),
         budget: if request.no_budget { None } else { budget.or(before.budget) },
     };
-    if !storage.set_population_privacy(organisation_id, &population, &privacy).await? {
-        let detail = format!(
-            "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",
-            record.privacy.unit
-        );
-        return Err(Refusal::new(ErrorCode::PopulationStateConflict, detail));
+    let by = &caller.api_key_id;
+    let change = PrivacyChange { privacy, weakened: weakened.as_deref(), by, now: (app.clock)() };
+    let conflict = |detail: String| Err(Refusal::new(ErrorCode::PopulationStateConflict, detail));
+    match storage.set_population_privacy(organisation_id, &population, &change).await? {
+        PrivacyOutcome::Set => {}
+        PrivacyOutcome::UnitDiffers => {
+            return conflict(format!(
+                "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",
+                before.unit
+            ));
+        }
+        PrivacyOutcome::Weaker => {
+            return conflict(format!(
+                "the clients of {population} were promised a stricter budget; give the reason for the change in `weaken` \
+                 (folkmoot population set {population} --weaken REASON): it is written into the ledger"
+            ));
+        }
     }
     tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, api_key = caller.api_key_id, "privacy of a population set");
     let client_count = storage.client_count(organisation_id, &population).await?;
     let record = PopulationRecord { privacy, ..record };
     Ok(Json(PopulationView::of(record, client_count)))
+}
+
+/// Reads the reason for a weaker promise.
+fn reason(request: &SetPrivacyRequest) -> Result<Option<String>, Refusal> {
+    let Some(reason) = &request.weaken else { return Ok(None) };
+    let reason = reason.trim();
+    let length = reason.chars().count();
+    match (1..=REASON_MAX).contains(&length) {
+        true => Ok(Some(reason.to_owned())),
+        false => {
+            let detail =
+                format!("the reason in `weaken` has {length} characters; it must have 1 to {REASON_MAX}");
+            Err(Refusal::new(ErrorCode::MalformedRequest, detail))
+        }
+    }
 }
 
 fn budget(request: &SetPrivacyRequest) -> Result<Option<PopulationBudget>, Refusal> {

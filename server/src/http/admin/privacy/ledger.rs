@@ -65,7 +65,7 @@ pub async fn list_ledger(
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
     // Places have no gaps, and the last one is how many entries there are.
-    let last = storage.ledger_totals(organisation_id, &population).await?.releases();
+    let last = storage.ledger_sum(organisation_id, &population).await?.entries;
     let last = if before == 0 { last } else { last.min(before - 1) };
     let after = last.saturating_sub(limit.into());
     let entries = storage.ledger_entries(organisation_id, &population, after, (last - after) as u32).await?;

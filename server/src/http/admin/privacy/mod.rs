@@ -5,4 +5,4 @@ pub(crate) mod plan;
 pub(crate) mod statement;
 pub(crate) mod view;
 
-pub use view::{EntryView, ParticipationView};
+pub use view::{EntryKind, EntryView, NoEntry, ParticipationView, SettingsView, TermsView};

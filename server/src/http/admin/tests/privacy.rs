@@ -7,15 +7,17 @@ use folkmoot_privacy::{Unit, ledger::Chain};
 use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
 use folkmoot_storage::{
     Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord,
-    RoundRepository, TaskRepository,
+    RoundRepository, TaskRepository, WarmStart,
 };
 
 use serde_json::json;
 
 use super::{Running, description, model, refused, start, tasks::newest};
 use crate::{
-    http::admin::{populations::SetPrivacyRequest, tokens::CreateTokenRequest},
+    cli::TaskVerb,
+    http::admin::{populations::SetPrivacyRequest, privacy::EntryKind, tokens::CreateTokenRequest},
     privacy,
+    registry::{self, CreateTaskRequest},
 };
 
 pub(super) fn private() -> TaskDescription {
@@ -49,7 +51,7 @@ pub(super) async fn release(running: &Running, task_id: TaskId, number: u64) {
     let version = ModelVersionRecord { number, round_id: Some(id), ..first };
     let charge = privacy::terms(&task).unwrap().charge;
     let population = &task.description.population;
-    let entries = storage.ledger_totals(organisation_id, population).await.unwrap().releases();
+    let entries = storage.ledger_sum(organisation_id, population).await.unwrap().entries;
     let leave = Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(&charge) };
     let commit = RoundCommit {
         record: &record,
@@ -70,7 +72,9 @@ async fn a_ledger_is_followed_over_its_pages() {
     let kept = admin.create_model(model()).await.unwrap();
     let task = admin.create_task(private(), kept.model, false).await.unwrap();
     let digits: PopulationName = "digits".parse().unwrap();
-    assert_eq!(admin.ledger(&digits, 0, 100).await.unwrap(), []);
+    let [made] = admin.ledger(&digits, 0, 100).await.unwrap().try_into().unwrap();
+    assert_eq!((made.kind, made.task_id), (EntryKind::Task, Some(task.id)));
+    assert_eq!(made.terms.unwrap().epsilon.unwrap().get(), 8.0);
     for number in 1..=3 {
         release(&running, task.id, number).await;
     }
@@ -79,11 +83,13 @@ async fn a_ledger_is_followed_over_its_pages() {
     let mut chain = Chain::new(digits.clone());
     for after in [0, 2] {
         for view in admin.ledger(&digits, after, 2).await.unwrap() {
-            assert_eq!((view.task_id, view.version), (task.id, view.sequence));
+            // The first entry says what the task promises.
+            let version = Some(view.sequence - 1).filter(|version| *version > 0);
+            assert_eq!((view.task_id, view.version), (Some(task.id), version));
             chain.follow(&view.entry().unwrap()).unwrap();
         }
     }
-    assert_eq!(chain.head().entries, 3);
+    assert_eq!(chain.head().entries, 4);
     assert_eq!(admin.ledger(&digits, u64::MAX, 1).await.unwrap(), []);
     newest_first(&running).await;
 
@@ -92,10 +98,13 @@ async fn a_ledger_is_followed_over_its_pages() {
     // Two of three versions count, and the noise was derived for two.
     let spent = statement.epsilon_spent.unwrap();
     assert!(spent <= 8.0 && spent > 7.99, "{spent}");
+    let head = format!("4:{}", chain.head().digest);
+    assert_eq!(statement.ledger_head, Some(head.clone()), "who keeps a statement keeps a head");
+    assert!(statement.sentences.iter().any(|one| one.about == "Ledger" && one.text.contains(&head)));
     running.host.stop().await.unwrap();
 }
 
-/// Three entries, from the newest on, as a page shows them.
+/// Four entries, from the newest on, as a page shows them.
 async fn newest_first(running: &Running) {
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
@@ -110,10 +119,10 @@ async fn newest_first(running: &Running) {
         let places = entries.as_array().map(|all| all.iter().map(|one| one["sequence"].as_u64().unwrap()));
         places.map(Iterator::collect::<Vec<u64>>)
     };
-    assert_eq!(ask("before=0&limit=2").await.unwrap(), [3, 2]);
+    assert_eq!(ask("before=0&limit=2").await.unwrap(), [4, 3]);
     assert_eq!(ask("before=2&limit=2").await.unwrap(), [1]);
     assert_eq!(ask("before=1&limit=2").await.unwrap(), [0_u64; 0]);
-    assert_eq!(ask(&format!("before={}&limit=2", u64::MAX)).await.unwrap(), [3, 2]);
+    assert_eq!(ask(&format!("before={}&limit=2", u64::MAX)).await.unwrap(), [4, 3]);
     assert_eq!(ask("before=3&after=1").await, None, "that is a refusal");
 }
 
@@ -132,12 +141,13 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
         let task = coordinator.storage.task(organisation, id).await.unwrap().unwrap();
         privacy::is_spent(coordinator, &task, 0).await.unwrap()
     };
-    let set = async |epsilon: Option<f64>| {
+    let set = async |epsilon: Option<f64>, reason: Option<&str>| {
         let request = SetPrivacyRequest {
             unit: None,
             epsilon,
             delta: epsilon.map(|_| 1e-6),
             no_budget: epsilon.is_none(),
+            weaken: reason.map(str::to_owned),
         };
         admin.set_population_privacy(&digits, &request).await
     };
@@ -148,20 +158,88 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
         !is_spent(second.id).await && !is_spent(plain.id).await,
         "without a budget each looks at its own"
     );
-    assert_eq!(set(Some(8.5)).await.unwrap().epsilon.unwrap().get(), 8.5);
+    assert_eq!(set(Some(8.5), None).await.unwrap().epsilon.unwrap().get(), 8.5);
     // The first task has spent its 8; one more version of another would make it more than 8.5.
     assert!(is_spent(second.id).await, "all tasks together count");
     assert!(is_spent(plain.id).await, "and what promises nothing is over");
     let refusal = refused(admin.create_task(description(), kept.model, false).await);
     assert_eq!(refusal.0, ErrorCode::TaskInvalid);
     assert!(refusal.1.contains("the population has a privacy budget"), "{}", refusal.1);
-    set(Some(50.0)).await.unwrap();
+    // To let tasks spend more takes a reason, which the ledger keeps.
+    for weaker in [Some(50.0), None] {
+        let refusal = refused(set(weaker, None).await);
+        assert_eq!(refusal.0, ErrorCode::PopulationStateConflict);
+        assert!(refusal.1.contains("--weaken REASON"), "{}", refusal.1);
+    }
+    assert_eq!(refused(set(Some(50.0), Some(" ")).await).0, ErrorCode::MalformedRequest);
+    set(Some(50.0), Some("a second study")).await.unwrap();
     assert!(!is_spent(second.id).await);
     for wrong in [0.0, 1000.5] {
-        assert_eq!(refused(set(Some(wrong)).await).0, ErrorCode::MalformedRequest);
+        assert_eq!(refused(set(Some(wrong), None).await).0, ErrorCode::MalformedRequest);
     }
-    assert_eq!(set(None).await.unwrap().epsilon, None);
+    assert_eq!(set(None, Some("it is over")).await.unwrap().epsilon, None);
     assert!(!is_spent(plain.id).await);
+    let entries = admin.ledger(&digits, 0, 100).await.unwrap();
+    let settings = entries.into_iter().filter_map(|entry| entry.settings);
+    let written: Vec<_> = settings.map(|set| (set.epsilon.map(f64::from), set.weakened)).collect();
+    let [study, over] = ["a second study", "it is over"].map(|reason| Some(reason.to_owned()));
+    assert_eq!(written, [(Some(8.5), None), (Some(50.0), study), (None, over)]);
+    // Without a budget nothing more may run where promises were made, whether it promises something or not.
+    for description in [private(), description()] {
+        let refusal = refused(admin.create_task(description, kept.model, false).await);
+        assert!(refusal.1.contains("nothing bounds what they spend together"), "{}", refusal.1);
+    }
+    for task in [second.id, plain.id] {
+        assert_eq!(refused(admin.change_task(task, TaskVerb::Activate).await).0, ErrorCode::TaskInvalid);
+    }
+    running.host.stop().await.unwrap();
+}
+
+/// A clone of a version counts what was spent on it, and cannot begin where that leaves no room.
+#[tokio::test]
+async fn a_clone_counts_what_was_spent_on_its_ancestors() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(model()).await.unwrap();
+    let digits: PopulationName = "digits".parse().unwrap();
+    let first = admin.create_task(private(), kept.model, false).await.unwrap();
+    for number in 1..=2 {
+        release(&running, first.id, number).await;
+    }
+    let budget =
+        SetPrivacyRequest { epsilon: Some(100.0), delta: Some(1e-6), ..SetPrivacyRequest::default() };
+    admin.set_population_privacy(&digits, &budget).await.unwrap();
+    let clone = async |version: u64, epsilon: f64| {
+        let mut description = private();
+        let PrivacyChoice::Central(central) = &mut description.privacy else { panic!("it is central") };
+        central.epsilon = epsilon;
+        let request = CreateTaskRequest {
+            description,
+            model: kept.model,
+            evaluation_data: None,
+            warm_start: Some(WarmStart { task_id: first.id, version }),
+            activate: false,
+        };
+        let (coordinator, organisation) = (&running.host.coordinator, running.host.organisation);
+        registry::create_task(coordinator, organisation, request, Timestamp(1_700_000_000_000)).await
+    };
+    // Both versions have spent the 8 that the first task had; one of them leaves some room.
+    let refusal = clone(2, 8.0).await.unwrap_err();
+    assert!(refusal.0.detail.contains("has cost its clients epsilon "), "{}", refusal.0.detail);
+    assert_eq!(clone(0, 8.0).await.unwrap().description.population, digits);
+    let second = clone(1, 20.0).await.unwrap();
+    let statement = admin.privacy(second.id).await.unwrap();
+    let (spent, lineage) = (statement.epsilon_spent.unwrap(), statement.epsilon_of_lineage.unwrap());
+    assert!(spent == 0.0 && lineage > 5.0 && lineage < 8.0, "{spent} {lineage}");
+    // Whether a version may be released is decided by all of it, and a clone of the clone inherits from both.
+    let all = privacy::inherited(
+        &privacy::ancestors(&running.host.coordinator, &second, 0).await.unwrap(),
+        &digits,
+    );
+    assert_eq!(all.releases(), 1);
+    let entries = admin.ledger(&digits, 0, 100).await.unwrap();
+    let last = entries.last().unwrap().terms.unwrap();
+    assert_eq!(last.warm_start, Some(WarmStart { task_id: first.id, version: 1 }));
     running.host.stop().await.unwrap();
 }
 
@@ -179,7 +257,8 @@ async fn users_are_named_by_their_tokens() {
     let budget = SetPrivacyRequest { epsilon: Some(2.0), delta: Some(1e-6), ..SetPrivacyRequest::default() };
     let limited = admin.set_population_privacy(&people, &budget).await.unwrap();
     assert_eq!(limited.unit, Unit::User, "what is not said stays");
-    let free = SetPrivacyRequest { no_budget: true, ..SetPrivacyRequest::default() };
+    let weaken = Some("nobody has enrolled yet".to_owned());
+    let free = SetPrivacyRequest { no_budget: true, weaken, ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&people, &free).await.unwrap();
     let token = async |user: Option<&str>| {
         let request = CreateTokenRequest {
