@@ -75,13 +75,22 @@ fn arguments(command: &str) -> Option<Vec<String>> {
     let rest = calls.iter().find_map(|call| command.strip_prefix(call))?;
     let ours = rest.split(['|', '>']).next().unwrap_or_default();
     // What is to be filled in.
-    let filled = |word: &str| match word {
+    let filled = |word: String| match word.as_str() {
         "TASK" => A_TASK.to_owned(),
         "POPULATION" => "digits".to_owned(),
         "A" | "S" => "1".to_owned(),
         word => word.replace('…', "placeholder"),
     };
-    Some(ours.split_whitespace().map(filled).collect())
+    Some(words(ours).into_iter().map(filled).collect())
+}
+
+/// Splits a command into its words. Quotes hold one together.
+fn words(command: &str) -> Vec<String> {
+    let parts = command.split('"').enumerate().flat_map(|(index, part)| match index % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    parts.map(str::to_owned).collect()
 }
 
 #[test]

@@ -46,7 +46,11 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
           {(value) =>
             value.lanes.length === 0 ? (
               <Empty>
-                <p>{typeof value.left_out === 'number' ? 'No client was drawn yet.' : 'The task’s privacy rests on nobody knowing who was drawn.'}</p>
+                <p>
+                  {typeof value.left_out === 'number'
+                    ? 'No client was drawn yet.'
+                    : 'The task’s privacy rests on nobody knowing who was drawn.'}
+                </p>
               </Empty>
             ) : value.withheld ? (
               <p class="note">{value.withheld}</p>

@@ -243,7 +243,7 @@ impl Entry {
             Event::Settings(Settings { unit, budget, weakened, by }) => {
                 hasher.update(&self.at.0.to_le_bytes()).update(&[*unit as u8]);
                 hash_option(&mut hasher, budget.as_ref(), hash_budget);
-                hash_option(&mut hasher, weakened.as_deref(), |hasher, text| hash_text(hasher, text));
+                hash_option(&mut hasher, weakened.as_deref(), hash_text);
                 hash_text(&mut hasher, by);
             }
             Event::Task(TaskTerms { task_id, promise, warm_start }) => {

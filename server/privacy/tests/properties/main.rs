@@ -95,6 +95,10 @@ proptest! {
     }
 }
 
+/// Answers of the loss distribution are upper bounds, each by its own grid. Where losses are rare and delta is small, two that
+/// are equal in truth lie 0.17 % apart (rate 2.07e-5, multiplier 0.659, 3 steps, delta 4.6e-10: 0.02888 and 0.02883).
+const GRID: f64 = 0.995;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
@@ -103,16 +107,15 @@ proptest! {
         for relation in [Relation::AddOrRemove, Relation::ReplaceOne] {
             let Some(epsilon) = point.by_pld(relation) else { continue };
             for worse in point.worse(factor).iter().filter_map(|worse| worse.by_pld(relation)) {
-                // Its grid is as fine as 0.1 % of epsilon, and finer than 1e-6 of a rare loss.
-                prop_assert!(worse >= epsilon * 0.999 - 1e-6, "{} {}", worse, epsilon);
+                prop_assert!(worse >= epsilon * GRID - 1e-6, "{} {}", worse, epsilon);
             }
         }
         let Some(epsilon) = point.by_pld(Relation::AddOrRemove) else { return Ok(()) };
-        prop_assert!(epsilon <= point.by_rdp() * 1.001 + 1e-6, "{} {}", epsilon, point.by_rdp());
-        prop_assert!(epsilon <= point.exact_unsampled() * 1.001 + 1e-6);
+        prop_assert!(epsilon * GRID <= point.by_rdp() + 1e-6, "{} {}", epsilon, point.by_rdp());
+        prop_assert!(epsilon * GRID <= point.exact_unsampled() + 1e-6);
         // With replacement the other update may point the other way.
         let replaced = Point { multiplier: point.multiplier / 2.0, ..point }.by_pld(Relation::ReplaceOne);
-        prop_assert!(replaced.is_none_or(|replaced| replaced >= epsilon * 0.999 - 1e-6));
+        prop_assert!(replaced.is_none_or(|replaced| replaced >= epsilon * GRID - 1e-6));
     }
 }
 

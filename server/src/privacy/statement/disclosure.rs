@@ -14,13 +14,23 @@ pub(super) fn say_what_is_shown(statement: &mut Statement, promise: &Promise<'_>
              and the sizes of its updates."
         ),
     );
-    statement.say(
-        "Shown",
-        "To every role, exactly, without noise and not counted in epsilon, beside what is not hidden: how many clients are \
-         enrolled, wait and train; of those that wait, how many have each SDK version and each value of the attributes that the \
-         app reports (fewer than 3 are added up, but two looks can tell one client's); how many updates came in each hour; \
-         when rounds open and close, and when assignments are given; and of each assignment without an update its reason, so \
-         also that a training failed or an update was refused. From all this whoever watches a round learns about when \
-         updates come, and can guess from it how long trainings took.",
-    );
+    let shown = match promise.task.description.sampled() {
+        Some(_) => SHOWN_OF_SAMPLES,
+        None => SHOWN,
+    };
+    statement.say("Shown", shown);
 }
+
+const SHOWN: &str = "To every role, exactly, without noise and not counted in epsilon, beside what is not hidden: how many \
+                     clients are enrolled, wait and train; of those that wait, how many have each SDK version and each value of \
+                     the attributes that the app reports (fewer than 3 are added up, but two looks can tell one client's); how \
+                     many updates came in each hour; when rounds open and close, and when assignments are given; and of each \
+                     assignment without an update its reason, so also that a training failed or an update was refused. From \
+                     all this whoever watches a round learns about when updates come, and can guess from it how long \
+                     trainings took.";
+
+/// Of rounds whose draw is charged as a sample nothing is counted.
+const SHOWN_OF_SAMPLES: &str = "To every role, exactly, without noise and not counted in epsilon, beside what is not hidden: how \
+                                many clients are enrolled, and when rounds open and close, which the clock alone decides. How \
+                                many clients wait, train, were drawn or have reported, which attributes they have, and how \
+                                their assignments ended is withheld from every role.";

@@ -6,8 +6,8 @@ use folkmoot_coordinator::{
 use folkmoot_privacy::{Unit, ledger::Chain};
 use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
 use folkmoot_storage::{
-    Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundCommit, RoundRecord,
-    RoundRepository, TaskRepository, WarmStart,
+    LeaseRepository, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundCommit,
+    RoundRecord, RoundRepository, TaskRepository, WarmStart,
 };
 
 use serde_json::json;
@@ -15,6 +15,7 @@ use serde_json::json;
 use super::{Running, description, model, refused, start, tasks::newest};
 use crate::{
     cli::TaskVerb,
+    clock::system_clock,
     http::admin::{populations::SetPrivacyRequest, privacy::EntryKind, tokens::CreateTokenRequest},
     privacy,
     registry::{self, CreateTaskRequest},
@@ -34,9 +35,13 @@ pub(super) fn private() -> TaskDescription {
     TaskDescription { privacy: PrivacyChoice::Central(central), aggregator, ..description() }
 }
 
-/// Commits a round of a draft, which no driver touches, with its charge.
+/// Commits a round of a draft with its charge, whose lease keeps the drivers away from the open round.
 pub(super) async fn release(running: &Running, task_id: TaskId, number: u64) {
     let storage = &running.host.coordinator.storage;
+    let begun = system_clock()();
+    let until = begun.plus_seconds(3600);
+    let is_ours = storage.acquire_lease(&format!("task/{task_id}"), "this test", begun, until).await.unwrap();
+    assert!(is_ours, "no driver has seen the draft");
     let organisation_id = running.host.organisation;
     let task = storage.task(organisation_id, task_id).await.unwrap().unwrap();
     let now = Timestamp(1_700_000_000_000 + number);

@@ -34,6 +34,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("CreatedApiKey", NotClients, &["api_key", "record"]),
     ("CreatedToken", NotClients, &["record", "token"]),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
+    ("EntryView", Clients, &["settings", "terms"]),
     (
         "EntryView",
         Versions,
@@ -145,6 +146,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("SeriesView", Clients, &["evaluations", "points"]),
     ("SeriesView", NotClients, &["stride", "withheld"]),
     ("SessionView", NotClients, &["api_key_id", "api_key_name", "csrf_token", "expires_at", "role"]),
+    ("SettingsView", NotClients, &["by", "delta", "epsilon", "unit", "weakened"]),
     // Of what is counted, the field decides that holds it.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
@@ -160,11 +162,13 @@ pub(super) const FIELDS: &[Row] = &[
             "epsilon_budget",
             "epsilon_budget_of_population",
             "epsilon_by_loss_distribution",
+            "epsilon_of_lineage",
             "epsilon_of_population",
             "epsilon_spent",
             "epsilon_without_amplification",
             "is_private",
             "is_seeded",
+            "ledger_head",
             "mechanism",
             "name",
             "noise_multiplier",
@@ -198,6 +202,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("TaskView", NotClients, &["created_at", "description", "id", "model", "parameter_count"]),
     ("TensorSchema", NotClients, &["tensors"]),
     ("TensorSpec", NotClients, &["name", "shape"]),
+    ("TermsView", NotClients, &["delta", "epsilon", "warm_start"]),
     ("TokenView", Shown, &["uses"]),
     (
         "TokenView",
