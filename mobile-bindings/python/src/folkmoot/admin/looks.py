@@ -13,8 +13,8 @@ class HourView(TypedDict):
     abandoned: int
     committed: int
     since: int
-    updates: int
-    upload_bytes: int
+    updates: int | None
+    upload_bytes: int | None
 
 
 class PopulationOverview(TypedDict):
@@ -23,8 +23,8 @@ class PopulationOverview(TypedDict):
     active_tasks: int
     enrolled: int
     name: str
-    training: int
-    waiting: int
+    training: int | None
+    waiting: int | None
 
 
 class OverviewView(TypedDict):
@@ -172,7 +172,7 @@ class RoundAssignmentsView(TypedDict):
     """A round's assignments on the clock. It does not say whose they are."""
 
     lanes: list[LaneView]
-    left_out: int
+    left_out: int | None
     round: RoundView
     withheld: str | None
 
@@ -193,7 +193,7 @@ class ClientsView(TypedDict):
     group_min: int
     revoked: int
     sdk_versions: list[ShareView]
-    training: int
+    training: int | None
     training_speed: list[ShareView] | None
-    waiting: int
+    waiting: int | None
     withheld: str | None

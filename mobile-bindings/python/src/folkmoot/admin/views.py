@@ -73,9 +73,17 @@ class OpenRoundView(TypedDict):
     """The round that is open now, with its updates so far."""
 
     round: RoundView
-    accepted: int
-    outstanding: int
-    dropped: int
+    accepted: int | None
+    outstanding: int | None
+    dropped: int | None
+
+
+class PauseView(TypedDict):
+    """Why the coordinator paused a task by itself, and what to do."""
+
+    code: str
+    reason: str
+    remedy: str
 
 
 class TaskView(TypedDict):
@@ -91,6 +99,7 @@ class TaskView(TypedDict):
     rounds_opened: int
     rounds_committed: int
     open_round: OpenRoundView | None
+    pause: PauseView | None
     created_at: int
 
 
@@ -106,9 +115,9 @@ class RoundFunnelView(TypedDict):
     """A round with what became of its assignments."""
 
     round: RoundView
-    cohort: int
-    accepted: int
-    outstanding: int
+    cohort: int | None
+    accepted: int | None
+    outstanding: int | None
     dropped: list[DroppedView]
 
 
@@ -242,7 +251,7 @@ class EntryView(TypedDict):
 
     population: str
     sequence: int
-    kind: str
+    kind: str | None
     at: int
     task_id: str | None
     round_id: str | None
