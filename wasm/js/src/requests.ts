@@ -152,7 +152,7 @@ export class Requests {
     await this.host.needConsent();
     // Now all of it is here.
     const { plan, model, weights, weights_parts } = assignment;
-    const newest: Newest = { plan, model, weights, weights_parts };
+    const newest: Newest = { plan, model, weights, ...(weights_parts && { weights_parts }) };
     await this.host.storage.put('state', newest, 'newest').catch(() => undefined);
     this.host.emit({ name: 'model', value: {} });
     const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal));
