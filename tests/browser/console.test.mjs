@@ -183,8 +183,10 @@ kind = "uniform_mean"
       .locator('section', { has: page.getByRole('heading', { name: 'Ledger' }) })
       .locator('select')
       .selectOption('private');
+    // The first entry says what the task promises.
+    const entries = statement.releases + 1;
     await until(async () =>
-      (await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === statement.releases ? true : null,
+      (await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === entries ? true : null,
     );
     assert.equal((await chartRows(page, 'Epsilon spent')).at(-1)[1] <= 8.0001, true, 'the planner draws its curve');
     await page.getByLabel('Epsilon', { exact: true }).fill('-1');
@@ -220,7 +222,10 @@ test('whom a population protects and what it may spend is set, and taken away ag
   const named = async () => (await api(page, '/populations')).find(({ name }) => name === 'users');
   const set = await named();
   assert.deepEqual([set.unit, set.epsilon, set.delta], ['user', 4, 1e-6]);
-  await page.getByRole('button', { name: 'Take the budget of users away' }).click();
+  const away = page.getByRole('button', { name: 'Take the budget of users away' });
+  assert.equal(await away.isDisabled(), true, 'to allow more takes a reason');
+  await page.getByLabel('Reason, to allow more than before').fill('the study is over');
+  await away.click();
   await confirm(page, 'Take it away');
   await until(async () => ((await cells())[2] === "the tasks' own" ? true : null));
   assert.equal((await named()).unit, 'user');
