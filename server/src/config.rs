@@ -9,6 +9,7 @@ pub mod toml_file;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +22,7 @@ pub use setting::KEYS;
 
 use crate::{
     host::HostConfig,
-    http::{HttpLimits, cors},
+    http::{HttpLimits, cors, edge::Proxies},
 };
 
 /// The file that is read if it is there and no other is named.
@@ -82,6 +83,8 @@ impl Config {
         self.limits.check()?;
         cors::check_origins(&self.server.allowed_origins)
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
+        Proxies::parse(&self.server.trusted_proxies)
+            .map_err(|message| ConfigError::Value { place: "server.trusted_proxies".into(), message })?;
         self.log.check()
     }
 
@@ -97,6 +100,9 @@ impl Config {
             },
             limits: HttpLimits {
                 allowed_origins: self.server.allowed_origins.clone(),
+                trusted_proxies: Arc::new(
+                    Proxies::parse(&self.server.trusted_proxies).expect("it was checked when it was read"),
+                ),
                 ..self.limits.http_limits()
             },
             tick: TICK,

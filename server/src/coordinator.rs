@@ -100,12 +100,14 @@ impl Coordinator {
         waiter
     }
 
-    /// Forgets a waiter, if it is still the client's.
-    pub fn forget_waiter(&self, client: ClientId, waiter: &Arc<Notify>) {
+    /// Forgets a waiter, and says whether it was still the client's: neither drawn nor replaced.
+    pub fn forget_waiter(&self, client: ClientId, waiter: &Arc<Notify>) -> bool {
         let mut waiters = self.lock_waiters();
-        if waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter)) {
+        let is_current = waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter));
+        if is_current {
             waiters.remove(&client);
         }
+        is_current
     }
 
     /// Wakes the check-ins of clients that were drawn.

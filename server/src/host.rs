@@ -25,7 +25,7 @@ use crate::{
     credential::Credential,
     device::Authenticator,
     drivers::{self, DriverConfig},
-    http::{self, App, HttpLimits, Listener, ServeError, admin::demo::FirstRun, tls},
+    http::{self, App, HttpLimits, Listener, ServeError, admin::demo::FirstRun, edge::Edge, tls},
 };
 
 /// The organisation of a coordinator that has only one.
@@ -193,6 +193,7 @@ impl Host {
             authenticator: Arc::new(Authenticator::default()),
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
+            edge: Arc::new(Edge::new(&config.limits)),
             metrics,
             started_at: now,
             listeners: Arc::default(),

@@ -12,6 +12,8 @@ pub const TENSOR_NAME_BYTES_MAX: usize = 256;
 pub const FROZEN_PATTERNS_MAX: usize = 64;
 /// Bytes of a control message (JSON), at most.
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of an enrolment, at most: anybody may send one.
+pub const ENROLMENT_BYTES_MAX: usize = 8 * 1024;
 /// Nesting of a control message, at most: serde_json stops at 128 by itself.
 pub const JSON_DEPTH_MAX: usize = 128;
 /// Attributes that a client may state about itself.

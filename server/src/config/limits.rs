@@ -12,8 +12,14 @@ use crate::http::HttpLimits;
 pub struct LimitsConfig {
     /// Open connections.
     pub connections_max: usize,
+    /// Open connections from one IPv4 address, or one network of 64 bits of IPv6; many phones may share one.
+    pub connections_per_address_max: usize,
     /// Seconds that a connection may take for the head of a request.
     pub head_seconds_max: u64,
+    /// Seconds that a connection may be without a request.
+    pub idle_seconds_max: u64,
+    /// Seconds that a peer may take none of the bytes that it asked for.
+    pub untaken_seconds_max: u64,
     /// Seconds that a control message may take to arrive.
     pub control_seconds_max: u64,
     /// Seconds that an upload may go without a byte.
@@ -29,7 +35,10 @@ impl Default for LimitsConfig {
         let limits = HttpLimits::default();
         Self {
             connections_max: limits.connections_max,
+            connections_per_address_max: limits.connections_per_address_max,
             head_seconds_max: limits.head_timeout.as_secs(),
+            idle_seconds_max: limits.idle_timeout.as_secs(),
+            untaken_seconds_max: limits.untaken_timeout.as_secs(),
             control_seconds_max: limits.control_timeout.as_secs(),
             upload_idle_seconds_max: limits.upload_idle_timeout.as_secs(),
             long_poll_seconds_max: limits.long_poll_max.as_secs(),
@@ -44,7 +53,11 @@ const SECONDS_MAX: u64 = 3600;
 impl LimitsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("connections_max", self.connections_max as u64, 1, 1_000_000)?;
+        let per_address_max = self.connections_per_address_max as u64;
+        within("connections_per_address_max", per_address_max, 1, 1_000_000)?;
         within("head_seconds_max", self.head_seconds_max, 1, SECONDS_MAX)?;
+        within("idle_seconds_max", self.idle_seconds_max, 1, SECONDS_MAX)?;
+        within("untaken_seconds_max", self.untaken_seconds_max, 1, SECONDS_MAX)?;
         within("control_seconds_max", self.control_seconds_max, 1, SECONDS_MAX)?;
         within("upload_idle_seconds_max", self.upload_idle_seconds_max, 1, SECONDS_MAX)?;
         within("long_poll_seconds_max", self.long_poll_seconds_max, 0, u64::from(LONG_POLL_SECONDS_MAX))?;
@@ -54,7 +67,10 @@ impl LimitsConfig {
     pub(super) fn http_limits(&self) -> HttpLimits {
         HttpLimits {
             connections_max: self.connections_max,
+            connections_per_address_max: self.connections_per_address_max,
             head_timeout: Duration::from_secs(self.head_seconds_max),
+            idle_timeout: Duration::from_secs(self.idle_seconds_max),
+            untaken_timeout: Duration::from_secs(self.untaken_seconds_max),
             control_timeout: Duration::from_secs(self.control_seconds_max),
             upload_idle_timeout: Duration::from_secs(self.upload_idle_seconds_max),
             long_poll_max: Duration::from_secs(self.long_poll_seconds_max),

@@ -23,6 +23,9 @@ pub struct ServerConfig {
     /// The origins whose pages may be clients, such as `https://app.example`; `*` for all. Without any, pages of other
     /// origins are kept out by their browsers.
     pub allowed_origins: Vec<String>,
+    /// The proxies in front, as networks or addresses, such as `10.0.0.0/8`: limits by address go by what they write into
+    /// `x-forwarded-for`.
+    pub trusted_proxies: Vec<String>,
 }
 
 impl Default for ServerConfig {
@@ -33,6 +36,7 @@ impl Default for ServerConfig {
             tls: TlsChoice::Own,
             host_names: Vec::new(),
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
         }
     }
 }

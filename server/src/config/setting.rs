@@ -5,15 +5,19 @@ use clap::ValueEnum;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list whole.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 18] = [
     "server.listen",
     "server.data",
     "server.tls",
     "server.host_names",
     "server.allowed_origins",
+    "server.trusted_proxies",
     "database.url",
     "limits.connections_max",
+    "limits.connections_per_address_max",
     "limits.head_seconds_max",
+    "limits.idle_seconds_max",
+    "limits.untaken_seconds_max",
     "limits.control_seconds_max",
     "limits.upload_idle_seconds_max",
     "limits.long_poll_seconds_max",
@@ -40,12 +44,19 @@ impl Config {
                 self.server.allowed_origins = list(text);
                 Ok(())
             }
+            "server.trusted_proxies" => {
+                self.server.trusted_proxies = list(text);
+                Ok(())
+            }
             "database.url" => {
                 self.database.url = Some(text.to_owned());
                 Ok(())
             }
             "limits.connections_max" => put(&mut self.limits.connections_max, text),
+            "limits.connections_per_address_max" => put(&mut self.limits.connections_per_address_max, text),
             "limits.head_seconds_max" => put(&mut self.limits.head_seconds_max, text),
+            "limits.idle_seconds_max" => put(&mut self.limits.idle_seconds_max, text),
+            "limits.untaken_seconds_max" => put(&mut self.limits.untaken_seconds_max, text),
             "limits.control_seconds_max" => put(&mut self.limits.control_seconds_max, text),
             "limits.upload_idle_seconds_max" => put(&mut self.limits.upload_idle_seconds_max, text),
             "limits.long_poll_seconds_max" => put(&mut self.limits.long_poll_seconds_max, text),

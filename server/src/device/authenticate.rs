@@ -1,10 +1,10 @@
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 
 use folkmoot_protocol::{
-    ClientId, ErrorCode, Timestamp, is_protocol_version_served,
+    ErrorCode, Timestamp, is_protocol_version_served,
     limits::CLOCK_SKEW_MILLISECONDS_MAX,
     signing::{self, SignedParts, SigningError},
 };
@@ -12,15 +12,12 @@ use folkmoot_storage::{ClientRecord, ClientRepository};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Nonces that are remembered in each half of the window, at most; beyond it requests are refused for a while
-/// rather than let through unchecked.
-const NONCES_MAX: usize = 2_000_000;
 /// Requests that a client may send at once.
 const BURST: f64 = 200.0;
 /// Requests that a client may send in the long run, per second.
 const REQUESTS_PER_SECOND: f64 = 20.0;
-/// Clients whose rate is remembered, at most.
-const RATES_MAX: usize = 1_000_000;
+/// How long a nonce must be known: for as long as its timestamp is taken, which is twice the skew.
+const WINDOW: u64 = 2 * CLOCK_SKEW_MILLISECONDS_MAX;
 
 /// A signed request's claims, before anything of them is believed.
 #[derive(Clone, Debug)]
@@ -33,25 +30,34 @@ pub struct Claimed<'a> {
 
 /// Believes signed requests, once each.
 ///
-/// Nonces are remembered in memory for the window in which a timestamp is taken. A restart forgets them; a
-/// request that is replayed then changes nothing, because every request is idempotent (see
+/// Nonces are remembered in memory for the window in which a timestamp is taken, for each client by itself: nobody can fill
+/// the memory of others, and a client's own is bounded by the rate at which it may send (24,400 nonces of 8 bytes).
+/// A restart forgets them; a request that is replayed then changes nothing, because every request is idempotent (see
 /// `docs/threat-model.md`).
 #[derive(Default)]
 pub struct Authenticator {
-    nonces: Mutex<Nonces>,
-    rates: Mutex<HashMap<ClientId, Rate>>,
+    clients: Mutex<Clients>,
 }
 
 #[derive(Default)]
-struct Nonces {
-    rotated_at: Timestamp,
-    current: HashSet<[u8; 32]>,
-    previous: HashSet<[u8; 32]>,
+struct Clients {
+    of: HashMap<Who, Remembered>,
+    swept_at: Timestamp,
 }
 
-struct Rate {
+/// A client's id, or the beginning of the hash of a key that is being enrolled.
+type Who = [u8; 16];
+
+/// What is remembered of one client.
+struct Remembered {
+    /// Requests that it may send now, at `at`.
     tokens: f64,
     at: Timestamp,
+    /// Parts of the hashes of its nonces, in two halves: each is kept for at least the window. They are lists, because nearly
+    /// every client has a few.
+    current: Vec<u64>,
+    previous: Vec<u64>,
+    rotated_at: Timestamp,
 }
 
 impl Authenticator {
@@ -77,60 +83,76 @@ impl Authenticator {
         if client.revoked_at.is_some() {
             return Err(Refusal::new(ErrorCode::ClientRevoked, "this client's key was revoked"));
         }
-        // The rate first: a client that sends too much must not fill the memory of nonces for all.
-        self.take_rate(id, now)?;
-        self.take_nonce(id.as_bytes(), claimed.parts.nonce, now)?;
+        self.take(*id.as_bytes(), claimed.parts.nonce, now)?;
         Ok(client)
     }
 
-    /// Verifies an enrolment, which is signed with the key that it brings.
+    /// Takes the nonce of an enrolment whose signature and token were found good.
     ///
     /// # Errors
-    /// A refusal for anything that does not hold.
-    pub fn enrolment(&self, public_key: &str, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
-        check_claims(claimed, now)?;
-        check_signature(public_key, claimed)?;
-        self.take_nonce(public_key.as_bytes(), claimed.parts.nonce, now)
+    /// A refusal if it was taken before.
+    pub fn take_enrolment(&self, public_key: &str, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+        let hash = blake3::hash(public_key.as_bytes());
+        let who = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
+        self.take(who, nonce, now)
     }
 
-    fn take_nonce(&self, who: &[u8], nonce: &str, now: Timestamp) -> Result<(), Refusal> {
-        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
-        // A nonce must be known for as long as its timestamp is taken: twice the skew. Two halves of that
-        // length each keep it for at least so long.
-        if now.milliseconds_since(nonces.rotated_at) > 2 * CLOCK_SKEW_MILLISECONDS_MAX {
-            nonces.previous = std::mem::take(&mut nonces.current);
-            nonces.rotated_at = now;
+    /// Counts a request against its sender's rate, and takes its nonce.
+    fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.milliseconds_since(clients.swept_at) > WINDOW {
+            // Who sent nothing for so long has neither a nonce that counts nor a rate that is not whole again.
+            clients.of.retain(|_, client| now.milliseconds_since(client.at) <= 2 * WINDOW);
+            clients.swept_at = now;
         }
-        if nonces.current.len() >= NONCES_MAX {
-            return Err(Refusal::new(ErrorCode::Overloaded, "too many requests are being checked")
-                .retry_after(10_000));
-        }
-        let mut hasher = blake3::Hasher::new();
-        let key = *hasher.update(who).update(b"\n").update(nonce.as_bytes()).finalize().as_bytes();
-        if nonces.previous.contains(&key) || !nonces.current.insert(key) {
-            let detail = "the nonce was used before; sign again with a fresh one";
-            return Err(Refusal::new(ErrorCode::RequestReplayed, detail));
-        }
-        Ok(())
+        let client = clients.of.entry(who).or_insert_with(|| Remembered::new(now));
+        // The rate first: it bounds how many nonces there can be.
+        client.take_rate(now)?;
+        client.take_nonce(nonce, now)
+    }
+}
+
+impl Remembered {
+    fn new(now: Timestamp) -> Self {
+        Self { tokens: BURST, at: now, current: Vec::new(), previous: Vec::new(), rotated_at: now }
     }
 
-    /// A token bucket for each client (Turner 1986, the leaky bucket as a meter).
-    fn take_rate(&self, client: ClientId, now: Timestamp) -> Result<(), Refusal> {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        if rates.len() >= RATES_MAX {
-            rates.retain(|_, rate| now.milliseconds_since(rate.at) < 60_000);
-        }
-        let rate = rates.entry(client).or_insert(Rate { tokens: BURST, at: now });
-        let seconds = now.milliseconds_since(rate.at) as f64 / 1000.0;
-        rate.tokens = (rate.tokens + seconds * REQUESTS_PER_SECOND).min(BURST);
-        rate.at = now;
-        if rate.tokens < 1.0 {
+    /// A token bucket (Turner 1986, the leaky bucket as a meter).
+    fn take_rate(&mut self, now: Timestamp) -> Result<(), Refusal> {
+        let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
+        self.tokens = (self.tokens + seconds * REQUESTS_PER_SECOND).min(BURST);
+        self.at = now;
+        if self.tokens < 1.0 {
             let detail = format!("more than {REQUESTS_PER_SECOND} requests a second; slow down");
             return Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000));
         }
-        rate.tokens -= 1.0;
+        self.tokens -= 1.0;
         Ok(())
     }
+
+    fn take_nonce(&mut self, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+        if now.milliseconds_since(self.rotated_at) > WINDOW {
+            self.previous = std::mem::take(&mut self.current);
+            self.rotated_at = now;
+        }
+        let hash = blake3::hash(nonce.as_bytes());
+        let part = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"));
+        if self.previous.contains(&part) || self.current.contains(&part) {
+            let detail = "the nonce was used before; sign again with a fresh one";
+            return Err(Refusal::new(ErrorCode::RequestReplayed, detail));
+        }
+        self.current.push(part);
+        Ok(())
+    }
+}
+
+/// Verifies an enrolment, which is signed with the key that it brings.
+///
+/// # Errors
+/// A refusal for a version, clock, key or signature that does not hold.
+pub fn check_enrolment(public_key: &str, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
+    check_claims(claimed, now)?;
+    check_signature(public_key, claimed)
 }
 
 fn check_claims(claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
@@ -174,39 +196,58 @@ mod tests {
     #[test]
     fn a_nonce_is_taken_once_for_as_long_as_its_timestamp_is() {
         let authenticator = Authenticator::default();
-        let take = |now: u64| code(authenticator.take_nonce(b"client", "n", Timestamp(now)));
+        let take = |now: u64| code(authenticator.take([1; 16], "n", Timestamp(now)));
         let start = 1_000_000_000;
         assert_eq!(take(start), None);
-        for later in [0, CLOCK_SKEW_MILLISECONDS_MAX, 2 * CLOCK_SKEW_MILLISECONDS_MAX] {
+        for later in [0, CLOCK_SKEW_MILLISECONDS_MAX, WINDOW] {
             assert_eq!(take(start + later), Some(ErrorCode::RequestReplayed), "{later}");
         }
-        assert_eq!(code(authenticator.take_nonce(b"other", "n", Timestamp(start))), None);
+        assert_eq!(code(authenticator.take([2; 16], "n", Timestamp(start))), None);
     }
 
     /// A second nonce rotates the halves while the first one's timestamp is still taken.
     #[test]
     fn a_nonce_is_refused_after_the_halves_rotated() {
         let authenticator = Authenticator::default();
-        let take = |nonce: &str, now: u64| code(authenticator.take_nonce(b"client", nonce, Timestamp(now)));
+        let take = |nonce: &str, now: u64| code(authenticator.take([1; 16], nonce, Timestamp(now)));
         let start = 1_000_000_000;
-        let half = 2 * CLOCK_SKEW_MILLISECONDS_MAX;
         assert_eq!(take("first", start), None, "it begins the first half");
-        assert_eq!(take("early", start + half), None, "the last moment of the first half");
-        assert_eq!(take("late", start + half + 1), None, "it begins the second half");
-        assert_eq!(take("early", start + half + 1), Some(ErrorCode::RequestReplayed));
-        assert_eq!(
-            take("early", start + half + CLOCK_SKEW_MILLISECONDS_MAX),
-            Some(ErrorCode::RequestReplayed)
-        );
+        assert_eq!(take("early", start + WINDOW), None, "the last moment of the first half");
+        assert_eq!(take("late", start + WINDOW + 1), None, "it begins the second half");
+        assert_eq!(take("early", start + WINDOW + 1), Some(ErrorCode::RequestReplayed));
+        let last = start + WINDOW + CLOCK_SKEW_MILLISECONDS_MAX;
+        assert_eq!(take("early", last), Some(ErrorCode::RequestReplayed));
     }
 
     #[test]
     fn a_client_that_asks_too_often_must_wait() {
         let authenticator = Authenticator::default();
-        let client = ClientId::from_random_bytes([1; 16]);
         let start = Timestamp(1_000_000);
-        let refused = (0..1000).filter(|_| authenticator.take_rate(client, start).is_err()).count();
+        let take = |nonce: usize, now| code(authenticator.take([1; 16], &nonce.to_string(), now));
+        let refused = (0..1000).filter(|nonce| take(*nonce, start).is_some()).count();
         assert_eq!(refused, 1000 - BURST as usize);
-        assert_eq!(code(authenticator.take_rate(client, start.plus_seconds(1))), None);
+        assert_eq!(take(1000, start.plus_seconds(1)), None);
+    }
+
+    /// Whatever one client sends, there is room for the others, and what it sent is forgotten in the end.
+    #[test]
+    fn nobody_fills_the_memory_of_nonces() {
+        let authenticator = Authenticator::default();
+        let start = 1_000_000_000;
+        for second in 0..3 * WINDOW / 1000 {
+            for one in 0..30 {
+                let _ =
+                    authenticator.take([1; 16], &format!("{second} {one}"), Timestamp(start + second * 1000));
+            }
+        }
+        let kept = |authenticator: &Authenticator| {
+            let clients = authenticator.clients.lock().unwrap();
+            clients.of.values().map(|client| client.current.len() + client.previous.len()).sum::<usize>()
+        };
+        let most = 2 * (BURST + WINDOW as f64 / 1000.0 * REQUESTS_PER_SECOND) as usize;
+        assert!((most / 2..=most).contains(&kept(&authenticator)), "{} of {most}", kept(&authenticator));
+        let later = Timestamp(start + 10 * WINDOW);
+        assert_eq!(code(authenticator.take([2; 16], "n", later)), None);
+        assert_eq!(kept(&authenticator), 1);
     }
 }

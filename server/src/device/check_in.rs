@@ -60,13 +60,18 @@ pub async fn check_in(
             sdk_version: request.sdk_version.clone(),
         },
         at: now,
-        expires_at: now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS),
+        expires_at: offer_ends(wait_milliseconds, now),
     };
     if !coordinator.storage.check_in(&check_in).await? {
         return assignment_of(coordinator, client, offered, now).await;
     }
     coordinator.facts.notify_one();
     Ok(None)
+}
+
+/// Returns until when an offer holds that is made `now`.
+pub fn offer_ends(wait_milliseconds: u64, now: Timestamp) -> Timestamp {
+    now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS)
 }
 
 /// Answers a check-in at the end of its wait: with an assignment, or with when the client is to come back and what it may

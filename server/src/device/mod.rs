@@ -9,10 +9,10 @@ mod report;
 mod upload;
 
 pub use abort::abort;
-pub use authenticate::{Authenticator, Claimed};
+pub use authenticate::{Authenticator, Claimed, check_enrolment};
 pub use blob::blob;
-pub use check_in::{Offered, assignment_of, check_in, end_wait};
-pub use enrol::enrol;
+pub use check_in::{Offered, assignment_of, check_in, end_wait, offer_ends};
+pub use enrol::{believed_token, enrol};
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use report::report;

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use folkmoot_protocol::ErrorCode;
 use http_body_util::BodyExt;
 
-use super::App;
+use super::{App, edge::Budget};
 use crate::refusal::Refusal;
 
 /// Refuses a body of another type than `expected`, or one that is compressed: a few bytes could become many.
@@ -23,15 +23,21 @@ pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     Err(Refusal::new(ErrorCode::UnsupportedMediaType, format!("the content-type must be {expected}")))
 }
 
-/// Reads a body of at most `bytes_max` within `timeout`.
-pub async fn read(body: Body, bytes_max: usize, timeout: Duration) -> Result<Bytes, Refusal> {
+/// Reads a body of at most `bytes_max` within `timeout`, in memory of `budget`.
+pub async fn read(
+    body: Body,
+    bytes_max: usize,
+    timeout: Duration,
+    budget: &Budget,
+) -> Result<Bytes, Refusal> {
     let late =
         |_| Refusal::new(ErrorCode::RequestTimeout, format!("the body did not arrive within {timeout:?}"));
-    tokio::time::timeout(timeout, read_all(body, bytes_max)).await.map_err(late)?
+    tokio::time::timeout(timeout, read_all(body, bytes_max, budget)).await.map_err(late)?
 }
 
-async fn read_all(mut body: Body, bytes_max: usize) -> Result<Bytes, Refusal> {
-    let mut whole = BytesMut::new();
+/// What is read is parsed at once: memory is lent for as long as a sender takes.
+async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<Bytes, Refusal> {
+    let (mut whole, mut lent) = (BytesMut::new(), budget.nothing());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(broken)?;
         let Ok(data) = frame.into_data() else { continue };
@@ -41,6 +47,7 @@ async fn read_all(mut body: Body, bytes_max: usize) -> Result<Bytes, Refusal> {
                 format!("the body is above {bytes_max} bytes"),
             ));
         }
+        budget.cover(&mut lent, whole.len() + data.len())?;
         whole.extend_from_slice(&data);
     }
     Ok(whole.freeze())

@@ -5,7 +5,7 @@ mod body;
 mod console;
 pub mod cors;
 mod device;
-mod first_bytes;
+pub mod edge;
 mod health;
 pub mod openapi;
 pub mod problem;
@@ -33,6 +33,8 @@ pub struct App {
     pub clock: Clock,
     /// What the edge lets in.
     pub limits: Arc<HttpLimits>,
+    /// The limits that requests share.
+    pub edge: Arc<edge::Edge>,
     /// Renders the metrics, where they are recorded.
     pub metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
     /// When this process started.
@@ -50,8 +52,16 @@ pub struct App {
 pub struct HttpLimits {
     /// Open connections, at most.
     pub connections_max: usize,
+    /// Open connections from one IPv4 address, or one network of 64 bits of IPv6, at most. Trusted proxies have no such limit.
+    pub connections_per_address_max: usize,
     /// How long a connection may take for the head of a request.
     pub head_timeout: Duration,
+    /// How long a connection may be without a request. It is above what clients keep an unused one for.
+    pub idle_timeout: Duration,
+    /// How long a peer may take none of the bytes that it asked for.
+    pub untaken_timeout: Duration,
+    /// The proxies whose word is taken for the address of a request.
+    pub trusted_proxies: Arc<edge::Proxies>,
     /// How long a control message may take to arrive.
     pub control_timeout: Duration,
     /// How long an upload may go without a byte.
@@ -68,7 +78,11 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections_max: 20_000,
+            connections_per_address_max: 1_000,
             head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            untaken_timeout: Duration::from_secs(30),
+            trusted_proxies: Arc::default(),
             control_timeout: Duration::from_secs(15),
             upload_idle_timeout: Duration::from_secs(30),
             long_poll_max: Duration::from_secs(u64::from(folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX)),

@@ -6,13 +6,14 @@ use std::{
 };
 
 use axum::Router;
-use axum_server::{Handle, accept::Accept, tls_rustls::RustlsAcceptor, tls_rustls::RustlsConfig};
-use futures::future::BoxFuture;
+use axum_server::{Handle, tls_rustls::RustlsAcceptor, tls_rustls::RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use rustls::ServerConfig;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{HttpLimits, first_bytes::FirstBytes};
+use super::{
+    HttpLimits,
+    edge::{Connections, Guarded, raise_open_files},
+};
 
 /// How long open requests may take to end when the process goes down.
 const GRACE: Duration = Duration::from_secs(10);
@@ -87,21 +88,21 @@ pub async fn serve(
         shutdown.await;
         closer.graceful_shutdown(Some(GRACE));
     });
-    let (permits, timeout) = (Arc::new(Semaphore::new(limits.connections_max)), limits.head_timeout);
+    let connections = Connections::new(raise_open_files(limits.connections_max), limits);
     let service = router.into_make_service();
     match listener.tls {
         Some(config) => {
             let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)))
                 .handshake_timeout(limits.head_timeout);
             let mut server =
-                axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits, timeout });
+                axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
             configure(server.http_builder(), limits);
             Ok(server.handle(handle).serve(service).await?)
         }
         None => {
             let acceptor = axum_server::accept::NoDelayAcceptor::new();
             let mut server =
-                axum_server::from_tcp(listener.socket)?.acceptor(Counted { acceptor, permits, timeout });
+                axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
             configure(server.http_builder(), limits);
             Ok(server.handle(handle).serve(service).await?)
         }
@@ -126,59 +127,4 @@ fn configure<E>(builder: &mut hyper_util::server::conn::auto::Builder<E>, limits
         .initial_connection_window_size(CONNECTION_WINDOW)
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(Duration::from_secs(20));
-}
-
-/// Accepts no more connections than there are permits. A refused connection is closed at once, which tells a
-/// client more than an endless wait. One that is accepted has so much time to begin a request.
-#[derive(Clone)]
-struct Counted<A> {
-    acceptor: A,
-    permits: Arc<Semaphore>,
-    timeout: Duration,
-}
-
-/// A service that holds its connection's permit.
-#[derive(Clone)]
-struct Holding<S> {
-    service: S,
-    _permit: Arc<OwnedSemaphorePermit>,
-}
-
-impl<S: tower::Service<R>, R> tower::Service<R> for Holding<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), S::Error>> {
-        self.service.poll_ready(context)
-    }
-
-    fn call(&mut self, request: R) -> S::Future {
-        self.service.call(request)
-    }
-}
-
-impl<A, I, S> Accept<I, S> for Counted<A>
-where
-    A: Accept<I, S> + Clone + Send + 'static,
-    A::Future: Send,
-    I: Send + 'static,
-    S: Send + 'static,
-{
-    type Stream = FirstBytes<A::Stream>;
-    type Service = Holding<A::Service>;
-    type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
-
-    fn accept(&self, stream: I, service: S) -> Self::Future {
-        let (acceptor, permits, timeout) = (self.acceptor.clone(), self.permits.clone(), self.timeout);
-        Box::pin(async move {
-            let Ok(permit) = permits.try_acquire_owned() else {
-                metrics::counter!("folkmoot_connections_refused_total").increment(1);
-                return Err(io::Error::other("more connections than the limit"));
-            };
-            let (stream, service) = acceptor.accept(stream, service).await?;
-            let stream = FirstBytes::within(timeout, stream);
-            Ok((stream, Holding { service, _permit: Arc::new(permit) }))
-        })
-    }
 }

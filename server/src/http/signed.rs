@@ -8,8 +8,11 @@ use folkmoot_protocol::{
 use folkmoot_storage::ClientRecord;
 use serde::de::DeserializeOwned;
 
-use super::{App, body};
-use crate::{device::Claimed, refusal::Refusal};
+use super::{App, body, edge::Budget};
+use crate::{
+    device::{self, Claimed},
+    refusal::Refusal,
+};
 
 /// A request from a client that is believed, with its body.
 pub struct Signed<T> {
@@ -21,37 +24,38 @@ pub struct Signed<T> {
     pub now: Timestamp,
 }
 
-/// Reads and verifies a request with a JSON body.
+/// Verifies a request and reads its JSON body: nothing of a body is held before its sender is believed. The signature covers
+/// the digest that the body must have.
 pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<Signed<T>, Refusal> {
-    let (parts, bytes) = control(app, request, true).await?;
+    let (parts, body) = request.into_parts();
+    body::check_type(&parts.headers, "application/json")?;
     let client = authenticate(app, &parts, None).await?;
+    let bytes = read(app, &parts, body, CONTROL_BYTES_MAX, &app.edge.known).await?;
     Ok(Signed { client, message: body::json(&bytes)?, now: (app.clock)() })
 }
 
-/// Reads and verifies a request without a body.
+/// Verifies a request without a body.
 pub async fn empty(app: &App, request: Request<Body>) -> Result<Signed<()>, Refusal> {
-    let (parts, _) = control(app, request, false).await?;
+    let (parts, body) = request.into_parts();
     let client = authenticate(app, &parts, None).await?;
+    read(app, &parts, body, 0, &app.edge.known).await?;
     Ok(Signed { client, message: (), now: (app.clock)() })
 }
 
 /// Reads a control message and checks it against the digest that the request announces.
-pub async fn control(
+pub async fn read(
     app: &App,
-    request: Request<Body>,
-    has_json: bool,
-) -> Result<(Parts, bytes::Bytes), Refusal> {
-    let (parts, body) = request.into_parts();
-    if has_json {
-        body::check_type(&parts.headers, "application/json")?;
-    }
-    let bytes_max = if has_json { CONTROL_BYTES_MAX } else { 0 };
-    let bytes = body::read(body, bytes_max, app.limits.control_timeout).await?;
+    parts: &Parts,
+    body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<bytes::Bytes, Refusal> {
+    let bytes = body::read(body, bytes_max, app.limits.control_timeout, budget).await?;
     if UpdateDigest::of(&bytes) != required(&parts.headers, headers::CONTENT_DIGEST)? {
         let detail = format!("the body does not have the digest of {}", headers::CONTENT_DIGEST);
         return Err(Refusal::new(ErrorCode::SignatureInvalid, detail));
     }
-    Ok((parts, bytes))
+    Ok(bytes)
 }
 
 /// Verifies a request's signature and returns its client. `upload` is the part of an upload that it covers.
@@ -66,12 +70,18 @@ pub async fn authenticate(
     app.authenticator.client(&app.coordinator, &claimed, (app.clock)()).await
 }
 
-/// Verifies an enrolment, which no client id can vouch for yet.
+/// Verifies that an enrolment is signed with the key that it brings, which no client id can vouch for yet.
 pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
     let signature = text(&parts.headers, headers::SIGNATURE)
         .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
     let claimed = Claimed { parts: SignedParts { client: None, ..signed_parts(parts, None)? }, signature };
-    app.authenticator.enrolment(public_key, &claimed, (app.clock)())
+    device::check_enrolment(public_key, &claimed, (app.clock)())
+}
+
+/// Takes the nonce of an enrolment that is believed.
+pub fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
+    let nonce = text(&parts.headers, headers::NONCE).unwrap_or_default();
+    app.authenticator.take_enrolment(public_key, nonce, (app.clock)())
 }
 
 fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {

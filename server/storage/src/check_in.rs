@@ -29,6 +29,10 @@ pub trait CheckInRepository {
     /// Takes a client out of the pool, and says whether it was there.
     async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError>;
 
+    /// Takes a client out of the pool if its offer is still the one that ends at `expires_at`, and says whether it was:
+    /// whoever has come back since stays.
+    async fn withdraw_offer(&self, client_id: ClientId, expires_at: Timestamp) -> Result<bool, StorageError>;
+
     /// Lists the population's waiting clients whose offer holds at `now`, by client id.
     async fn waiting(
         &self,

@@ -113,6 +113,7 @@ ask! {
     CheckInRepository {
         check_in(check_in: &CheckInRecord) -> bool;
         withdraw_check_in(client_id: ClientId) -> bool;
+        withdraw_offer(client_id: ClientId, expires_at: Timestamp) -> bool;
         waiting(organisation_id: OrganisationId, population: &PopulationName, now: Timestamp)
             -> Vec<Candidate>;
         candidates(client_ids: &[ClientId]) -> Vec<Candidate>;

@@ -3,7 +3,7 @@
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, Method, header},
+    http::{HeaderMap, Method, header, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -36,10 +36,11 @@ pub struct Gate {
 /// Lets a request through whose key has the gate's role, before anything of its body is read.
 pub async fn check(
     State(gate): State<Gate>,
-    mut request: Request<Body>,
+    request: Request<Body>,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let caller = caller(&gate.app, request.method(), request.headers()).await?;
+    let (parts, body) = request.into_parts();
+    let caller = throttled(&gate.app, &parts, caller(&gate.app, &parts.method, &parts.headers)).await?;
     if !may(caller.role, gate.role) {
         let detail = format!(
             "this needs the role {}, the key {} has the role {}; ask an admin for another key",
@@ -49,8 +50,24 @@ pub async fn check(
         );
         return Err(Refusal::new(ErrorCode::RoleInsufficient, detail));
     }
+    let mut request = Request::from_parts(parts, body);
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// Looks a key up, unless the address has shown too many wrong ones: it is told so before the database is asked.
+pub async fn throttled<T>(
+    app: &App,
+    parts: &Parts,
+    look_up: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    let sender = app.edge.sender(&parts.headers, &parts.extensions);
+    app.edge.failures.check(sender, (app.clock)())?;
+    let found = look_up.await;
+    if found.as_ref().is_err_and(|refusal| refusal.code() == ErrorCode::ApiKeyInvalid) {
+        app.edge.failures.fail(sender, (app.clock)());
+    }
+    found
 }
 
 /// Says whether a key of `role` may do what takes `least`: each role may do all that the roles before it may.
@@ -68,7 +85,7 @@ pub fn role_name(role: Role) -> &'static str {
 }
 
 /// Finds out who asks. A header wins over a cookie: a browser sends cookies unasked.
-async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
+pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let storage = &app.coordinator.storage;
     let record = match cookie::read(headers) {
         Some(session) if !headers.contains_key(header::AUTHORIZATION) => {

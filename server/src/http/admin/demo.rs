@@ -13,6 +13,8 @@ use crate::{
     registry::{self, CreateTaskRequest},
 };
 
+static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// What can be seen on a coordinator on which nothing is yet: a task, and clients inside this process.
 pub trait FirstRun: Send + Sync {
     /// The ONNX model.
@@ -43,6 +45,8 @@ pub async fn start_demo(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Result<(StatusCode, Json<TaskView>), Refusal> {
+    // One at a time: whoever comes second finds the task of the first.
+    let _alone = ONE_AT_A_TIME.lock().await;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let storage = &coordinator.storage;
     let organisation_id = caller.organisation_id;

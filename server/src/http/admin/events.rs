@@ -10,6 +10,7 @@ use std::{
 use axum::{
     Extension,
     extract::State,
+    http::{HeaderMap, Method},
     response::{
         IntoResponse,
         sse::{Event, KeepAlive, Sse},
@@ -21,7 +22,7 @@ use futures::{StreamExt, stream};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::access::Caller;
+use super::access::{self, Caller};
 use crate::{clock::Clock, coordinator::Coordinator, http::App, refusal::Refusal};
 
 /// Pages that listen to one process, at most; others ask from time to time.
@@ -30,7 +31,9 @@ const LISTENERS_MAX: usize = 256;
 const LOOK: Duration = Duration::from_millis(500);
 /// How often a page hears that the connection lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long one answer lasts: then the page asks anew, and hears nothing more if its session is over or its key was revoked.
+/// How often is looked whether whoever listens still may.
+const LOOK_AT_KEY: Duration = Duration::from_secs(2);
+/// How long one answer lasts: then the page asks anew.
 const ANSWER_MAX: Duration = Duration::from_secs(900);
 /// Tasks that got a version within this time are looked at, too: one may begin and end between two looks.
 const RECENT_MILLISECONDS: u64 = 60_000;
@@ -142,12 +145,14 @@ async fn pulses(
 pub async fn listen(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
 ) -> Result<impl IntoResponse, Refusal> {
     let joined = app.listeners.join(caller.organisation_id, &app);
     let listener = joined.ok_or_else(|| {
         let detail = format!("{LISTENERS_MAX} pages listen already; ask from time to time instead");
         Refusal::new(ErrorCode::Overloaded, detail).retry_after(30_000)
     })?;
+    let gone = await_revocation(app.clone(), headers);
     let start = (listener, app.closing.clone(), true);
     let events = stream::unfold(start, |(mut listener, mut closing, is_first)| async move {
         if is_first {
@@ -164,8 +169,21 @@ pub async fn listen(
         };
         Some((Ok(event), (listener, closing, false)))
     });
-    let events = events.take_until(tokio::time::sleep(ANSWER_MAX));
+    let events = events.take_until(tokio::time::timeout(ANSWER_MAX, gone));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+/// Resolves when whoever began to listen may do so no more: the session is over, or the key was revoked, perhaps at another
+/// process.
+async fn await_revocation(app: App, headers: HeaderMap) {
+    loop {
+        tokio::time::sleep(LOOK_AT_KEY).await;
+        match access::caller(&app, &Method::GET, &headers).await {
+            Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => return,
+            // A database that does not answer ends nothing.
+            _ => {}
+        }
+    }
 }
 
 fn hello() -> Event {

@@ -5,14 +5,14 @@ use std::{fmt::Display, str::FromStr};
 use axum::{
     body::Body,
     extract::{Query, rejection::QueryRejection},
-    http::Request,
+    http::{HeaderMap, Request},
 };
 use folkmoot_protocol::{ErrorCode, limits::CONTROL_BYTES_MAX};
 use folkmoot_storage::StorageError;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    http::{App, body},
+    http::{App, body, edge::Budget},
     refusal::Refusal,
 };
 
@@ -21,11 +21,22 @@ const PAGE_ROWS: u32 = 20;
 /// Rows of one page, at most.
 pub const PAGE_ROWS_MAX: u32 = 100;
 
-/// Reads a JSON body.
+/// Reads the JSON body of a caller who is known.
 pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<T, Refusal> {
     let (parts, body) = request.into_parts();
-    body::check_type(&parts.headers, "application/json")?;
-    body::json(&body::read(body, CONTROL_BYTES_MAX, app.limits.control_timeout).await?)
+    json_within(app, &parts.headers, body, CONTROL_BYTES_MAX, &app.edge.known).await
+}
+
+/// Reads a JSON body of at most `bytes_max`, in memory of `budget`.
+pub async fn json_within<T: DeserializeOwned>(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<T, Refusal> {
+    body::check_type(headers, "application/json")?;
+    body::json(&body::read(body, bytes_max, app.limits.control_timeout, budget).await?)
 }
 
 /// Reads a query.

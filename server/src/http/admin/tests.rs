@@ -29,8 +29,13 @@ struct Running {
 }
 
 async fn start() -> Running {
+    start_with(|_| {}).await
+}
+
+async fn start_with(change: impl FnOnce(&mut HostConfig)) -> Running {
     let folder = tempfile::tempdir().unwrap();
-    let config = HostConfig::loopback(folder.path().to_owned());
+    let mut config = HostConfig::loopback(folder.path().to_owned());
+    change(&mut config);
     let host = Host::start(config, system_clock(), system_chance(), None).await.unwrap();
     let pem = std::fs::read(host.root_certificate.as_ref().unwrap()).unwrap();
     Running { host, pem, _folder: folder }

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -7,13 +7,15 @@ use axum::{
     http::Request,
 };
 use folkmoot_protocol::{
-    ErrorCode,
+    ClientId, ErrorCode, Timestamp,
     messages::{Assignment, CheckInRequest, CheckInResponse},
 };
-use folkmoot_storage::ClientRecord;
+use folkmoot_storage::{CheckInRepository, ClientRecord};
 use serde::Deserialize;
+use tokio::sync::Notify;
 
 use crate::{
+    coordinator::Coordinator,
     device::{self, Offered},
     http::{App, signed},
     refusal::Refusal,
@@ -41,16 +43,18 @@ pub async fn check_in(
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     let offered = Offered::of(&signed.message);
     // Listen before looking: a draw between the two is not missed.
-    let waiter = app.coordinator.waiter(signed.client.id);
     let wait_milliseconds = wait.as_millis() as u64;
+    let offer_ends = device::offer_ends(wait_milliseconds, signed.now);
+    let mut waiting = Waiting::new(&app, signed.client.id, offer_ends);
     let found =
         device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
             .await;
     let found = match found {
-        Ok(None) => await_assignment(&app, &signed.client, offered, &waiter, wait).await,
+        Ok(None) => await_assignment(&app, &signed.client, offered, &waiting.waiter, wait).await,
         other => other,
     };
-    app.coordinator.forget_waiter(signed.client.id, &waiter);
+    waiting.is_cut = false;
+    drop(waiting);
     if let Some(assignment) = found? {
         return Ok(Json(CheckInResponse::Assigned { assignment }));
     }
@@ -58,11 +62,42 @@ pub async fn check_in(
     device::end_wait(&app.coordinator, &signed.client, offered, wait_milliseconds, now).await.map(Json)
 }
 
+/// A client that waits. One whose connection is cut is gone: it counts no more, and is not drawn.
+struct Waiting {
+    coordinator: Arc<Coordinator>,
+    client: ClientId,
+    offer_ends: Timestamp,
+    waiter: Arc<Notify>,
+    is_cut: bool,
+}
+
+impl Waiting {
+    fn new(app: &App, client: ClientId, offer_ends: Timestamp) -> Self {
+        let waiter = app.coordinator.waiter(client);
+        Self { coordinator: app.coordinator.clone(), client, offer_ends, waiter, is_cut: true }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Whoever was drawn meanwhile, or came back by another connection, stays.
+        if !self.coordinator.forget_waiter(self.client, &self.waiter) || !self.is_cut {
+            return;
+        }
+        let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);
+        tokio::spawn(async move {
+            if let Err(error) = coordinator.storage.withdraw_offer(client, offer_ends).await {
+                tracing::warn!(%error, %client, "a client that is gone cannot be taken out of the pool");
+            }
+        });
+    }
+}
+
 async fn await_assignment(
     app: &App,
     client: &ClientRecord,
     offered: Offered<'_>,
-    waiter: &tokio::sync::Notify,
+    waiter: &Notify,
     wait: Duration,
 ) -> Result<Option<Assignment>, Refusal> {
     let end = tokio::time::Instant::now() + wait;

@@ -1,6 +1,7 @@
 //! The endpoints of devices at moments that a test chooses: signed requests through the router, without a socket.
 
 mod local;
+mod strangers;
 
 use std::sync::{
     Arc,
@@ -86,6 +87,7 @@ impl Edge {
             authenticator: Arc::new(Authenticator::default()),
             clock: Arc::new(move || Timestamp(shared.load(Ordering::Relaxed))),
             limits: Arc::new(HttpLimits::default()),
+            edge: Arc::new(http::edge::Edge::new(&HttpLimits::default())),
             metrics: None,
             started_at: START,
             listeners: Arc::default(),

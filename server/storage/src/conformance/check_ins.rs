@@ -26,6 +26,11 @@ pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), St
     assert_eq!(named, waiting[1..]);
     assert_eq!(storage.candidates(&[]).await?, []);
     assert_eq!(storage.waiting(other.organisation_id, &fixture.population, NOW).await?, []);
+    let earlier = folkmoot_protocol::Timestamp(again.expires_at.0 - 1);
+    assert!(!storage.withdraw_offer(clients[1], earlier).await?, "it came back since");
+    assert!(storage.withdraw_offer(clients[1], again.expires_at).await?);
+    assert!(!storage.withdraw_offer(clients[1], again.expires_at).await?, "it is gone already");
+    assert!(storage.check_in(&again).await?);
     assert!(storage.withdraw_check_in(clients[1]).await?);
     assert!(!storage.withdraw_check_in(clients[1]).await?, "it is gone already");
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?.len(), 2);

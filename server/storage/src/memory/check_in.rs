@@ -18,6 +18,11 @@ impl CheckInRepository for MemoryStorage {
         Ok(self.lock().pool.remove(client_id))
     }
 
+    async fn withdraw_offer(&self, client_id: ClientId, expires_at: Timestamp) -> Result<bool, StorageError> {
+        check_moment(expires_at)?;
+        Ok(self.lock().pool.remove_offer(client_id, expires_at))
+    }
+
     async fn waiting(
         &self,
         organisation_id: OrganisationId,

@@ -56,6 +56,12 @@ impl Pool {
         true
     }
 
+    /// Takes a client out if its offer ends at `expires_at`, and says whether it was there.
+    pub(super) fn remove_offer(&mut self, client: ClientId, expires_at: Timestamp) -> bool {
+        let is_same = self.places.get(&client).is_some_and(|(_, end)| *end == expires_at);
+        is_same && self.remove(client)
+    }
+
     /// Lists the population's clients whose offer holds at `now`, by id.
     pub(super) fn waiting(
         &self,

@@ -55,6 +55,15 @@ impl CheckInRepository for SqlStorage {
         })
     }
 
+    async fn withdraw_offer(&self, client_id: ClientId, expires_at: Timestamp) -> Result<bool, StorageError> {
+        in_transaction!(self, |connection| {
+            let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1 AND expires_at = $2")
+                .bind(client_id.to_string())
+                .bind(moment(expires_at)?);
+            Ok(query.execute(connection).await?.rows_affected() > 0)
+        })
+    }
+
     async fn waiting(
         &self,
         organisation_id: OrganisationId,

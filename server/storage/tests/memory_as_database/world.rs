@@ -222,8 +222,12 @@ impl World {
                 let organisation_id = organisation(self.chance.below(4) / 3);
                 let _ = same!(self, revoke_client(organisation_id, client_id, self.now));
             }
-            1..6 => {
+            1..4 => {
                 let _ = same!(self, withdraw_check_in(client_id));
+            }
+            4..6 => {
+                let expires_at = Timestamp(self.now.0 + self.chance.below(90));
+                let _ = same!(self, withdraw_offer(client_id, expires_at));
             }
             _ => {
                 let _ = same!(self, delete_expired_check_ins(self.now));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read},
+        admin::{access::Caller, costly, read},
     },
     privacy::planner::{PlanRequest, planned},
     refusal::Refusal,
@@ -27,8 +27,7 @@ pub async fn plan(
     request: Request<Body>,
 ) -> Result<Json<Value>, Refusal> {
     let request: PlanRequest = read::json(&app, request).await?;
-    let planned = tokio::task::spawn_blocking(move || planned(&request)).await;
-    let planned = planned.map_err(|error| Refusal::internal(&error))?;
+    let planned = costly::in_turn(move || planned(&request)).await?;
     let planned = planned.map_err(|error| Refusal::new(ErrorCode::MalformedRequest, error.to_string()))?;
     serde_json::to_value(&planned).map(Json).map_err(|error| Refusal::internal(&error))
 }

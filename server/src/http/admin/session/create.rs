@@ -6,7 +6,7 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use folkmoot_protocol::{ErrorCode, Problem};
-use folkmoot_storage::{SessionRecord, SessionRepository};
+use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -22,6 +22,9 @@ use crate::{
 
 /// How long a session lasts: a working day.
 const SESSION_SECONDS: u64 = 12 * 3600;
+
+/// Bytes of a request, at most: anybody may send one.
+const REQUEST_BYTES_MAX: usize = 4096;
 
 /// Who wants to sign in.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
@@ -43,11 +46,11 @@ pub async fn create_session(
     State(app): State<App>,
     request: Request<Body>,
 ) -> Result<impl IntoResponse, Refusal> {
-    let request: CreateSessionRequest = read::json(&app, request).await?;
-    let malformed = |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}"));
-    let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
+    let (parts, body) = request.into_parts();
+    let request: CreateSessionRequest =
+        read::json_within(&app, &parts.headers, body, REQUEST_BYTES_MAX, &app.edge.strangers).await?;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
-    let key = access::key(&coordinator.storage, &credential).await?;
+    let key = access::throttled(&app, &parts, key_of(&app, &request)).await?;
     let session = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = SessionRecord {
         id: session.id.clone(),
@@ -60,4 +63,10 @@ pub async fn create_session(
     tracing::info!(api_key = key.id, "signed in");
     let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
     Ok((StatusCode::CREATED, set, Json(SessionView::of(&session, &record, key))))
+}
+
+async fn key_of(app: &App, request: &CreateSessionRequest) -> Result<ApiKeyRecord, Refusal> {
+    let malformed = |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}"));
+    let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
+    access::key(&app.coordinator.storage, &credential).await
 }

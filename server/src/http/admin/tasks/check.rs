@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::{
     http::{
         App,
-        admin::{access::Caller, read},
+        admin::{access::Caller, costly, read},
     },
     refusal::Refusal,
     registry::{self, CreateTaskRequest},
@@ -20,6 +20,9 @@ use crate::{
 
 /// The file's name in faults and in the command.
 const FILE: &str = "task.toml";
+
+/// Faults of one file that are listed, at most.
+const FAULTS_MAX: usize = 100;
 
 /// A task that might be made: as JSON, which may be unfinished, or as the text of a task's file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -105,10 +108,15 @@ pub async fn check_task(
         }
     };
     let command = command(&request);
-    let read = match task_file::read(Path::new(FILE), &toml) {
+    let (toml, read) = costly::in_turn(move || {
+        let read = task_file::read(Path::new(FILE), &toml);
+        (toml, read)
+    })
+    .await?;
+    let read = match read {
         Ok(read) => read,
         Err(error) => {
-            let faults = error.faults.into_iter().map(FaultView::from).collect();
+            let faults = error.faults.into_iter().take(FAULTS_MAX).map(FaultView::from).collect();
             return Ok(Json(CheckTaskView { faults, description: None, toml, command }));
         }
     };

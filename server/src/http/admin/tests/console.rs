@@ -1,14 +1,18 @@
 //! What the console looks at and does, without clients; with them it is looked at in a browser.
 
+use std::sync::Arc;
+
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::ErrorCode;
 use folkmoot_storage::{Role, TaskFilter};
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{description, model, refused, start};
+use super::{description, model, refused, start, start_with};
 use crate::{
     cli::{Page, TaskVerb},
-    http::admin::tasks::CheckTaskRequest,
+    host::MakeFirstRun,
+    http::admin::{demo::FirstRun, tasks::CheckTaskRequest},
 };
 
 const ALL: Page<folkmoot_protocol::TaskId> = Page { limit: 100, before: None };
@@ -174,4 +178,62 @@ async fn the_demo_is_for_a_coordinator_that_has_one_and_for_admins() {
     };
     assert_eq!(start(&operator).await, StatusCode::FORBIDDEN);
     assert_eq!(start(running.host.first_api_key.as_ref().unwrap()).await, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn a_page_hears_nothing_more_when_its_key_is_revoked() {
+    let running = start().await;
+    let admin = running.admin();
+    let viewer = admin.create_api_key("viewer", Role::Viewer).await.unwrap();
+    let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
+        certificate_pem: Some(running.pem.clone()),
+        http1_only: false,
+    })
+    .unwrap();
+    let url = format!("{}/v1/admin/events", running.host.url());
+    let mut events = http.get(url).bearer_auth(&viewer.api_key).send().await.unwrap();
+    assert!(events.chunk().await.unwrap().is_some(), "it is greeted");
+    admin.revoke_api_key(&viewer.record.id).await.unwrap();
+    // It would go on for a quarter of an hour.
+    while events.chunk().await.unwrap().is_some() {}
+}
+
+/// A first run whose clients are none.
+struct Nothing;
+
+impl FirstRun for Nothing {
+    fn model(&self) -> &'static [u8] {
+        model().leak()
+    }
+
+    fn description(&self) -> TaskDescription {
+        description()
+    }
+
+    fn clients(&self) -> u64 {
+        1
+    }
+
+    fn start(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_demo_is_started_once_however_many_ask_for_it() {
+    let first_run = Some(MakeFirstRun(|_| Arc::new(Nothing)));
+    let running = start_with(|config| config.first_run = first_run).await;
+    let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
+        certificate_pem: Some(running.pem.clone()),
+        http1_only: false,
+    })
+    .unwrap();
+    let key = running.host.first_api_key.as_ref().unwrap();
+    let url = format!("{}/v1/admin/demo", running.host.url());
+    let all = (0..6).map(|_| http.post(&url).bearer_auth(key).send());
+    let answers = futures::future::try_join_all(all).await.unwrap();
+    let mut codes: Vec<_> = answers.iter().map(|answer| answer.status()).collect();
+    codes.sort();
+    assert_eq!(codes[0], StatusCode::CREATED);
+    assert!(codes[1..].iter().all(|code| *code == StatusCode::CONFLICT), "{codes:?}");
 }

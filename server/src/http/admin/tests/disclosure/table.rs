@@ -240,6 +240,7 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 /// The metrics, which need no key.
 pub(super) const METRICS: &[(&str, Decision)] = &[
     ("folkmoot_connections_refused_total", NotClients),
+    ("folkmoot_limit_hits_total", NotClients),
     // What is fetched is the same for every client, but for what it has already.
     ("folkmoot_download_bytes_total", Shown),
     ("folkmoot_refusals_total", Shown),
@@ -267,6 +268,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "created",
             "evaluation_data",
             "examples",
+            "limit",
             "model",
             "model_bytes",
             "name",
@@ -275,6 +277,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "purpose",
             "revoked",
             "role",
+            "since_last",
             "state",
             "task",
             "token",

@@ -1,0 +1,202 @@
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    io,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use axum::{body::Body, extract::ConnectInfo, http::Request, response::Response};
+use axum_server::accept::Accept;
+use futures::future::BoxFuture;
+use tokio::net::TcpStream;
+use tower::Service;
+
+use super::{
+    Peer, Proxies,
+    activity::Activity,
+    stream::{LimitedStream, Patience},
+    warn_of,
+};
+use crate::http::HttpLimits;
+
+/// The connections that are open: no more than there may be in all, and from one address.
+///
+/// One that is refused is closed at once, which tells a client more than an endless wait.
+pub struct Connections {
+    in_all_max: usize,
+    per_address_max: usize,
+    patience: Patience,
+    proxies: Arc<Proxies>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    in_all: usize,
+    of_address: HashMap<Peer, usize>,
+}
+
+impl Connections {
+    /// Has no connection yet.
+    pub fn new(in_all_max: usize, limits: &HttpLimits) -> Arc<Self> {
+        let patience = Patience {
+            head: limits.head_timeout,
+            idle: limits.idle_timeout,
+            untaken: limits.untaken_timeout,
+        };
+        Arc::new(Self {
+            in_all_max,
+            per_address_max: limits.connections_per_address_max,
+            patience,
+            proxies: limits.trusted_proxies.clone(),
+            open: Mutex::default(),
+        })
+    }
+
+    /// Counts a connection from `address` until what is returned is dropped; `None` if there are too many.
+    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admitted> {
+        // Behind a proxy the address is everybody's.
+        let peer = (!self.proxies.contains(address)).then(|| Peer::from(address));
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.in_all >= self.in_all_max {
+            warn_of("connections", "there are more connections than limits.connections_max");
+            return None;
+        }
+        if let Some(peer) = peer {
+            let count = open.of_address.get(&peer).copied().unwrap_or(0);
+            if count >= self.per_address_max {
+                let text = format!("{peer} has more connections than limits.connections_per_address_max");
+                warn_of("connections_per_address", &text);
+                return None;
+            }
+            open.of_address.insert(peer, count + 1);
+        }
+        open.in_all += 1;
+        Some(Admitted { connections: self.clone(), peer })
+    }
+}
+
+/// One connection that is open.
+struct Admitted {
+    connections: Arc<Connections>,
+    peer: Option<Peer>,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let mut open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.in_all -= 1;
+        let Some(peer) = self.peer else { return };
+        if let Some(count) = open.of_address.get_mut(&peer) {
+            *count -= 1;
+            if *count == 0 {
+                open.of_address.remove(&peer);
+            }
+        }
+    }
+}
+
+/// Accepts connections within their limits.
+#[derive(Clone)]
+pub struct Guarded<A> {
+    /// Accepts them.
+    pub acceptor: A,
+    /// Their limits.
+    pub connections: Arc<Connections>,
+}
+
+/// A service of one connection, which knows what goes on on it.
+#[derive(Clone)]
+pub struct Watched<S> {
+    service: S,
+    activity: Arc<Activity>,
+    address: IpAddr,
+    _admitted: Arc<Admitted>,
+}
+
+impl<S, B> Service<Request<B>> for Watched<S>
+where
+    S: Service<Request<B>, Response = Response, Error = Infallible, Future: Send + 'static>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let under_way = self.activity.begin();
+        request.extensions_mut().insert(ConnectInfo(self.address));
+        let answer = self.service.call(request);
+        Box::pin(async move { Ok(answer.await?.map(|body| under_way.until_taken(body))) })
+    }
+}
+
+impl<A, S> Accept<TcpStream, S> for Guarded<A>
+where
+    A: Accept<TcpStream, S> + Clone + Send + 'static,
+    A::Future: Send,
+    S: Send + 'static,
+{
+    type Stream = LimitedStream<A::Stream>;
+    type Service = Watched<A::Service>;
+    type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
+
+    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+        let (acceptor, connections) = (self.acceptor.clone(), self.connections.clone());
+        Box::pin(async move {
+            let address = stream.peer_addr()?.ip();
+            let Some(admitted) = connections.admit(address) else {
+                metrics::counter!("folkmoot_connections_refused_total").increment(1);
+                return Err(io::Error::other("more connections than the limit"));
+            };
+            let (stream, service) = acceptor.accept(stream, service).await?;
+            let activity = Activity::new();
+            let stream = LimitedStream::new(stream, activity.clone(), connections.patience);
+            Ok((stream, Watched { service, activity, address, _admitted: Arc::new(admitted) }))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(in_all_max: usize, per_address_max: usize, proxies: &[&str]) -> Arc<Connections> {
+        let proxies: Vec<String> = proxies.iter().map(|text| (*text).to_owned()).collect();
+        let trusted_proxies = Arc::new(Proxies::parse(&proxies).unwrap());
+        let limits = HttpLimits {
+            connections_per_address_max: per_address_max,
+            trusted_proxies,
+            ..HttpLimits::default()
+        };
+        Connections::new(in_all_max, &limits)
+    }
+
+    #[test]
+    fn one_address_cannot_take_all_connections() {
+        let connections = connections(5, 3, &[]);
+        let admit = |last: u8| connections.admit(IpAddr::from([192, 0, 2, last]));
+        let mut of_one: Vec<_> = (0..10).filter_map(|_| admit(1)).collect();
+        assert_eq!(of_one.len(), 3);
+        let of_others: Vec<_> = (2..10).filter_map(admit).collect();
+        assert_eq!(of_others.len(), 2, "five in all");
+        of_one.pop();
+        assert!(admit(1).is_some(), "the place of one that ended is free");
+        drop((of_one, of_others));
+        let open = connections.open.lock().unwrap();
+        assert_eq!((open.in_all, open.of_address.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_trusted_proxy_has_as_many_as_there_may_be() {
+        let connections = connections(5, 3, &["10.0.0.0/8"]);
+        let of_proxy: Vec<_> =
+            (0..10).filter_map(|_| connections.admit(IpAddr::from([10, 0, 0, 1]))).collect();
+        assert_eq!(of_proxy.len(), 5);
+    }
+}

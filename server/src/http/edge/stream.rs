@@ -1,0 +1,243 @@
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::{activity::Activity, warn_of};
+
+/// What an HTTP/2 connection begins with (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a connection may be of no use.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Until it has shown which version of HTTP it speaks.
+    pub head: Duration,
+    /// Without a request.
+    pub idle: Duration,
+    /// With bytes of ours that the peer does not take.
+    pub untaken: Duration,
+}
+
+/// Until when something may wait for the peer, while it does.
+type Stuck = Option<Pin<Box<Sleep>>>;
+
+/// A connection that ends when it is of no use.
+///
+/// hyper has a limit on a head, which begins when the version of HTTP is known, and none on what follows: a peer that says
+/// nothing at all, one that only answers pings, and one that reads nothing would keep their connections for ever.
+pub struct LimitedStream<S> {
+    stream: S,
+    activity: Arc<Activity>,
+    patience: Patience,
+    /// Until the version is known: when the connection ends, and the bytes of the preface that have come.
+    awaited: Option<(Instant, usize)>,
+    look: Pin<Box<Sleep>>,
+    /// Runs while the peer takes none of the bytes that are written.
+    writing: Stuck,
+    /// Runs while what was written before cannot be sent.
+    flushing: Stuck,
+}
+
+impl<S> LimitedStream<S> {
+    /// Watches over `stream`, on which `activity` goes on.
+    pub fn new(stream: S, activity: Arc<Activity>, patience: Patience) -> Self {
+        let end = Instant::now() + patience.head;
+        let look = Box::pin(sleep_until(end));
+        Self { stream, activity, patience, awaited: Some((end, 0)), look, writing: None, flushing: None }
+    }
+
+    fn see(&mut self, bytes: &[u8]) {
+        let Some((_, seen)) = &mut self.awaited else { return };
+        let rest = &PREFACE[*seen..];
+        if bytes.len() < rest.len() && rest.starts_with(bytes) {
+            *seen += bytes.len();
+        } else {
+            self.awaited = None;
+        }
+    }
+
+    /// Becomes ready when the connection is of no use any more.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        while self.look.as_mut().poll(context).is_ready() {
+            let (now, end) = (Instant::now(), self.end());
+            if end.is_some_and(|end| end <= now) {
+                metrics::counter!("folkmoot_limit_hits_total", "limit" => "useless_connections").increment(1);
+                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the connection is of no use"));
+            }
+            // A request that begins or ends wakes nobody here: it is looked again, in time for the shorter limit.
+            let again = now + self.patience.untaken;
+            self.look.as_mut().reset(end.map_or(again, |end| end.min(again)));
+        }
+        Poll::Pending
+    }
+
+    /// Returns when the connection ends if nothing happens until then.
+    fn end(&self) -> Option<Instant> {
+        match self.awaited {
+            Some((end, _)) => Some(end),
+            None => self.activity.ends_at(self.patience.idle, self.patience.untaken),
+        }
+    }
+}
+
+/// Passes on what a write did, and ends one that has waited for longer than `patience`.
+fn watch<T>(
+    stuck: &mut Stuck,
+    patience: Duration,
+    context: &mut Context<'_>,
+    written: Poll<io::Result<T>>,
+) -> Poll<io::Result<T>> {
+    if written.is_ready() {
+        *stuck = None;
+        return written;
+    }
+    let stuck = stuck.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
+    stuck.as_mut().poll(context).map(|()| {
+        warn_of("unread_answers", "a peer does not read what it asked for");
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing"))
+    })
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(context, buffer) {
+            self.see(&buffer.filled()[before..]);
+            return Poll::Ready(read);
+        }
+        self.poll_end(context).map(Err)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        watch(&mut this.writing, this.patience.untaken, context, written)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        watch(&mut this.writing, this.patience.untaken, context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(context);
+        watch(&mut this.flushing, this.patience.untaken, context, flushed)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let ended = Pin::new(&mut this.stream).poll_shutdown(context);
+        watch(&mut this.flushing, this.patience.untaken, context, ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    const PATIENT: Patience = Patience { head: HOUR, idle: HOUR, untaken: HOUR };
+
+    /// Sends `first`, and says whether the connection outlives the limit on a head.
+    async fn survives(first: &[u8]) -> bool {
+        let (mut peer, stream) = duplex(1024);
+        let patience = Patience { head: Duration::ZERO, ..PATIENT };
+        let mut stream = LimitedStream::new(stream, Activity::new(), patience);
+        peer.write_all(first).await.unwrap();
+        stream.read_exact(&mut vec![0; first.len()]).await.unwrap();
+        stream.end().is_none_or(|end| end > Instant::now())
+    }
+
+    #[tokio::test]
+    async fn only_those_that_never_say_what_they_speak_are_cut_off() {
+        for said in [PREFACE, b"GET / HTTP/1.1\r\n", b"PRX", b"P\0"] {
+            assert!(survives(said).await, "{said:?}");
+        }
+        for said in [b"".as_slice(), b"P", &PREFACE[..23]] {
+            assert!(!survives(said).await, "{said:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn pings_keep_no_connection_open_and_a_request_does() {
+        let (mut peer, stream) = duplex(1024);
+        let activity = Activity::new();
+        let mut stream = LimitedStream::new(stream, activity.clone(), PATIENT);
+        peer.write_all(PREFACE).await.unwrap();
+        stream.read_exact(&mut [0; PREFACE.len()]).await.unwrap();
+        let end = stream.end();
+        assert!(end.is_some());
+        for _ in 0..100 {
+            peer.write_all(b"ping").await.unwrap();
+            stream.read_exact(&mut [0; 4]).await.unwrap();
+            assert_eq!(stream.end(), end);
+        }
+        let poll = activity.begin();
+        assert_eq!(stream.end(), None, "a poll is under way");
+        drop(poll);
+        assert!(stream.end() >= end);
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_no_use_ends() {
+        let patience = Patience { idle: Duration::ZERO, ..PATIENT };
+        let (mut peer, stream) = duplex(1024);
+        let mut stream =
+            LimitedStream::new(stream, Activity::new(), Patience { head: Duration::ZERO, ..patience });
+        assert_eq!(stream.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut, "it said nothing");
+        peer.write_all(b"GET /").await.unwrap();
+        stream.read_exact(&mut [0; 5]).await.unwrap();
+        assert_eq!(
+            stream.read_u8().await.unwrap_err().kind(),
+            io::ErrorKind::TimedOut,
+            "it asked for nothing"
+        );
+    }
+
+    #[tokio::test]
+    async fn who_reads_nothing_is_cut_off_and_who_reads_slowly_is_not() {
+        let (mut peer, stream) = duplex(1);
+        let mut slow = LimitedStream::new(stream, Activity::new(), PATIENT);
+        slow.write_u8(0).await.unwrap();
+        for _ in 0..3 {
+            assert!(slow.write_u8(0).now_or_never().is_none());
+            assert!(slow.writing.is_some(), "from now on it is waited for the peer");
+            peer.read_u8().await.unwrap();
+            slow.write_u8(0).await.unwrap();
+            assert!(slow.writing.is_none(), "it took a byte");
+        }
+        let (_peer, stream) = duplex(1);
+        let patience = Patience { untaken: Duration::ZERO, ..PATIENT };
+        let mut never = LimitedStream::new(stream, Activity::new(), patience);
+        never.write_u8(0).await.unwrap();
+        assert_eq!(never.write_u8(0).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}
