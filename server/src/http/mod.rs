@@ -15,7 +15,7 @@ pub mod tls;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, extract::DefaultBodyLimit};
+use axum::{Router, extract::DefaultBodyLimit, middleware};
 use folkmoot_protocol::Timestamp;
 pub use serve::{Listener, ServeError, serve};
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
@@ -94,12 +94,14 @@ impl Default for HttpLimits {
 
 /// Makes the router of every endpoint.
 pub fn router(app: App) -> Router {
+    let pages = openapi::routes()
+        .merge(console::routes())
+        .layer(middleware::from_fn_with_state(app.clone(), edge::limit_pages));
     let routes = Router::new()
         .nest("/v1", device::routes())
         .nest("/v1/admin", admin::routes(&app))
         .merge(health::routes())
-        .merge(openapi::routes())
-        .merge(console::routes())
+        .merge(pages)
         .fallback(problem::endpoint_unknown)
         .method_not_allowed_fallback(problem::method_not_allowed);
     cors::allow(routes, &app.limits.allowed_origins)

@@ -3,7 +3,9 @@
 mod device;
 mod health;
 
-use axum::{Router, http::header, response::IntoResponse, routing::get};
+use std::sync::LazyLock;
+
+use axum::{Router, body::Bytes, http::header, response::IntoResponse, routing::get};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -120,7 +122,9 @@ pub fn routes() -> Router<App> {
     responses((status = 200, content_type = "application/json", description = "This document", body = Object))
 )]
 async fn openapi_json() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], document())
+    /// It is put together once: anybody may ask for it.
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| document().into());
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone())
 }
 
 #[cfg(test)]

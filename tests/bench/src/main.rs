@@ -8,6 +8,7 @@ mod ingest;
 mod privacy;
 mod process;
 mod reproduce;
+mod siege;
 mod simulate;
 mod train;
 
@@ -40,6 +41,8 @@ enum Bench {
     Gpu(gpu::Arguments),
     /// A published experiment, in the simulator: what was published beside what comes out here
     Reproduce(reproduce::Arguments),
+    /// Floods from somebody without credentials: what each costs twenty honest clients
+    Siege(siege::Arguments),
     /// Virtual clients: how many, how fast and how large, beside Flower's simulation
     Simulate(simulate::Arguments),
     /// A coordinator in a process of its own, for the other benchmarks to measure
@@ -48,6 +51,9 @@ enum Bench {
     /// A server that does nothing but move the bytes
     #[command(hide = true)]
     Floor(ingest::floor::Arguments),
+    /// One flood, in a process of its own
+    #[command(hide = true)]
+    Flood(siege::flood::Arguments),
     /// One simulation, in a process of its own
     #[command(hide = true)]
     Simulator(simulate::simulator::Arguments),
@@ -64,6 +70,8 @@ fn main() -> ExitCode {
         Bench::Train(arguments) => train::run(&arguments),
         Bench::Gpu(arguments) => gpu::run(&arguments),
         Bench::Reproduce(arguments) => reproduce::run(&arguments),
+        Bench::Siege(arguments) => siege::run(&arguments),
+        Bench::Flood(arguments) => siege::flood::run(&arguments),
         Bench::Simulate(arguments) => simulate::run(&arguments),
         Bench::Simulator(arguments) => simulate::simulator::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),

@@ -26,6 +26,11 @@ pub fn cpu_time(process: u32) -> Result<CpuTime, Failure> {
     Ok(CpuTime { user: time(fields[11])?, system: time(fields[12])? })
 }
 
+/// Lets the most memory of a process begin anew with what it holds now (proc(5), `clear_refs`).
+pub fn forget_peak_memory(process: u32) -> Result<(), Failure> {
+    Ok(fs::write(format!("/proc/{process}/clear_refs"), "5")?)
+}
+
 /// Returns the most memory that a process has held, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;

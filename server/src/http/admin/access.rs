@@ -11,7 +11,11 @@ use folkmoot_protocol::{ErrorCode, OrganisationId};
 use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role, SessionRepository, Storage};
 
 use super::session::cookie;
-use crate::{credential::Credential, http::App, refusal::Refusal};
+use crate::{
+    credential::Credential,
+    http::{App, edge},
+    refusal::Refusal,
+};
 
 /// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
 #[derive(Clone, Debug)]
@@ -62,10 +66,10 @@ pub async fn throttled<T>(
     look_up: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, Refusal> {
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
-    app.edge.failures.check(sender, (app.clock)())?;
+    app.edge.failures.check(sender, (app.clock)(), edge::FAILED_TOO_OFTEN)?;
     let found = look_up.await;
     if found.as_ref().is_err_and(|refusal| refusal.code() == ErrorCode::ApiKeyInvalid) {
-        app.edge.failures.fail(sender, (app.clock)());
+        app.edge.failures.count(sender, (app.clock)());
     }
     found
 }

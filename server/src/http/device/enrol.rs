@@ -12,7 +12,7 @@ use folkmoot_protocol::{
 
 use crate::{
     device,
-    http::{App, body, signed},
+    http::{App, body, edge, signed},
     refusal::Refusal,
 };
 
@@ -23,12 +23,12 @@ use crate::{
 pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Json<EnrolResponse>, Refusal> {
     let (parts, body) = request.into_parts();
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
-    app.edge.failures.check(sender, (app.clock)())?;
+    app.edge.failures.check(sender, (app.clock)(), edge::FAILED_TOO_OFTEN)?;
     let enrolled = enrol_within(&app, &parts, body).await;
     if let Err(refusal) = &enrolled
         && matches!(refusal.code(), ErrorCode::EnrolmentTokenInvalid | ErrorCode::SignatureInvalid)
     {
-        app.edge.failures.fail(sender, (app.clock)());
+        app.edge.failures.count(sender, (app.clock)());
     }
     enrolled.map(Json)
 }

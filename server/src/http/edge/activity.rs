@@ -1,12 +1,18 @@
 use std::{
     collections::BTreeMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    http::StatusCode,
+};
 use tokio::time::Instant;
 
 /// What goes on on one connection: from it follows whether the connection is of use to anybody.
@@ -14,7 +20,12 @@ use tokio::time::Instant;
 /// Pings and other frames do not count, only requests: a peer could send pings for ever.
 pub struct Activity {
     state: Mutex<State>,
+    /// Answers that told the peer to slow down, since the last one that did not.
+    refused: AtomicUsize,
 }
+
+/// Answers one after the other that tell a peer to slow down, at most: then it does not listen.
+const REFUSED_MAX: usize = 20;
 
 struct State {
     /// Requests that are not answered to the last byte.
@@ -29,7 +40,20 @@ struct State {
 impl Activity {
     pub fn new() -> Arc<Self> {
         let state = State { requests: 0, idle_since: Instant::now(), untaken: BTreeMap::new(), next_id: 0 };
-        Arc::new(Self { state: Mutex::new(state) })
+        Arc::new(Self { state: Mutex::new(state), refused: AtomicUsize::new(0) })
+    }
+
+    /// Notes an answer's status.
+    pub fn answered(&self, status: StatusCode) {
+        match status {
+            StatusCode::TOO_MANY_REQUESTS => self.refused.fetch_add(1, Ordering::Relaxed),
+            _ => self.refused.swap(0, Ordering::Relaxed),
+        };
+    }
+
+    /// Says whether the peer goes on sending although it is told to slow down.
+    pub fn is_deaf(&self) -> bool {
+        self.refused.load(Ordering::Relaxed) > REFUSED_MAX
     }
 
     /// Counts a request from now on, until its answer ends or what is returned is dropped.
@@ -172,5 +196,17 @@ mod tests {
         let activity = Activity::new();
         let body = activity.begin().until_taken(Body::empty());
         assert!(is_idle(&activity) && body.is_end_stream());
+    }
+
+    #[tokio::test]
+    async fn who_is_told_to_slow_down_and_does_not_is_deaf() {
+        let activity = Activity::new();
+        for _ in 0..10 {
+            (0..REFUSED_MAX).for_each(|_| activity.answered(StatusCode::TOO_MANY_REQUESTS));
+            assert!(!activity.is_deaf());
+            activity.answered(StatusCode::OK);
+        }
+        (0..=REFUSED_MAX).for_each(|_| activity.answered(StatusCode::TOO_MANY_REQUESTS));
+        assert!(activity.is_deaf());
     }
 }

@@ -2,24 +2,28 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     io,
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
 use axum::{body::Body, extract::ConnectInfo, http::Request, response::Response};
 use axum_server::accept::Accept;
+use folkmoot_protocol::Timestamp;
 use futures::future::BoxFuture;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::Instant};
 use tower::Service;
 
 use super::{
-    Peer, Proxies,
+    Peer, Proxies, Throttle,
     activity::Activity,
     stream::{LimitedStream, Patience},
     warn_of,
 };
 use crate::http::HttpLimits;
+
+/// Connections that one address may begin in a second, in the long run.
+const NEW_CONNECTIONS_PER_SECOND: f64 = 50.0;
 
 /// The connections that are open: no more than there may be in all, and from one address.
 ///
@@ -29,6 +33,9 @@ pub struct Connections {
     per_address_max: usize,
     patience: Patience,
     proxies: Arc<Proxies>,
+    /// New connections: each costs a handshake, which is most of what a small request costs.
+    begun: Throttle,
+    since: Instant,
     open: Mutex<Open>,
 }
 
@@ -51,14 +58,30 @@ impl Connections {
             per_address_max: limits.connections_per_address_max,
             patience,
             proxies: limits.trusted_proxies.clone(),
+            begun: Throttle::new(
+                "new_connections",
+                limits.connections_per_address_max as f64,
+                NEW_CONNECTIONS_PER_SECOND,
+            ),
+            since: Instant::now(),
             open: Mutex::default(),
         })
     }
 
     /// Counts a connection from `address` until what is returned is dropped; `None` if there are too many.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admitted> {
-        // Behind a proxy the address is everybody's.
-        let peer = (!self.proxies.contains(address)).then(|| Peer::from(address));
+        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.admit_at(address, Timestamp(now))
+    }
+
+    fn admit_at(self: &Arc<Self>, address: IpAddr, now: Timestamp) -> Option<Admitted> {
+        let peer = self.is_limited(address).then(|| Peer::from(address));
+        if let Some(peer) = peer {
+            if !self.begun.may(peer, now) {
+                return None;
+            }
+            self.begun.count(peer, now);
+        }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.in_all >= self.in_all_max {
             warn_of("connections", "there are more connections than limits.connections_max");
@@ -75,6 +98,14 @@ impl Connections {
         }
         open.in_all += 1;
         Some(Admitted { connections: self.clone(), peer })
+    }
+}
+
+impl Connections {
+    /// Behind a proxy the address is everybody's, and who is on this machine can do worse than connect.
+    fn is_limited(&self, address: IpAddr) -> bool {
+        let own = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        !own.contains(&address.to_canonical()) && !self.proxies.contains(address)
     }
 }
 
@@ -132,7 +163,12 @@ where
         let under_way = self.activity.begin();
         request.extensions_mut().insert(ConnectInfo(self.address));
         let answer = self.service.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| under_way.until_taken(body))) })
+        let activity = self.activity.clone();
+        Box::pin(async move {
+            let answer = answer.await?;
+            activity.answered(answer.status());
+            Ok(answer.map(|body| under_way.until_taken(body)))
+        })
     }
 }
 
@@ -181,12 +217,13 @@ mod tests {
     fn one_address_cannot_take_all_connections() {
         let connections = connections(5, 3, &[]);
         let admit = |last: u8| connections.admit(IpAddr::from([192, 0, 2, last]));
-        let mut of_one: Vec<_> = (0..10).filter_map(|_| admit(1)).collect();
+        let of_one: Vec<_> = (0..10).filter_map(|_| admit(1)).collect();
         assert_eq!(of_one.len(), 3);
-        let of_others: Vec<_> = (2..10).filter_map(admit).collect();
+        let mut of_others: Vec<_> = (2..10).filter_map(admit).collect();
         assert_eq!(of_others.len(), 2, "five in all");
-        of_one.pop();
-        assert!(admit(1).is_some(), "the place of one that ended is free");
+        assert!(admit(20).is_none());
+        of_others.pop();
+        assert!(admit(20).is_some(), "the place of one that ended is free");
         drop((of_one, of_others));
         let open = connections.open.lock().unwrap();
         assert_eq!((open.in_all, open.of_address.len()), (0, 0));
@@ -198,5 +235,19 @@ mod tests {
         let of_proxy: Vec<_> =
             (0..10).filter_map(|_| connections.admit(IpAddr::from([10, 0, 0, 1]))).collect();
         assert_eq!(of_proxy.len(), 5);
+    }
+
+    /// Else one address would keep the processor busy with handshakes.
+    #[test]
+    fn an_address_that_connects_again_and_again_is_refused() {
+        let connections = connections(10_000, 3, &[]);
+        let count =
+            |address: IpAddr| (0..1000).filter_map(|_| connections.admit_at(address, Timestamp(0))).count();
+        assert_eq!(count(IpAddr::from([192, 0, 2, 1])), 3, "each ends at once, and it begins another");
+        assert_eq!(
+            count(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            1000,
+            "a proxy on the same machine is not limited"
+        );
     }
 }

@@ -22,11 +22,15 @@ pub use throttle::Throttle;
 pub use warning::warn_of;
 
 use axum::{
-    extract::ConnectInfo,
-    http::{Extensions, HeaderMap},
+    body::Body,
+    extract::{ConnectInfo, State},
+    http::{Extensions, HeaderMap, Request},
+    middleware::Next,
+    response::Response,
 };
 
-use super::HttpLimits;
+use super::{App, HttpLimits};
+use crate::refusal::Refusal;
 
 /// Bytes of requests' bodies that may be under way at one time from senders that are not known yet.
 const STRANGERS_BYTES_MAX: usize = 32 << 20;
@@ -34,14 +38,20 @@ const STRANGERS_BYTES_MAX: usize = 32 << 20;
 /// among them: they go to the disk as they come.
 const KNOWN_BYTES_MAX: usize = 256 << 20;
 
+/// What an address hears that has failed too often.
+pub const FAILED_TOO_OFTEN: &str = "too many wrong tokens or keys came from this address; try again later";
+
 /// The limits that requests share.
 pub struct Edge {
     /// Memory for bodies whose senders are not known yet.
     pub strangers: Budget,
     /// Memory for bodies of those who are.
     pub known: Budget,
-    /// Wrong enrolment tokens and API keys, by address.
+    /// Wrong enrolment tokens and API keys. Secrets have 256 bits: it does not keep them from being guessed but the machine from
+    /// being busy, and many devices may share an address.
     pub failures: Throttle,
+    /// Requests for what anybody may see: the console's files and the API's description.
+    pub pages: Throttle,
     /// Whose word for the address of a request is taken.
     pub proxies: Arc<Proxies>,
 }
@@ -52,7 +62,8 @@ impl Edge {
         Self {
             strangers: Budget::new("unauthenticated_bodies", STRANGERS_BYTES_MAX),
             known: Budget::new("bodies", KNOWN_BYTES_MAX),
-            failures: Throttle::default(),
+            failures: Throttle::new("failures", 100.0, 5.0),
+            pages: Throttle::new("pages", 200.0, 50.0),
             proxies: limits.trusted_proxies.clone(),
         }
     }
@@ -63,4 +74,17 @@ impl Edge {
         let address = extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(ip)| *ip);
         self.proxies.sender(address, headers)
     }
+}
+
+/// Brings what anybody may see, as long as the address does not ask for it too often: it is large, and costs work.
+pub async fn limit_pages(
+    State(app): State<App>,
+    request: Request<Body>,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let sender = app.edge.sender(request.headers(), request.extensions());
+    let now = (app.clock)();
+    app.edge.pages.check(sender, now, "this address asks for too many pages; slow down")?;
+    app.edge.pages.count(sender, now);
+    Ok(next.run(request).await)
 }

@@ -113,6 +113,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.activity.is_deaf() {
+            let refused = "the peer was told to slow down, and did not";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, refused)));
+        }
         let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(context, buffer) {
             self.see(&buffer.filled()[before..]);
@@ -239,5 +243,16 @@ mod tests {
         let mut never = LimitedStream::new(stream, Activity::new(), patience);
         never.write_u8(0).await.unwrap();
         assert_eq!(never.write_u8(0).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn who_does_not_slow_down_is_cut_off() {
+        let (mut peer, stream) = duplex(1024);
+        let activity = Activity::new();
+        let mut stream = LimitedStream::new(stream, activity.clone(), PATIENT);
+        peer.write_all(b"GET / GET /").await.unwrap();
+        stream.read_exact(&mut [0; 5]).await.unwrap();
+        (0..100).for_each(|_| activity.answered(axum::http::StatusCode::TOO_MANY_REQUESTS));
+        assert_eq!(stream.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
     }
 }

@@ -51,7 +51,8 @@ pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -
     outcome
 }
 
-fn start(
+/// Starts a coordinator in a process of its own.
+pub fn start(
     data: &Path,
     parameters: usize,
     clients: usize,
@@ -108,7 +109,8 @@ fn run(
     })
 }
 
-async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
+/// Enrols clients, each with connections of its own.
+pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
     let certificate_pem = ready.root_certificate.as_ref().map(std::fs::read).transpose()?;
     let host = Host::system()?;
     let mut transports = Vec::new();
@@ -138,6 +140,16 @@ async fn round(cohort: &[Transport], values: &Arc<Vec<f32>>, schema_digest: [u8;
 
 async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32]) -> Result<(), Failure> {
     let assignment = await_assignment(transport).await?;
+    answer(transport, assignment, values, schema_digest).await
+}
+
+/// Fetches the weights of an assignment, and uploads an update.
+pub async fn answer(
+    transport: &Transport,
+    assignment: Assignment,
+    values: &[f32],
+    schema_digest: [u8; 32],
+) -> Result<(), Failure> {
     let weights = transport.fetch_blob(assignment.weights).await?;
     if weights.len() != values.len() * 4 {
         return Err("the weights have another size".into());

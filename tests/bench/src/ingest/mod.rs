@@ -2,7 +2,7 @@
 
 pub mod floor;
 mod fold;
-mod load;
+pub mod load;
 mod table;
 
 use crate::Failure;

@@ -1,0 +1,306 @@
+//! Floods, each in a process of its own.
+
+use std::{
+    io::{self, BufRead},
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ed25519_dalek::SigningKey;
+use folkmoot_protocol::{
+    PROTOCOL_VERSION, UpdateDigest, headers,
+    messages::EnrolRequest,
+    signing::{self, SignedParts},
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpSocket,
+    sync::Semaphore,
+    task::JoinSet,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use crate::Failure;
+
+/// Handshakes at a time.
+const HANDSHAKES: usize = 64;
+/// Bytes of a body that nobody vouches for.
+const BODY_BYTES: usize = 7 << 20;
+/// Connections over which wrong tokens are tried, each from an address of its own.
+const GUESSERS: usize = 100;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// 5,000 connections of HTTP/2 that do nothing but answer pings
+    Idle,
+    /// 1,000 requests with seven megabytes that nobody has vouched for
+    Bodies,
+    /// 100,000 enrolments with wrong tokens, from a hundred addresses
+    Enrolments,
+    /// 200 connections that ask and do not read
+    Unread,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Bodies => "bodies",
+            Self::Enrolments => "enrolments",
+            Self::Unread => "unread",
+        }
+    }
+}
+
+/// What to send where, until standard input ends.
+#[derive(clap::Args)]
+pub struct Arguments {
+    kind: Kind,
+    url: String,
+    root_certificate: PathBuf,
+}
+
+/// What a flood did.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Connections that were open at once, at most.
+    pub connections: usize,
+    /// Requests that were sent.
+    pub requests: usize,
+}
+
+/// Sends until standard input ends, and prints what was done.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    folkmoot_server::http::edge::raise_open_files(usize::MAX);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let mut target = Target::new(arguments)?;
+        let mut tasks = JoinSet::new();
+        let (alpn, count): (&[u8], usize) = match arguments.kind {
+            Kind::Idle => (b"h2", 5_000),
+            Kind::Bodies => (b"http/1.1", 1_000),
+            Kind::Enrolments => (b"http/1.1", GUESSERS),
+            Kind::Unread => (b"http/1.1", 200),
+        };
+        target.config.alpn_protocols = vec![alpn.to_vec()];
+        let target = Arc::new(target);
+        for index in 0..count {
+            let (target, kind) = (target.clone(), arguments.kind);
+            tasks.spawn(async move {
+                // What is refused is what the flood is for.
+                let _ = match kind {
+                    Kind::Idle => target.idle().await,
+                    Kind::Bodies => target.body().await,
+                    Kind::Enrolments => target.guess(index).await,
+                    Kind::Unread => target.unread().await,
+                };
+            });
+        }
+        tokio::task::spawn_blocking(|| io::stdin().lock().lines().count()).await?;
+        Ok::<_, Failure>(Outcome {
+            connections: target.open_max.load(Ordering::Relaxed),
+            requests: target.requests.load(Ordering::Relaxed),
+        })
+    })?;
+    runtime.shutdown_background();
+    println!("{}", serde_json::to_string(&outcome)?);
+    Ok(())
+}
+
+struct Target {
+    address: SocketAddr,
+    config: ClientConfig,
+    handshakes: Semaphore,
+    open: AtomicUsize,
+    open_max: AtomicUsize,
+    requests: AtomicUsize,
+}
+
+type Stream = TlsStream<tokio::net::TcpStream>;
+
+impl Target {
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let authority = arguments.url.strip_prefix("https://").ok_or("the URL has no https://")?;
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(&arguments.root_certificate)?)?;
+        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self {
+            address: authority.parse()?,
+            config,
+            handshakes: Semaphore::new(HANDSHAKES),
+            open: AtomicUsize::new(0),
+            open_max: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+        })
+    }
+
+    /// Connects from an address that is none of the honest clients'.
+    async fn connect(&self, from: Ipv4Addr) -> Result<Stream, Failure> {
+        let _turn = self.handshakes.acquire().await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((from, 0)))?;
+        let stream = socket.connect(self.address).await?;
+        let name = ServerName::IpAddress(self.address.ip().into());
+        let stream = TlsConnector::from(Arc::new(self.config.clone())).connect(name, stream).await?;
+        self.open_max.fetch_max(self.open.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(stream)
+    }
+
+    fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Does nothing but answer pings.
+    async fn idle(&self) -> Result<(), Failure> {
+        let mut stream = self.connect(ATTACKER).await?;
+        let outcome = answer_pings(&mut stream).await;
+        self.closed();
+        outcome
+    }
+
+    /// Sends most of a body, and waits.
+    async fn body(&self) -> Result<(), Failure> {
+        loop {
+            let mut stream = self.connect(ATTACKER).await?;
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            let head = format!(
+                "POST /v1/enrol HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                BODY_BYTES + 1
+            );
+            let piece = vec![b' '; 64 << 10];
+            let _ = async {
+                stream.write_all(head.as_bytes()).await?;
+                for _ in 0..BODY_BYTES / piece.len() {
+                    stream.write_all(&piece).await?;
+                }
+                stream.flush().await?;
+                stream.read_u8().await
+            }
+            .await;
+            self.closed();
+        }
+    }
+
+    /// Tries one wrong token after the other.
+    async fn guess(&self, index: usize) -> Result<(), Failure> {
+        let [.., high, low] = (index as u32 + 1).to_be_bytes();
+        let from = Ipv4Addr::new(127, 1, high, low);
+        for number in 0_u64.. {
+            let mut stream = self.connect(from).await?;
+            for attempt in 0..50_u64 {
+                let request = enrolment(index as u64, number * 50 + attempt);
+                self.requests.fetch_add(1, Ordering::Relaxed);
+                stream.write_all(&request).await?;
+                if read_answer(&mut stream).await.is_err() {
+                    break;
+                }
+            }
+            self.closed();
+        }
+        Ok(())
+    }
+
+    /// Asks for the longest answer that needs no key again and again, and reads none.
+    async fn unread(&self) -> Result<(), Failure> {
+        loop {
+            let mut stream = self.connect(ATTACKER).await?;
+            let asked = async {
+                loop {
+                    self.requests.fetch_add(1, Ordering::Relaxed);
+                    stream.write_all(b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n").await?;
+                    stream.flush().await?;
+                }
+            };
+            let ended: Result<(), io::Error> = asked.await;
+            self.closed();
+            ended?;
+        }
+    }
+}
+
+/// Where floods come from.
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+async fn answer_pings(stream: &mut Stream) -> Result<(), Failure> {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const PING: u8 = 6;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+    stream.write_all(&SETTINGS).await?;
+    stream.flush().await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).await?;
+        if head[3] == PING && head[4] == 0 {
+            head[4] = 1;
+            stream.write_all(&[&head[..], &payload].concat()).await?;
+            stream.flush().await?;
+        }
+    }
+}
+
+/// An enrolment that is well signed, with a token that is none.
+fn enrolment(who: u64, number: u64) -> Vec<u8> {
+    let mut secret = [7; 32];
+    secret[..8].copy_from_slice(&who.to_le_bytes());
+    let key = SigningKey::from_bytes(&secret);
+    let token = format!("{who:016x}.{number:064x}");
+    let message = EnrolRequest { token, public_key: signing::encode_public_key(&key) };
+    let body = serde_json::to_vec(&message).expect("a message is plain data");
+    let nonce = format!("{who:016x}{number:016x}");
+    let parts = SignedParts {
+        method: "POST",
+        path: "/v1/enrol",
+        client: None,
+        protocol: PROTOCOL_VERSION,
+        timestamp: folkmoot_server::clock::system_clock()(),
+        nonce: &nonce,
+        content: UpdateDigest::of(&body),
+        upload: None,
+    };
+    let mut request = format!(
+        "POST /v1/enrol HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    for (name, value) in [
+        (headers::PROTOCOL, PROTOCOL_VERSION.to_string()),
+        (headers::TIMESTAMP, parts.timestamp.0.to_string()),
+        (headers::NONCE, nonce.clone()),
+        (headers::CONTENT_DIGEST, parts.content.to_string()),
+        (headers::SIGNATURE, signing::sign(&key, &parts)),
+    ] {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    [request.as_bytes(), b"\r\n", &body].concat()
+}
+
+/// Reads one answer whose length is said.
+async fn read_answer(stream: &mut Stream) -> Result<(), Failure> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let text = String::from_utf8_lossy(&head).to_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:")).ok_or("no length")?;
+    let mut body = vec![0; length.trim().parse()?];
+    stream.read_exact(&mut body).await?;
+    Ok(())
+}

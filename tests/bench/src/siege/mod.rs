@@ -1,0 +1,83 @@
+//! `bench siege`: what floods from somebody without credentials cost twenty honest clients.
+
+pub mod flood;
+mod honest;
+mod table;
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use self::{flood::Kind, honest::Cohort, table::Row};
+use crate::{Failure, folder::TemporaryFolder, host::Ready, ingest::load, process};
+
+/// Honest clients, which take part in every round.
+const CLIENTS: usize = 20;
+/// Parameters of the model: the rounds are to be many.
+const PARAMETERS: usize = 10_000;
+
+/// What to measure.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Seconds of each flood, and of the quiet before and after
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures and prints.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = TemporaryFolder::new("siege")?;
+    let mut coordinator = load::start(folder.path(), PARAMETERS, CLIENTS, u64::from(u32::MAX), false)?;
+    let outcome = besiege(&mut coordinator, arguments);
+    drop(coordinator.stdin.take());
+    coordinator.wait()?;
+    outcome
+}
+
+fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure> {
+    let mut line = String::new();
+    BufReader::new(coordinator.stdout.take().ok_or("no standard output")?).read_line(&mut line)?;
+    let ready: Ready = serde_json::from_str(&line)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let duration = Duration::from_secs(arguments.seconds);
+    runtime.block_on(async {
+        let cohort = Cohort::begin(&ready, load::enrol(&ready, CLIENTS).await?, PARAMETERS);
+        // A time that is not counted: connections are made, caches are filled.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        table::print_heading(arguments.json);
+        let mut quiet = None;
+        for kind in [None].into_iter().chain(Kind::ALL.into_iter().map(Some)).chain([None]) {
+            process::forget_peak_memory(coordinator.id())?;
+            let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
+            cohort.forget();
+            tokio::time::sleep(duration).await;
+            let seen = cohort.seen()?;
+            let held = attacker.map(end).transpose()?;
+            let peak_memory = process::peak_memory(coordinator.id())?;
+            let row = Row::new(kind, held, &seen, quiet, duration, peak_memory)?;
+            quiet = quiet.or(Some(row.check_in_p99_ms));
+            row.print(arguments.json)?;
+        }
+        Ok(())
+    })
+}
+
+/// Starts a flood in a process that gives way to others: what it computes itself is not what it does to the coordinator.
+fn attack(kind: Kind, ready: &Ready) -> Result<Child, Failure> {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["flood", kind.name(), &ready.url]);
+    command.args(ready.root_certificate.as_ref());
+    Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
+}
+
+/// Ends a flood, and returns what it says of itself.
+fn end(mut attacker: Child) -> Result<flood::Outcome, Failure> {
+    drop(attacker.stdin.take());
+    let output = attacker.wait_with_output()?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
