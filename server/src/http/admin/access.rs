@@ -11,11 +11,7 @@ use folkmoot_protocol::{ErrorCode, OrganisationId};
 use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role, SessionRepository, Storage};
 
 use super::session::cookie;
-use crate::{
-    credential::Credential,
-    http::{App, edge},
-    refusal::Refusal,
-};
+use crate::{credential::Credential, http::App, refusal::Refusal};
 
 /// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
 #[derive(Clone, Debug)]
@@ -59,19 +55,17 @@ pub async fn check(
     Ok(next.run(request).await)
 }
 
-/// Looks a key up, unless the address has shown too many wrong ones: it is told so before the database is asked.
+/// Looks a key up, and tells an address that shows too many wrong ones to slow down: its connection ends if it does not.
 pub async fn throttled<T>(
     app: &App,
     parts: &Parts,
     look_up: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, Refusal> {
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
-    app.edge.failures.check(sender, (app.clock)(), edge::FAILED_TOO_OFTEN)?;
-    let found = look_up.await;
-    if found.as_ref().is_err_and(|refusal| refusal.code() == ErrorCode::ApiKeyInvalid) {
-        app.edge.failures.count(sender, (app.clock)());
-    }
-    found
+    look_up.await.map_err(|refusal| match refusal.code() {
+        ErrorCode::ApiKeyInvalid => app.edge.failed(sender, refusal, (app.clock)()),
+        _ => refusal,
+    })
 }
 
 /// Says whether a key of `role` may do what takes `least`: each role may do all that the roles before it may.

@@ -12,25 +12,25 @@ use folkmoot_protocol::{
 
 use crate::{
     device,
-    http::{App, body, edge, signed},
+    http::{App, body, signed},
     refusal::Refusal,
 };
 
 /// `POST /v1/enrol`
 ///
 /// Anybody may ask, so little is read, in memory that all who ask share, and nothing is remembered before the token is known
-/// to be good; an address with too many bad ones waits.
+/// to be good; an address with too many bad ones is told to slow down, and its connection ends if it does not.
 pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Json<EnrolResponse>, Refusal> {
     let (parts, body) = request.into_parts();
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
-    app.edge.failures.check(sender, (app.clock)(), edge::FAILED_TOO_OFTEN)?;
-    let enrolled = enrol_within(&app, &parts, body).await;
-    if let Err(refusal) = &enrolled
-        && matches!(refusal.code(), ErrorCode::EnrolmentTokenInvalid | ErrorCode::SignatureInvalid)
-    {
-        app.edge.failures.count(sender, (app.clock)());
+    match enrol_within(&app, &parts, body).await {
+        Err(refusal)
+            if matches!(refusal.code(), ErrorCode::EnrolmentTokenInvalid | ErrorCode::SignatureInvalid) =>
+        {
+            Err(app.edge.failed(sender, refusal, (app.clock)()))
+        }
+        enrolled => enrolled.map(Json),
     }
-    enrolled.map(Json)
 }
 
 async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolResponse, Refusal> {

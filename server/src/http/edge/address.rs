@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    net::{IpAddr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     str::FromStr,
 };
 
@@ -9,6 +9,11 @@ use ipnet::IpNet;
 
 /// The header in which proxies say for whom they ask, the nearest one last.
 const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Says whether it is the address of programs on this machine, a proxy among them. Who is here can do worse than ask often.
+pub(super) fn is_this_machine(address: IpAddr) -> bool {
+    [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].contains(&address.to_canonical())
+}
 
 /// Where a peer is, as far as limits go: an IPv4 address, or the network of 64 bits that one subscriber of IPv6 gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +28,13 @@ impl From<IpAddr> for Peer {
             }
             v4 @ IpAddr::V4(_) => v4,
         })
+    }
+}
+
+impl Peer {
+    /// Says whether limits by address leave it alone: it would be everybody behind a proxy that was not named.
+    pub fn is_this_machine(self) -> bool {
+        is_this_machine(self.0)
     }
 }
 

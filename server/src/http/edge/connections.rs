@@ -2,7 +2,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
@@ -17,6 +17,7 @@ use tower::Service;
 use super::{
     Peer, Proxies, Throttle,
     activity::Activity,
+    address::is_this_machine,
     stream::{LimitedStream, Patience},
     warn_of,
 };
@@ -76,11 +77,8 @@ impl Connections {
 
     fn admit_at(self: &Arc<Self>, address: IpAddr, now: Timestamp) -> Option<Admitted> {
         let peer = self.is_limited(address).then(|| Peer::from(address));
-        if let Some(peer) = peer {
-            if !self.begun.may(peer, now) {
-                return None;
-            }
-            self.begun.count(peer, now);
+        if peer.is_some_and(|peer| !self.begun.take(peer, now)) {
+            return None;
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.in_all >= self.in_all_max {
@@ -104,8 +102,7 @@ impl Connections {
 impl Connections {
     /// Behind a proxy the address is everybody's, and who is on this machine can do worse than connect.
     fn is_limited(&self, address: IpAddr) -> bool {
-        let own = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        !own.contains(&address.to_canonical()) && !self.proxies.contains(address)
+        !is_this_machine(address) && !self.proxies.contains(address)
     }
 }
 
@@ -200,6 +197,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     fn connections(in_all_max: usize, per_address_max: usize, proxies: &[&str]) -> Arc<Connections> {

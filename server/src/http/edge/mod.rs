@@ -29,6 +29,8 @@ use axum::{
     response::Response,
 };
 
+use folkmoot_protocol::Timestamp;
+
 use super::{App, HttpLimits};
 use crate::refusal::Refusal;
 
@@ -37,9 +39,6 @@ const STRANGERS_BYTES_MAX: usize = 32 << 20;
 /// Bytes of requests' bodies that may be under way at one time from enrolled clients and holders of a key. Updates are not
 /// among them: they go to the disk as they come.
 const KNOWN_BYTES_MAX: usize = 256 << 20;
-
-/// What an address hears that has failed too often.
-pub const FAILED_TOO_OFTEN: &str = "too many wrong tokens or keys came from this address; try again later";
 
 /// The limits that requests share.
 pub struct Edge {
@@ -68,6 +67,15 @@ impl Edge {
         }
     }
 
+    /// Counts a wrong token or key, and makes another refusal of it where too many came from the address. One that is right is
+    /// never refused for the wrong ones of others.
+    pub fn failed(&self, sender: Peer, refusal: Refusal, now: Timestamp) -> Refusal {
+        let detail = "too many wrong tokens or keys came from this address";
+        let is_limited = !sender.is_this_machine();
+        let checked = if is_limited { self.failures.check(sender, now, detail) } else { Ok(()) };
+        checked.err().unwrap_or(refusal)
+    }
+
     /// Returns who sent a request.
     pub fn sender(&self, headers: &HeaderMap, extensions: &Extensions) -> Peer {
         // Without a socket, in tests, everybody is one.
@@ -83,8 +91,8 @@ pub async fn limit_pages(
     next: Next,
 ) -> Result<Response, Refusal> {
     let sender = app.edge.sender(request.headers(), request.extensions());
-    let now = (app.clock)();
-    app.edge.pages.check(sender, now, "this address asks for too many pages; slow down")?;
-    app.edge.pages.count(sender, now);
+    if !sender.is_this_machine() {
+        app.edge.pages.check(sender, (app.clock)(), "this address asks for too many pages; slow down")?;
+    }
     Ok(next.run(request).await)
 }

@@ -162,6 +162,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::StatusCode;
     use futures::FutureExt;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -252,7 +253,7 @@ mod tests {
         let mut stream = LimitedStream::new(stream, activity.clone(), PATIENT);
         peer.write_all(b"GET / GET /").await.unwrap();
         stream.read_exact(&mut [0; 5]).await.unwrap();
-        (0..100).for_each(|_| activity.answered(axum::http::StatusCode::TOO_MANY_REQUESTS));
+        (0..100).for_each(|_| activity.answered(StatusCode::TOO_MANY_REQUESTS));
         assert_eq!(stream.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
     }
 }

@@ -25,18 +25,8 @@ impl Throttle {
         Self { name, burst, per_second, left: Mutex::default() }
     }
 
-    /// Says whether an address may do it once more, and counts nothing.
-    pub fn may(&self, peer: Peer, now: Timestamp) -> bool {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let may = left.get(&peer).is_none_or(|bucket| self.filled(*bucket, now) >= 1.0);
-        if !may {
-            warn_of(self.name, &format!("{peer} passes the limit of what one address may do"));
-        }
-        may
-    }
-
-    /// Counts that it was done.
-    pub fn count(&self, peer: Peer, now: Timestamp) {
+    /// Counts that an address does it, and says whether it may.
+    pub fn take(&self, peer: Peer, now: Timestamp) -> bool {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if left.len() >= PEERS_MAX && !left.contains_key(&peer) {
             left.retain(|_, bucket| self.filled(*bucket, now) < self.burst);
@@ -46,15 +36,22 @@ impl Throttle {
             }
         }
         let bucket = left.entry(peer).or_insert((self.burst, now));
-        *bucket = ((self.filled(*bucket, now) - 1.0).max(0.0), now);
+        let filled = self.filled(*bucket, now);
+        let may = filled >= 1.0;
+        *bucket = (if may { filled - 1.0 } else { filled }, now);
+        drop(left);
+        if !may {
+            warn_of(self.name, &format!("{peer} passes the limit of what one address may do"));
+        }
+        may
     }
 
-    /// Refuses an address that did it too often.
+    /// Refuses an address that does it too often, with `detail`.
     ///
     /// # Errors
-    /// [`ErrorCode::RateLimited`], with `detail`.
+    /// [`ErrorCode::RateLimited`]
     pub fn check(&self, peer: Peer, now: Timestamp, detail: &str) -> Result<(), Refusal> {
-        if self.may(peer, now) {
+        if self.take(peer, now) {
             return Ok(());
         }
         Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000))
@@ -76,22 +73,17 @@ mod tests {
         let throttle = Throttle::new("test", 100.0, 5.0);
         let [one, other] = [1, 2].map(|last| Peer::from(IpAddr::from([192, 0, 2, last])));
         let start = Timestamp(1_000_000);
-        let done = (0..1000).take_while(|_| {
-            let may = throttle.may(one, start);
-            throttle.count(one, start);
-            may
-        });
-        assert_eq!(done.count(), 100);
+        assert_eq!((0..1000).filter(|_| throttle.take(one, start)).count(), 100);
         assert_eq!(throttle.check(one, start, "").unwrap_err().code(), ErrorCode::RateLimited);
-        assert!(throttle.may(other, start));
-        assert!(throttle.may(one, start.plus_seconds(1)));
+        assert!(throttle.take(other, start));
+        assert_eq!((0..10).filter(|_| throttle.take(one, start.plus_seconds(1))).count(), 5);
     }
 
     #[test]
     fn addresses_are_forgotten_before_they_fill_the_memory() {
         let throttle = Throttle::new("test", 2.0, 1.0);
         for index in 0..=PEERS_MAX as u32 {
-            throttle.count(IpAddr::from(index.to_be_bytes()).into(), Timestamp(1_000_000));
+            throttle.take(IpAddr::from(index.to_be_bytes()).into(), Timestamp(1_000_000));
         }
         assert!(throttle.left.lock().unwrap().len() <= PEERS_MAX);
     }
