@@ -313,6 +313,7 @@ async fn a_fall_returns_to_the_best_version() {
     let evaluation = json!({ "central": true, "rollback_margin": 0.1 });
     let changes = json!({
         "evaluation": evaluation,
+        "aggregator": { "kind": "weighted_mean" },
         "scheduling": { "kind": "synchronous", "report_goal": 4, "over_selection_factor": 1.0 },
         "stop": { "rounds": 30 },
         "grid": grid(),

@@ -43,6 +43,7 @@ const KINDS: &[(&str, u64)] = &[
     ("client clock jumps", 300),
     ("pauses", 100),
     ("uploads resumed", 50),
+    ("commits of bounded means", 300),
 ];
 
 /// Counts of what happened, by kind.

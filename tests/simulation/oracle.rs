@@ -31,6 +31,50 @@ pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: 
     (0..parameters).map(mean).collect()
 }
 
+/// Computes the mean in which no update counts for much more than the others: Σ wᵢ·sᵢ·Δᵢ / Σ wᵢ, with wᵢ, and by sᵢ the L2
+/// norm and the largest element, cut to √influence times the lower median of them.
+pub fn bounded_means(
+    updates: &[&RememberedUpdate],
+    influence: f64,
+    grid: &ValueGrid,
+    parameters: usize,
+) -> Vec<f64> {
+    let unit = 2f64.powi(grid.fraction_bits as i32);
+    let norm = |update: &&RememberedUpdate| {
+        let steps = update.values.iter().map(|value| on_grid(*value, 1, grid.fraction_bits));
+        (steps.map(|steps| steps * steps).sum::<i128>() as f64).sqrt() / unit
+    };
+    let peak = |update: &&RememberedUpdate| {
+        update.values.iter().fold(0.0f64, |peak, value| peak.max(f64::from(value.abs())))
+    };
+    let weights = cut(updates.iter().map(|update| update.weight as f64).collect(), influence);
+    let norms: Vec<f64> = updates.iter().map(norm).collect();
+    let peaks: Vec<f64> = updates.iter().map(peak).collect();
+    let kept = |sizes: &[f64]| {
+        let share = |(size, kept): (&f64, f64)| if *size <= kept { 1.0 } else { kept / size };
+        sizes.iter().zip(cut(sizes.to_vec(), influence)).map(share).collect::<Vec<f64>>()
+    };
+    let (by_norm, by_peak) = (kept(&norms), kept(&peaks));
+    let factors: Vec<f64> =
+        weights.iter().zip(by_norm.iter().zip(&by_peak)).map(|(weight, (a, b))| weight * a.min(*b)).collect();
+    let divisor = weights.iter().sum::<f64>() * unit;
+    let mean = |index: usize| {
+        let on_grid = |(update, factor): (&&RememberedUpdate, &f64)| {
+            (f64::from(update.values[index]) * (factor * unit)).round_ties_even() as i128
+        };
+        updates.iter().zip(&factors).map(on_grid).sum::<i128>() as f64 / divisor
+    };
+    (0..parameters).map(mean).collect()
+}
+
+/// Cuts sizes to √influence times their lower median.
+fn cut(sizes: Vec<f64>, influence: f64) -> Vec<f64> {
+    let mut sorted = sizes.clone();
+    sorted.sort_by(f64::total_cmp);
+    let most = influence.sqrt() * sorted[(sorted.len() - 1) / 2];
+    sizes.into_iter().map(|size| size.min(most)).collect()
+}
+
 /// An update that counts in a flow.
 pub struct StaleUpdate {
     /// The weights from which it started.

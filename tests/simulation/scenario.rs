@@ -1,6 +1,7 @@
 //! What a seed stands for: tasks, clients of several natures, and how unkind the world is.
 
 use folkmoot_coordinator::{
+    aggregation::{AggregatorChoice, BoundedMean},
     finalizer::{FedAvg, FedAvgM, FinalizerChoice},
     scheduling::{
         Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, SchedulingChoice,
@@ -138,8 +139,25 @@ impl Scenario {
         let task_count = if chance.happens(250) { 2 } else { 1 };
         let tasks = (0..task_count).map(|_| task(&mut chance, honest as u64, count as u64)).collect();
         let faults = faults(&mut chance);
+        let tasks = aggregated(tasks, &mut Chance::of(seed, AGGREGATORS));
         Self { tasks, clients, faults, fault_events: chance.within(100..=500), sabotage }
     }
+}
+
+/// The stream of chance by which aggregators are drawn: of its own, so that what is known of a seed stays so.
+const AGGREGATORS: u64 = 100;
+
+/// Chooses how each task combines its updates.
+fn aggregated(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
+    let with = |mut task: TaskScenario| {
+        let may_be_bounded = task.description.scheduling.policy().flow().is_none();
+        task.description.aggregator = match may_be_bounded && chance.happens(500) {
+            true => AggregatorChoice::BoundedMean(BoundedMean { influence_max: [3.0, 1.0][chance.below(2)] }),
+            false => AggregatorChoice::WeightedMean,
+        };
+        task
+    };
+    tasks.into_iter().map(with).collect()
 }
 
 fn nature(chance: &mut Chance) -> Nature {

@@ -75,6 +75,8 @@ impl TaskSpec {
             "population": population,
             "plan": self.plan,
             "scheduling": scheduling,
+            // What a test computes anew by the definition.
+            "aggregator": { "kind": "weighted_mean" },
             "finalizer": { "kind": "fed_avg", "server_learning_rate": self.server_learning_rate },
             "stop": { "rounds": self.rounds },
         });

@@ -25,6 +25,12 @@ impl SquaredNorm {
         }
     }
 
+    /// Returns the norm of these values and those of another part together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
     /// Says whether the norm is at most `steps`.
     pub fn is_within(&self, steps: u64) -> bool {
         self.0 <= u128::from(steps) * u128::from(steps)

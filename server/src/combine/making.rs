@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use folkmoot_coordinator::{
-    aggregation::{Combination, ExactMean, Measured},
+    aggregation::{Combination, ExactMean, Measured, Measurement},
     finalizer::{Commit, Finalizer},
     task::TaskDescription,
 };
@@ -59,11 +59,16 @@ impl Making {
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
         let aggregator = &self.description.aggregator;
         if self.description.sums_on_arrival() {
-            let combination = aggregator.combination(&weights, &self.attenuations, &Measured::None);
+            let measurement = aggregator.measurement();
+            let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count, measurement);
+            let measured = match measurement {
+                Measurement::Extents => Measured::Extents(sum.measure(ingest.log(), &self.accepted)?),
+                _ => Measured::None,
+            };
+            let combination = aggregator.combination(&weights, &self.attenuations, &measured);
             let Combination::Mean { factors, divisor } = combination else {
                 unreachable!("only means are summed while updates arrive")
             };
-            let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count);
             if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
                 // A sum that could be half reconciled is made again from the log.
                 ingest.forget_sum(self.round_id);

@@ -243,7 +243,7 @@ pub(super) async fn forget_unless_summed(
     assignment: &AssignmentRecord,
 ) -> Result<(), Refusal> {
     let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
-    if !ExpectedUpdate::of(&task, assignment).is_summed() {
+    if ExpectedUpdate::of(&task, assignment).summed_by().is_none() {
         coordinator.ingest.forget_assignment(assignment.round_id, assignment.id)?;
     }
     Ok(())

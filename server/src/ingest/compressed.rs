@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_coordinator::aggregation::AggregatorChoice;
+use folkmoot_coordinator::aggregation::{AggregatorChoice, Measurement};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
@@ -74,7 +74,7 @@ fn open(ingest: &Ingest, expected: ExpectedUpdate, bytes: &[u8]) -> Result<Uploa
 /// Ends the upload and asserts that the round's sum is that of the values that arrived, once.
 fn assert_counts_once(ingest: &Ingest, mut upload: Upload, arriving: &[f32]) {
     let accepted = upload.finish(ingest, Timestamp(1)).expect("the update is whole");
-    let sum = ingest.sum_of(round(), grid(), COUNT);
+    let sum = ingest.sum_of(round(), grid(), COUNT, Measurement::None);
     sum.reconcile(ingest.log(), &[accepted], &[1.0]).expect("the log is in memory");
     let mut sums = Vec::new();
     sum.for_each_tile(|tile| sums.extend_from_slice(tile));

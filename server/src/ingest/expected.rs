@@ -112,9 +112,9 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Says whether it is summed while it arrives.
-    pub fn is_summed(&self) -> bool {
-        self.summed_by.is_some()
+    /// Returns how it is combined, if it is summed while it arrives.
+    pub fn summed_by(&self) -> Option<AggregatorChoice> {
+        self.summed_by
     }
 
     /// Returns the factor of its values in the sum.

@@ -2,6 +2,8 @@
 //! arrive, with memory that depends on the model and not on the number of clients.
 
 #[cfg(test)]
+mod bounded;
+#[cfg(test)]
 mod compressed;
 mod expected;
 mod replay;
@@ -20,6 +22,7 @@ use std::{
 };
 
 pub use expected::{ExpectedUpdate, FLOAT32};
+use folkmoot_coordinator::aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;
 pub(crate) use replay::read_tiles;
@@ -58,9 +61,15 @@ impl Ingest {
     }
 
     /// Returns the round's running sum, and makes an empty one where there is none.
-    pub fn sum_of(&self, round: RoundId, grid: ValueGrid, parameter_count: usize) -> Arc<RoundSum> {
+    pub fn sum_of(
+        &self,
+        round: RoundId,
+        grid: ValueGrid,
+        parameter_count: usize,
+        measurement: Measurement,
+    ) -> Arc<RoundSum> {
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || Arc::new(RoundSum::new(round, grid, parameter_count));
+        let make = || Arc::new(RoundSum::new(round, grid, parameter_count, measurement));
         sums.entry(round).or_insert_with(make).clone()
     }
 

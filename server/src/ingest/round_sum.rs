@@ -6,9 +6,13 @@ use std::{
     },
 };
 
-use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale, take_values};
+use folkmoot_coordinator::aggregation::{
+    Extent, Measurement,
+    exact_sum::{add_values, scale, take_values},
+};
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+use folkmoot_update::SquaredNorm;
 
 use super::replay::read_tiles;
 
@@ -24,6 +28,8 @@ pub struct RoundSum {
     round: RoundId,
     grid: ValueGrid,
     parameter_count: usize,
+    /// Whether the combination asks how large each update is.
+    is_measured: bool,
     tiles: Vec<Mutex<Vec<i64>>>,
     /// Set before `reconcile` takes its lock, so that no upload waits for it: reading a log can take seconds.
     is_closed: AtomicBool,
@@ -36,17 +42,46 @@ struct FoldedUpdate {
     /// The factor of its values in the sum.
     weight: f64,
     elements: u64,
+    /// How large the folded values are, if they were measured.
+    size: Size,
+    is_measured: bool,
+}
+
+/// How large the values of an update are, in whole steps of the grid: however they are cut, it is the same.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    norm: SquaredNorm,
+    peak: f32,
+}
+
+impl Size {
+    fn add(&mut self, bytes: &[u8], grid: &ValueGrid) {
+        self.norm.add(bytes, grid);
+        let (values, _) = bytes.as_chunks::<4>();
+        self.peak = values.iter().fold(self.peak, |peak, value| peak.max(f32::from_le_bytes(*value).abs()));
+    }
+
+    fn join(&mut self, more: Self) {
+        self.norm = self.norm.plus(more.norm);
+        self.peak = self.peak.max(more.peak);
+    }
+
+    fn extent(&self, grid: &ValueGrid) -> Extent {
+        let step = (-f64::from(grid.fraction_bits)).exp2();
+        Extent { square: (self.norm.steps() * step).powi(2), peak: f64::from(self.peak) }
+    }
 }
 
 impl RoundSum {
-    /// Makes the sum of nothing.
-    pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize) -> Self {
+    /// Makes the sum of nothing; `measurement` is what the combination will ask for.
+    pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize, measurement: Measurement) -> Self {
         let tile = |start: usize| Mutex::new(vec![0; TILE_PARAMETERS.min(parameter_count - start)]);
         let tiles = (0..parameter_count).step_by(TILE_PARAMETERS).map(tile).collect();
         Self {
             round,
             grid,
             parameter_count,
+            is_measured: measurement == Measurement::Extents,
             tiles,
             is_closed: AtomicBool::new(false),
             folded: RwLock::default(),
@@ -68,15 +103,24 @@ impl RoundSum {
         }
         let elements = {
             let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
-            updates.entry(assignment).or_insert(FoldedUpdate { weight, elements: 0 }).elements
+            let nothing =
+                FoldedUpdate { weight, elements: 0, size: Size::default(), is_measured: self.is_measured };
+            updates.entry(assignment).or_insert(nothing).elements
         };
         let end = first + bytes.len() as u64 / 4;
         debug_assert!(first <= elements, "values are folded in order");
         if end > elements {
-            let skipped = (elements - first) as usize * 4;
-            self.apply(elements as usize, &bytes[skipped..], weight, add_values);
+            let new = &bytes[(elements - first) as usize * 4..];
+            self.apply(elements as usize, new, weight, add_values);
+            let mut more = Size::default();
+            if self.is_measured {
+                more.add(new, &self.grid);
+            }
             let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
-            updates.insert(assignment, FoldedUpdate { weight, elements: end });
+            if let Some(update) = updates.get_mut(&assignment) {
+                update.elements = end;
+                update.size.join(more);
+            }
         }
         true
     }
@@ -91,6 +135,26 @@ impl RoundSum {
         update.map_or(Ok(()), |update| {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)
         })
+    }
+
+    /// Closes the sum, and says how large the accepted updates are. What was not folded here is read from the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn measure(&self, log: &RoundLog, accepted: &[AcceptedUpdate]) -> Result<Vec<Extent>, RoundLogError> {
+        self.is_closed.store(true, Ordering::Release);
+        let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
+        let updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
+        let extents = accepted.iter().map(|update| {
+            let known = updates.get(&update.assignment_id);
+            let known = known.filter(|one| one.is_measured);
+            let (elements, mut size) = known.map_or_else(Default::default, |one| (one.elements, one.size));
+            self.read(log, update.assignment_id, elements..self.parameter_count as u64, &mut |_, values| {
+                size.add(values, &self.grid);
+            })?;
+            Ok(size.extent(&self.grid))
+        });
+        extents.collect()
     }
 
     /// Closes the sum and makes it that of `accepted` exactly, each with its factor: what is missing is folded from the
@@ -109,15 +173,27 @@ impl RoundSum {
         let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = self.parameter_count as u64;
         for (update, factor) in accepted.iter().zip(factors) {
-            let elements = updates.remove(&update.assignment_id).map_or(0, |update| update.elements);
-            self.replay(log, update.assignment_id, elements..parameters, *factor, add_values)?;
+            let id = update.assignment_id;
+            let mut elements = 0;
+            match updates.remove(&id) {
+                Some(folded) if folded.weight == *factor => elements = folded.elements,
+                // It counts less than it seemed when it arrived.
+                Some(folded) => self.replay(log, id, 0..folded.elements, folded.weight, take_values)?,
+                None => {}
+            }
+            self.replay(log, id, elements..parameters, *factor, add_values)?;
         }
         for (assignment, update) in std::mem::take(&mut *updates) {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
         }
         // Should the commit fail and be tried again, the sum is known to be that of the accepted.
         for (update, factor) in accepted.iter().zip(factors) {
-            let whole = FoldedUpdate { weight: *factor, elements: parameters };
+            let whole = FoldedUpdate {
+                weight: *factor,
+                elements: parameters,
+                size: Size::default(),
+                is_measured: false,
+            };
             updates.insert(update.assignment_id, whole);
         }
         Ok(())
@@ -136,6 +212,17 @@ impl RoundSum {
         weight: f64,
         operation: fn(&mut [i64], &[u8], f64),
     ) -> Result<(), RoundLogError> {
+        self.read(log, assignment, elements, &mut |first, tile| self.apply(first, tile, weight, operation))
+    }
+
+    /// Shows values of an update in the log, each piece with the index of its first.
+    fn read(
+        &self,
+        log: &RoundLog,
+        assignment: AssignmentId,
+        elements: std::ops::Range<u64>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), RoundLogError> {
         if elements.is_empty() {
             return Ok(());
         }
@@ -143,7 +230,7 @@ impl RoundSum {
         let bytes = header + elements.start * 4..header + elements.end * 4;
         let mut first = elements.start as usize;
         read_tiles(log, self.round, assignment, bytes, &mut |tile| {
-            self.apply(first, tile, weight, operation);
+            visit(first, tile);
             first += tile.len() / 4;
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_coordinator::aggregation::AggregatorChoice;
+use folkmoot_coordinator::aggregation::{AggregatorChoice, Measurement};
 use folkmoot_protocol::{
     AssignmentId, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
@@ -87,7 +87,7 @@ fn sum(
         hostile.and_then(|values| send(&ingest, expected(2, honest.len(), grid, norm_max), values, how));
     let is_in = sent.is_some();
     accepted.extend(sent);
-    let sum = ingest.sum_of(RoundId::from_random_bytes(ROUND), grid, honest.len());
+    let sum = ingest.sum_of(RoundId::from_random_bytes(ROUND), grid, honest.len(), Measurement::None);
     sum.reconcile(ingest.log(), &accepted, &vec![1.0; accepted.len()]).expect("the log is in memory");
     let mut sums = Vec::new();
     sum.for_each_tile(|tile| sums.extend_from_slice(tile));

@@ -69,7 +69,9 @@ impl Upload {
             take_out(ingest, round, id);
             segment.truncate(logged)?;
         }
-        let sum = expected.is_summed().then(|| ingest.sum_of(round, expected.grid, expected.parameter_count));
+        let sum = expected
+            .summed_by()
+            .map(|by| ingest.sum_of(round, expected.grid, expected.parameter_count, by.measurement()));
         let counter = ingest.counter(id).unwrap_or_default();
         let hasher = blake3::Hasher::new();
         let decoder = match expected.compression.as_deref() {

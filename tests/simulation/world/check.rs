@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
+    aggregation::AggregatorChoice,
     finalizer::FinalizerChoice,
     round::{Phase, Round},
 };
@@ -14,7 +15,7 @@ use folkmoot_storage::{
 use super::{SimTask, World, short};
 use crate::{
     invariants::{self, Broken, Holds, broken},
-    oracle::{StaleUpdate, averaged, exact_means, stale_means, with_momentum},
+    oracle::{StaleUpdate, averaged, bounded_means, exact_means, stale_means, with_momentum},
     scenario::Sabotage,
 };
 
@@ -115,7 +116,13 @@ impl World {
         }
         let description = &self.tasks[task].description;
         let base = floats(&self.weights(task, round.base_version).await?);
-        let means = exact_means(&sent, &description.grid, base.len());
+        let means = match description.aggregator {
+            AggregatorChoice::BoundedMean(bounded) => {
+                self.coverage.count("commits of bounded means");
+                bounded_means(&sent, bounded.influence_max, &description.grid, base.len())
+            }
+            _ => exact_means(&sent, &description.grid, base.len()),
+        };
         self.check_weights(task, round.base_version, version, &means).await
     }
 

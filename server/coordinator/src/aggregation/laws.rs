@@ -14,6 +14,8 @@ fn choice(json: serde_json::Value) -> AggregatorChoice {
 fn choices() -> Vec<AggregatorChoice> {
     [
         json!({ "kind": "weighted_mean" }),
+        json!({ "kind": "bounded_mean" }),
+        json!({ "kind": "bounded_mean", "influence_max": 1.5 }),
         json!({ "kind": "uniform_mean" }),
         json!({ "kind": "median" }),
         json!({ "kind": "trimmed_mean", "trim_share": 0.2 }),
@@ -166,12 +168,13 @@ fn the_factor_of_a_streaming_choice_is_known_from_the_update_alone() {
         assert_eq!(together, [factors(&[3], &[0.5])[0], factors(&[8], &[1.0])[0]]);
     }
     let streaming: Vec<bool> = choices().iter().map(AggregatorChoice::is_streaming).collect();
-    assert_eq!(streaming, [true, true, false, false, false, false, false, false]);
+    let expected = [true, true, true, true, false, false, false, false, false, false];
+    assert_eq!(streaming, expected);
 }
 
 #[test]
 fn what_is_written_is_read_again_and_a_strange_field_is_refused() {
-    assert_eq!(AggregatorChoice::default(), AggregatorChoice::WeightedMean);
+    assert_eq!(AggregatorChoice::default(), choice(json!({ "kind": "bounded_mean", "influence_max": 3.0 })));
     for choice in choices() {
         let json = serde_json::to_value(choice).unwrap();
         assert_eq!(serde_json::from_value::<AggregatorChoice>(json.clone()).unwrap(), choice);

@@ -1,4 +1,4 @@
-use super::{Distances, Norms};
+use super::{Distances, Extent, Norms, extent};
 
 /// What has to be measured over all updates before they can be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +7,8 @@ pub enum Measurement {
     None,
     /// The norm of every update.
     Norms,
+    /// The norm and the largest element of every update.
+    Extents,
     /// The distances between all pairs of updates.
     Distances,
 }
@@ -18,6 +20,8 @@ pub enum Measured {
     None,
     /// The norm of every update.
     Norms(Norms),
+    /// The norm and the largest element of every update.
+    Extents(Vec<Extent>),
     /// The distances between all pairs of updates.
     Distances(Distances),
 }
@@ -27,6 +31,7 @@ impl Measured {
     pub fn new(measurement: Measurement, updates: usize) -> Self {
         match measurement {
             Measurement::None => Measured::None,
+            Measurement::Extents => Measured::Extents(vec![Extent::default(); updates]),
             Measurement::Norms => Measured::Norms(Norms::new(updates)),
             Measurement::Distances => Measured::Distances(Distances::new(updates)),
         }
@@ -37,6 +42,7 @@ impl Measured {
         match self {
             Measured::None => {}
             Measured::Norms(norms) => norms.add_tile(rows),
+            Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
         }
     }

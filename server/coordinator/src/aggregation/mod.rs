@@ -5,12 +5,14 @@
 //! combination itself. Memory depends on the tile and the number of updates, never on the model.
 
 mod aggregator;
+mod bounded_mean;
 mod byzantine_share;
 mod combination;
 mod coordinate_rule;
 mod distances;
 mod exact_mean;
 pub mod exact_sum;
+mod extent;
 mod krum;
 #[cfg(test)]
 mod laws;
@@ -28,10 +30,12 @@ mod uniform_mean;
 mod weighted_mean;
 
 use aggregator::Aggregator;
+pub use bounded_mean::BoundedMean;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use distances::Distances;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
+pub use extent::Extent;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
 pub use measurement::{Measured, Measurement};
 pub use multi_krum::MultiKrum;
@@ -45,14 +49,15 @@ pub use trimmed_mean::TrimmedMean;
 use crate::task::Fault;
 
 /// The aggregator of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AggregatorChoice {
     /// Σ wᵢ·Δᵢ / Σ wᵢ, exactly (McMahan et al. 2017, algorithm 1).
-    #[default]
     #[serde(deserialize_with = "no_field")]
     WeightedMean,
+    /// The weighted mean in which no update counts for much more than the others of its round.
+    BoundedMean(BoundedMean),
     /// The mean in which every update counts alike.
     #[serde(deserialize_with = "no_field")]
     UniformMean,
@@ -69,10 +74,18 @@ pub enum AggregatorChoice {
     NormBound(NormBound),
 }
 
+impl Default for AggregatorChoice {
+    /// What nobody chose must not give the model to one client.
+    fn default() -> Self {
+        AggregatorChoice::BoundedMean(BoundedMean::default())
+    }
+}
+
 impl AggregatorChoice {
-    /// Says whether the sum can be made while updates arrive: an update's factor is known from it alone.
+    /// Says whether the sum can be made while updates arrive: an update's factor is known from it alone, or that of few
+    /// changes when the round closes.
     ///
-    /// The factor is what [`AggregatorChoice::combination`] gives for that one update.
+    /// The factor is what [`AggregatorChoice::combination`] gives for that one update while nothing was measured.
     pub fn is_streaming(&self) -> bool {
         self.aggregator().is_streaming()
     }
@@ -112,6 +125,7 @@ impl AggregatorChoice {
     fn aggregator(&self) -> &dyn Aggregator {
         match self {
             AggregatorChoice::WeightedMean => &weighted_mean::WeightedMean,
+            AggregatorChoice::BoundedMean(aggregator) => aggregator,
             AggregatorChoice::UniformMean => &uniform_mean::UniformMean,
             AggregatorChoice::Median => &median::Median,
             AggregatorChoice::TrimmedMean(aggregator) => aggregator,

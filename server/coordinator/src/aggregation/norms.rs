@@ -1,4 +1,4 @@
-use super::squares::{BLOCK, ZEROS, squared_differences, widen};
+use super::squares::{BLOCK, Block, ZEROS, squared_differences, widen};
 
 /// The squared Euclidean norms of n updates, in float64.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +19,7 @@ impl Norms {
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let mut block = ZEROS;
         for (square, row) in self.squares.iter_mut().zip(rows) {
-            for values in row.chunks(BLOCK) {
-                widen(values, &mut block);
-                let [sum] = squared_differences(&block, [&ZEROS]);
-                *square += sum;
-            }
+            add_squares(square, row, &mut block);
         }
     }
 
@@ -35,6 +31,15 @@ impl Norms {
     /// Returns the squared norm of update `index`.
     pub fn squared(&self, index: usize) -> f64 {
         self.squares[index]
+    }
+}
+
+/// Adds the squares of one row of a tile. `block` is room to work in.
+pub(super) fn add_squares(square: &mut f64, row: &[f32], block: &mut Block) {
+    for values in row.chunks(BLOCK) {
+        widen(values, block);
+        let [sum] = squared_differences(block, [&ZEROS]);
+        *square += sum;
     }
 }
 

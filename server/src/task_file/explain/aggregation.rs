@@ -12,9 +12,27 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
     let weight_max = grouped(grid.weight_max);
     let mut said = match description.aggregator {
-        AggregatorChoice::WeightedMean => vec![format!(
-            "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
-        )],
+        AggregatorChoice::WeightedMean => vec![
+            format!(
+                "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
+            ),
+            format!(
+                "A client says itself how many it used, and may send elements up to ± {}: this rule is for clients that are \
+                 trusted.",
+                grid.value_max
+            ),
+        ],
+        AggregatorChoice::BoundedMean(bounded) => vec![
+            format!(
+                "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
+            ),
+            format!(
+                "No client counts for more than {} typical ones of its round: a weight, a norm and a largest element are cut \
+                 to {:.2} times the median.",
+                bounded.influence_max,
+                bounded.influence_max.sqrt()
+            ),
+        ],
         AggregatorChoice::UniformMean => {
             vec!["The aggregate is the mean of the deltas, in which every client counts alike.".into()]
         }

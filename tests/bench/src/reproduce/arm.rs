@@ -25,7 +25,7 @@ pub struct Arm {
 
 impl Arm {
     /// Makes an arm. `task` and `world` are what the files of `folkmoot simulate` say, as JSON; the task's name,
-    /// population and stop conditions are added unless they are there.
+    /// population, aggregator and stop conditions are added unless they are there.
     ///
     /// # Errors
     /// Names the field that is wrong.
@@ -41,6 +41,8 @@ impl Arm {
             ("name", json!(label)),
             ("population", json!("simulated")),
             ("stop", json!({ "rounds": rounds_max })),
+            // The papers', in which every client is honest.
+            ("aggregator", json!({ "kind": "weighted_mean" })),
         ] {
             if task.get(field).is_none() {
                 task[field] = value;

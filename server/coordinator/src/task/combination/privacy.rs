@@ -54,7 +54,10 @@ fn nothing_comes_back_after_clipping(description: &TaskDescription, faults: &mut
 
 /// A client's count of examples is not noised.
 fn counts_are_not_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::NormBound(_)) {
+    if matches!(
+        description.aggregator,
+        AggregatorChoice::WeightedMean | AggregatorChoice::BoundedMean(_) | AggregatorChoice::NormBound(_)
+    ) {
         faults.push(Fault::new(
             "aggregator.kind",
             "it weighs by the examples of clients, which privacy.kind does not let them tell",

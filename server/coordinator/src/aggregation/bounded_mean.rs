@@ -1,0 +1,158 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
+use crate::task::Fault;
+
+/// The weighted mean in which no update counts for much more than the others of its round.
+///
+/// With b = √`influence_max`: a weight counts up to b times the median weight, and an update whose L2 norm or whose largest
+/// element is above b times the median of them is scaled down to that (norm thresholding, Sun et al. 2019, "Can you really
+/// backdoor federated learning?", with a bound that the round itself gives). So no update moves a parameter by more than
+/// `influence_max` times what the median weight and the median largest element would, as long as fewer than half are hostile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BoundedMean {
+    /// For how many typical clients one may count, at least 1.
+    #[serde(default = "default_influence_max")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1.0)))]
+    pub influence_max: f64,
+}
+
+fn default_influence_max() -> f64 {
+    3.0
+}
+
+impl Default for BoundedMean {
+    fn default() -> Self {
+        Self { influence_max: default_influence_max() }
+    }
+}
+
+impl Aggregator for BoundedMean {
+    fn is_streaming(&self) -> bool {
+        true
+    }
+
+    fn measurement(&self) -> Measurement {
+        Measurement::Extents
+    }
+
+    fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
+        // While an update arrives nothing is known of the others: it is summed as it is, and what it is too large by is
+        // taken out when the round closes.
+        let Measured::Extents(extents) = measured else {
+            return Combination::attenuated_mean(weights.iter().copied(), attenuations);
+        };
+        let factor = self.influence_max.sqrt();
+        let median_weight = lower_median(weights.iter().map(|weight| *weight as f64));
+        let norm_max = factor * lower_median(extents.iter().map(Extent::norm));
+        let peak_max = factor * lower_median(extents.iter().map(|extent| extent.peak));
+        let capped: Vec<f64> =
+            weights.iter().map(|weight| (*weight as f64).min(factor * median_weight)).collect();
+        let divisor = capped.iter().sum();
+        let kept =
+            extents.iter().map(|extent| within(extent.norm(), norm_max).min(within(extent.peak, peak_max)));
+        let factors = capped.iter().zip(kept).zip(attenuations);
+        Combination::mean(
+            factors.map(|((weight, kept), attenuation)| weight * kept * attenuation).collect(),
+            divisor,
+        )
+    }
+
+    fn validate(&self, _cohort_min: u64, _cohort_max: u64, faults: &mut Vec<Fault>) {
+        if !(self.influence_max >= 1.0 && self.influence_max.is_finite()) {
+            let remedy = "it must be 1 or above; 3 lets clients differ by what is usual";
+            faults.push(Fault::new(
+                "aggregator.influence_max",
+                format!("it is {}", self.influence_max),
+                remedy,
+            ));
+        }
+    }
+}
+
+/// What is kept of an update of this size: all of it, or what brings it to `largest`.
+fn within(size: f64, largest: f64) -> f64 {
+    if size <= largest { 1.0 } else { largest / size }
+}
+
+/// The middle one, of an even number the smaller of the two in the middle: half of the updates cannot raise it.
+fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn combined(rows: &[&[f32]], weights: &[u64]) -> (Combination, Vec<f64>) {
+        let aggregator = BoundedMean { influence_max: 4.0 };
+        let mut measured = Measured::new(aggregator.measurement(), rows.len());
+        measured.add_tile(rows);
+        let combination = aggregator.combination(weights, &vec![1.0; rows.len()], &measured);
+        let mut out = vec![0.0; rows[0].len()];
+        combination.combine(rows, &mut out);
+        (combination, out)
+    }
+
+    #[test]
+    fn alike_updates_are_averaged_as_by_the_weighted_mean() {
+        let rows: [&[f32]; 3] = [&[3.0, 4.0], &[4.0, 3.0], &[0.0, -5.0]];
+        let (combination, _) = combined(&rows, &[2, 3, 4]);
+        assert_eq!(combination, Combination::Mean { factors: vec![2.0, 3.0, 4.0], divisor: 9.0 });
+    }
+
+    #[test]
+    fn weight_norm_and_peak_are_bounded_each_by_itself() {
+        let typical: &[f32] = &[3.0, 4.0, 0.0, 0.0];
+        // The median weight is 2, the norm 5, the largest element 4; twice that is allowed.
+        let (heavy, _) = combined(&[typical, typical, typical], &[2, 2, 1000]);
+        assert_eq!(heavy, Combination::Mean { factors: vec![2.0, 2.0, 4.0], divisor: 8.0 });
+        let (long, _) = combined(&[typical, typical, &[8.0, 8.0, 8.0, 8.0]], &[1, 1, 1]);
+        assert_eq!(long, Combination::Mean { factors: vec![1.0, 1.0, 10.0 / 16.0], divisor: 3.0 });
+        let (peaked, out) = combined(&[typical, typical, &[0.0, 0.0, 0.0, 9.0]], &[1, 1, 1]);
+        assert_eq!(peaked, Combination::Mean { factors: vec![1.0, 1.0, 8.0 / 9.0], divisor: 3.0 });
+        assert!((out[3] - 8.0 / 3.0).abs() < 1e-12, "{out:?}");
+    }
+
+    /// The promise of the docstring, for one hostile client of twenty.
+    #[test]
+    fn one_client_moves_no_parameter_more_than_it_may() {
+        for influence_max in [1.0, 3.0, 10.0] {
+            let aggregator = BoundedMean { influence_max };
+            let honest = Extent { square: 0.09, peak: 0.01 };
+            for hostile in [Extent { square: 256.0, peak: 16.0 }, Extent { square: 1e12, peak: 16.0 }] {
+                let mut extents = vec![honest; 20];
+                extents[7] = hostile;
+                let mut weights = vec![50; 20];
+                weights[7] = 10_000;
+                let measured = Measured::Extents(extents);
+                let combination = aggregator.combination(&weights, &[1.0; 20], &measured);
+                let Combination::Mean { factors, .. } = combination else { unreachable!("it is a mean") };
+                let moves = factors[7] * hostile.peak;
+                assert!(moves <= influence_max * factors[0] * honest.peak * (1.0 + 1e-12), "{moves}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_and_one_update_are_what_they_are() {
+        let one = combined(&[&[7.0, 0.0]], &[9]);
+        assert_eq!(one.1, [7.0, 0.0]);
+        let still = combined(&[&[0.0], &[0.0], &[5.0]], &[1, 1, 1]);
+        assert_eq!(still.1, [0.0], "most say that nothing is to move");
+    }
+
+    #[test]
+    fn an_influence_below_one_is_refused() {
+        let faults = |influence_max| {
+            let mut faults = Vec::new();
+            BoundedMean { influence_max }.validate(1, 1, &mut faults);
+            faults.len()
+        };
+        assert_eq!([1.0, 3.0, 0.99, -1.0, f64::NAN, f64::INFINITY].map(faults), [0, 0, 1, 1, 1, 1]);
+    }
+}
