@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use folkmoot_data::ReadOptions;
-use folkmoot_protocol::BlobDigest;
+use folkmoot_protocol::{BlobDigest, TaskId};
 use folkmoot_storage::WarmStart;
 
 use super::{check, show};
@@ -77,11 +77,57 @@ async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliEr
         let message = format!("--warm-start: {text:?} is not TASK or TASK@VERSION");
         CliError::with_remedy(message, "for example 0199c0de-…@12; `folkmoot task list` shows the tasks")
     };
-    let (task, version) = text.split_once('@').map_or((text, None), |(task, version)| (task, Some(version)));
-    let task_id = task.parse().map_err(|_| wrong())?;
+    let (task_id, version) = named(text).ok_or_else(wrong)?;
     let version = match version {
-        Some(version) => version.parse().map_err(|_| wrong())?,
+        Some(version) => version,
         None => client.task(task_id).await?.latest_version,
     };
     Ok(WarmStart { task_id, version })
+}
+
+/// Reads which task is named, and which of its versions if one is.
+fn named(text: &str) -> Option<(TaskId, Option<u64>)> {
+    match text.split_once('@') {
+        Some((task, version)) => Some((task.parse().ok()?, Some(version.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::http::admin::tasks::{CheckTaskRequest, command};
+
+    /// The command alone, without the ones above it.
+    #[derive(Parser)]
+    struct Create {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// The console shows the command that makes the task that was checked: with every option it must be one that is read.
+    #[test]
+    fn the_command_that_a_check_writes_is_read() {
+        let task_id = TaskId::from_random_bytes([7; 16]);
+        let request = CheckTaskRequest {
+            evaluation_data: Some(BlobDigest::of(b"examples")),
+            warm_start: Some(WarmStart { task_id, version: 12 }),
+            activate: true,
+            ..CheckTaskRequest::default()
+        };
+        let written = command(&request);
+        let words = written.strip_prefix("folkmoot task ").expect("it is a command of a task").split(' ');
+        let connection = ["--url", "https://localhost", "--api-key", "key"];
+        let words = words.chain(connection);
+        let args = Create::try_parse_from(words).map_err(|error| error.to_string()).unwrap().args;
+        assert!(args.activate && args.evaluation_data.is_some(), "{written}");
+        let warm_start = args.warm_start.expect("it begins with another's weights");
+        assert_eq!(named(&warm_start), Some((task_id, Some(12))), "{written}");
+        assert_eq!(named(&task_id.to_string()), Some((task_id, None)));
+        for wrong in [format!("{task_id}:12"), format!("{task_id}@"), "@12".to_owned()] {
+            assert_eq!(named(&wrong), None, "{wrong}");
+        }
+    }
 }

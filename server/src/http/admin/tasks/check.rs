@@ -161,13 +161,14 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-fn command(request: &CheckTaskRequest) -> String {
+/// Writes the command that makes the task of its file.
+pub(crate) fn command(request: &CheckTaskRequest) -> String {
     let mut words = vec![format!("folkmoot task create {FILE} --model model.onnx")];
     if request.evaluation_data.is_some() {
         words.push("--evaluation-data examples.csv".into());
     }
     if let Some(WarmStart { task_id, version }) = request.warm_start {
-        words.push(format!("--warm-start {task_id}:{version}"));
+        words.push(format!("--warm-start {task_id}@{version}"));
     }
     if request.activate {
         words.push("--activate".into());

@@ -14,6 +14,8 @@ pub(crate) mod roll_back;
 pub(crate) mod series;
 pub(crate) mod view;
 
+#[cfg(test)]
+pub(crate) use check::command;
 pub use check::{CheckTaskRequest, CheckTaskView, FaultView};
 use folkmoot_protocol::{ErrorCode, TaskId};
 use folkmoot_storage::{TaskRecord, TaskRepository};
