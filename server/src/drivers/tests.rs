@@ -8,7 +8,10 @@ use folkmoot_coordinator::{
     task::{TaskInput, TaskState},
 };
 use folkmoot_engine::onnx::build::mlp;
-use folkmoot_protocol::{ClientId, OrganisationId, TaskId, Timestamp, messages::CheckInRequest};
+use folkmoot_protocol::{
+    ClientId, ErrorCode, OrganisationId, TaskId, Timestamp,
+    messages::{Artifact, CheckInRequest, CheckInResponse},
+};
 use folkmoot_storage::{
     BlobStore, ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage,
     ModelVersionRepository, PopulationRepository, RoundLog, RoundRecord, RoundRepository, TaskRecord,
@@ -16,7 +19,7 @@ use folkmoot_storage::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::drive_task;
 use crate::{
@@ -41,6 +44,11 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::with(json!({})).await
+    }
+
+    /// Makes a world whose task has these keys, too.
+    async fn with(keys: Value) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
         let storage = &coordinator.storage;
@@ -71,7 +79,7 @@ impl World {
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();
         let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START).await.unwrap();
-        let description = json!({
+        let mut description = json!({
             "name": "digits",
             "population": "digits",
             "plan": {
@@ -92,6 +100,9 @@ impl World {
             },
             "stop": { "rounds": 30 },
         });
+        for (key, value) in keys.as_object().unwrap() {
+            description[key] = value.clone();
+        }
         let request = CreateTaskRequest {
             description: serde_json::from_value(description).unwrap(),
             model: model.model,
@@ -217,4 +228,31 @@ async fn nobody_is_told_how_many_an_open_round_has_drawn() {
         ("reporting", None, None)
     );
     assert_eq!((open.accepted, open.outstanding, open.dropped), (None, None, None));
+}
+
+/// What the key `prefetch` asks for: who waits is offered each new version, may fetch it, and otherwise may not.
+#[tokio::test]
+async fn a_new_version_is_offered_to_who_waits_where_the_task_prefetches() {
+    for prefetches in [true, false] {
+        let world = World::with(json!({ "prefetch": prefetches })).await;
+        let (coordinator, client) = (&world.coordinator, &world.clients[0]);
+        let (attributes, now) = ([].into(), START.plus_seconds(SELECTION_SECONDS + REPORTING_SECONDS));
+        let offered = async || {
+            let said = device::Offered { attributes: &attributes, codecs: &[] };
+            let answer = device::end_wait(coordinator, client, said, 0, now).await.unwrap();
+            let CheckInResponse::Wait { offered, .. } = answer else { panic!("nobody is drawn: {answer:?}") };
+            offered
+        };
+        world.drive(0, CLIENTS).await;
+        assert_eq!(offered().await, None, "version 0 comes with the first assignment");
+        world.drive(SELECTION_SECONDS, CLIENTS).await;
+        world.drive(SELECTION_SECONDS + REPORTING_SECONDS, 0).await;
+        let newest = coordinator.storage.latest_model_version(world.task).await.unwrap().unwrap();
+        assert_eq!(newest.number, 1);
+        let expected = Artifact { digest: newest.weights, bytes: newest.weights_bytes };
+        assert_eq!(offered().await, prefetches.then_some(expected));
+        let fetched = device::blob(coordinator, client, newest.weights).await;
+        let fetched = fetched.map(|(bytes, _)| bytes.len() as u64).map_err(|refusal| refusal.code());
+        assert_eq!(fetched, if prefetches { Ok(expected.bytes) } else { Err(ErrorCode::BlobUnknown) });
+    }
 }

@@ -167,6 +167,20 @@ mod tests {
     }
 
     #[test]
+    fn whole_versions_are_offered_only_where_whole_versions_are_fetched() {
+        let downstream = json!({ "whole": "weights:8" });
+        assert_eq!(fields(json!({ "prefetch": true })), [""; 0]);
+        assert_eq!(fields(json!({ "downstream": downstream })), [""; 0]);
+        assert_eq!(fields(json!({ "prefetch": false, "downstream": downstream })), [""; 0]);
+        let changes = json!({ "prefetch": true, "downstream": downstream, "scheduling":
+            { "kind": "synchronous", "report_goal": 8 } });
+        let [fault] = described(changes).validate().try_into().expect("there is one");
+        assert_eq!(fault.field, "prefetch");
+        assert!(fault.message.contains("under downstream clients fetch changes"), "{fault}");
+        assert!(fault.remedy.contains("prefetch = false"), "{fault}");
+    }
+
+    #[test]
     fn every_contradiction_is_named_at_once() {
         let found = fields(json!({
             "selection": { "kind": "poisson", "sampling_rate": 0.1 },
