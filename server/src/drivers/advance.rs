@@ -16,6 +16,7 @@ use super::{
     DriveError,
     aggregate::aggregate,
     facts::{collected, waiting},
+    pause,
     perform::perform,
 };
 use crate::coordinator::Coordinator;
@@ -77,7 +78,11 @@ pub async fn advance_round(
             RoundInput::Waiting(waiting(coordinator, task, &record.round, now).await?)
         }
         (Phase::Collecting { .. }, None) => {
-            RoundInput::Collected(collected(coordinator, task, &record.round, now).await?)
+            let collected = collected(coordinator, task, &record.round, now).await?;
+            if pause::after_failed_assignments(coordinator, task, &record, collected.counts).await? {
+                return Ok(true);
+            }
+            RoundInput::Collected(collected)
         }
         (_, None) => RoundInput::Reports(counts(coordinator, &record).await?),
     };

@@ -30,8 +30,7 @@ pub async fn drive_task(
     if is_active && complete(coordinator, &task, !is_open(Purpose::Training), now).await? {
         return Ok(true);
     }
-    let open_training = rounds.iter().find(|record| record.round.purpose == Purpose::Training);
-    if pause::pause_if_failing(coordinator, &task, open_training).await? {
+    if is_active && !is_open(Purpose::Training) && pause::after_abandoned_rounds(coordinator, &task).await? {
         return Ok(true);
     }
     let falls_back = is_active && open::return_due(coordinator, &task).await?.is_some();

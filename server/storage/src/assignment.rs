@@ -178,7 +178,7 @@ pub trait AssignmentRepository {
     async fn report_counts(&self, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
     /// Counts what has come to a round in which assignments of earlier rounds count, too: the updates that count
-    /// in it, and the task's outstanding assignments that train.
+    /// in it, the task's outstanding assignments that train, and those of this round that were dropped.
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
     /// Lists the task's outstanding assignments that train, by id.

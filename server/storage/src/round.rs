@@ -97,6 +97,12 @@ pub trait RoundRepository {
     /// Counts the task's rounds: `(all, committed)`.
     async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError>;
 
+    /// Counts the task's rounds in a row in which clients trained in vain, after `after_round`, as
+    /// [`folkmoot_coordinator::task::abandoned_in_a_row`] does, and returns the newest of them, too: `(rounds, newest)`.
+    /// Without one both are 0.
+    async fn abandoned_in_a_row(&self, task_id: TaskId, after_round: u64)
+    -> Result<(u64, u64), StorageError>;
+
     /// Returns when the task's first round was opened.
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError>;
 

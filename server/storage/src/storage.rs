@@ -149,6 +149,7 @@ ask! {
         round_counts(task_id: TaskId) -> (u64, u64);
         first_round_at(task_id: TaskId) -> Option<Timestamp>;
         assign(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks) -> ();
+        abandoned_in_a_row(task_id: TaskId, after_round: u64) -> (u64, u64);
         close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
         commit_round(commit: &RoundCommit<'_>) -> ();
         abandon_round(record: &RoundRecord, now: Timestamp) -> ();

@@ -27,6 +27,15 @@ pub struct Round {
     pub phase: Phase,
 }
 
+impl Round {
+    /// Says whether clients trained in it in vain: too few of their updates came for a version.
+    pub fn is_abandoned_in_vain(&self) -> bool {
+        let is_abandoned =
+            matches!(self.phase, Phase::Abandoned { reason: AbandonReason::TooFewReports, .. });
+        is_abandoned && self.purpose == Purpose::Training
+    }
+}
+
 /// What a round is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::round::{AbandonReason, Phase, Purpose, Round};
+use crate::round::{Phase, Round};
 
 /// Why the coordinator paused a task by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +51,7 @@ pub fn abandoned_in_a_row<'a>(newest_first: impl IntoIterator<Item = &'a Round>,
         match round.phase {
             _ if round.number <= after_round => break,
             Phase::Committed { .. } => break,
-            Phase::Abandoned { reason: AbandonReason::TooFewReports, .. }
-                if round.purpose == Purpose::Training =>
-            {
-                abandoned += 1;
-            }
-            _ => {}
+            _ => abandoned += u64::from(round.is_abandoned_in_vain()),
         }
     }
     abandoned
@@ -67,6 +62,7 @@ mod tests {
     use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 
     use super::*;
+    use crate::round::{AbandonReason, Purpose};
 
     fn row(phases: &[(Purpose, Phase)]) -> Vec<Round> {
         let round = |(number, (purpose, phase)): (u64, &(Purpose, Phase))| Round {

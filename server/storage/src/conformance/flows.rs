@@ -33,6 +33,19 @@ async fn collecting(fixture: &Fixture) -> Result<(RoundRecord, Vec<AssignmentRec
     Ok((stored(record), assignments))
 }
 
+pub(super) async fn who_failed_in_a_flow_is_counted_with_its_round(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = collecting(&fixture).await?;
+    let task_id = record.round.task_id;
+    storage.drop_assignment(assignments[0].id, &DropReason::Expired, later(1)).await?;
+    assert_eq!(storage.accept_update(&update_of(&assignments[1])).await?, AcceptOutcome::Accepted);
+    let counts = storage.flow_counts(task_id, record.round.id).await?;
+    assert_eq!(counts, ReportCounts { accepted: 1, outstanding: 1, dropped: 1 });
+    Ok(())
+}
+
 pub(super) async fn an_update_that_finds_the_round_full_counts_in_the_next(
     storage: &Storage,
 ) -> Result<(), StorageError> {

@@ -2,8 +2,8 @@
 
 use folkmoot_coordinator::{
     participation::StartClocks,
-    round::{AbandonReason, Phase},
-    task::{StopReason, TaskState},
+    round::{AbandonReason, Phase, Purpose},
+    task::{StopReason, TaskState, abandoned_in_a_row},
 };
 use folkmoot_protocol::{AssignmentId, RoundId, TaskId};
 
@@ -95,6 +95,41 @@ pub(super) async fn a_round_is_abandoned(storage: &Storage) -> Result<(), Storag
     let counts = storage.report_counts(record.round.id).await?;
     assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (1, 0, 1));
     assert!(storage.check_in(&fixture.check_in_of(assignments[1].client_id)).await?, "its clients are free");
+    Ok(())
+}
+
+/// The count in SQL is the one that the coordinator's rule makes of the records.
+pub(super) async fn rounds_abandoned_in_a_row_are_counted(storage: &Storage) -> Result<(), StorageError> {
+    use AbandonReason::{TaskPaused, TooFewClients, TooFewReports};
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let task = fixture.task().await?;
+    assert_eq!(storage.abandoned_in_a_row(task.id, 0).await?, (0, 0));
+    let abandoned = |reason| Phase::Abandoned { at: NOW, reason };
+    let version = Phase::Committed { at: NOW, cohort: 2, accepted: 2, version: 1 };
+    let phases = [
+        (Purpose::Training, abandoned(TooFewReports)),
+        (Purpose::Training, version),
+        (Purpose::Training, abandoned(TooFewReports)),
+        (Purpose::Evaluation, abandoned(TooFewReports)),
+        (Purpose::Training, abandoned(TooFewReports)),
+        (Purpose::Training, abandoned(TooFewClients)),
+        (Purpose::Training, abandoned(TaskPaused)),
+        (Purpose::Training, Phase::Selecting { since: NOW }),
+    ];
+    for (number, (purpose, phase)) in (1..).zip(phases) {
+        let mut record = with_phase(fixture.round_record(task.id, number), phase);
+        record.round.purpose = purpose;
+        storage.open_round(&record).await?;
+    }
+    let elsewhere = other.task().await?;
+    storage.open_round(&with_phase(other.round_record(elsewhere.id, 1), abandoned(TooFewReports))).await?;
+    let rounds = storage.rounds(task.id, 100, None).await?;
+    for (after, expected) in [(0, (2, 5)), (3, (1, 5)), (4, (1, 5)), (5, (0, 0)), (100, (0, 0))] {
+        assert_eq!(storage.abandoned_in_a_row(task.id, after).await?, expected, "after round {after}");
+        let rule = abandoned_in_a_row(rounds.iter().map(|record| &record.round), after);
+        assert_eq!(rule, expected.0, "after round {after}");
+    }
+    assert_eq!(storage.abandoned_in_a_row(elsewhere.id, 0).await?, (1, 1));
     Ok(())
 }
 

@@ -55,7 +55,8 @@ impl AssignmentRepository for MemoryStorage {
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError> {
         let state = self.lock();
         let outstanding = state.assignments.outstanding_count(task_id, Purpose::Training);
-        Ok(ReportCounts { accepted: state.accepted_count(round_id), outstanding, dropped: 0 })
+        let dropped = state.assignments.counts(round_id).dropped;
+        Ok(ReportCounts { accepted: state.accepted_count(round_id), outstanding, dropped })
     }
 
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError> {

@@ -2,10 +2,14 @@ use async_trait::async_trait;
 use folkmoot_coordinator::{
     participation::StartClocks,
     round::{Phase, Purpose},
+    task::abandoned_in_a_row,
 };
 use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 
-use super::{MemoryStorage, State, counts::check_moment};
+use super::{
+    MemoryStorage, State,
+    counts::{check_count, check_moment},
+};
 use crate::{
     AcceptedUpdate, AssignmentRecord, Rest, RoundCommit, RoundRecord, RoundRepository, StorageError,
 };
@@ -51,6 +55,19 @@ impl RoundRepository for MemoryStorage {
 
     async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError> {
         Ok(self.lock().rounds.counts(task_id))
+    }
+
+    async fn abandoned_in_a_row(
+        &self,
+        task_id: TaskId,
+        after_round: u64,
+    ) -> Result<(u64, u64), StorageError> {
+        check_count(after_round)?;
+        let state = self.lock();
+        let rounds = || state.rounds.below(task_id, u64::MAX).map(|record| &record.round);
+        let count = abandoned_in_a_row(rounds(), after_round);
+        let newest = rounds().find(|round| round.is_abandoned_in_vain()).filter(|_| count > 0);
+        Ok((count, newest.map_or(0, |round| round.number)))
     }
 
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError> {

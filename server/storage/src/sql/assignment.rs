@@ -77,13 +77,17 @@ impl AssignmentRepository for SqlStorage {
 
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError> {
         const SELECT: &str = "SELECT (SELECT COUNT(*) FROM client_updates WHERE round_id = $1) AS accepted, \
+             (SELECT COUNT(*) FROM assignments WHERE round_id = $1 AND status_name = 'dropped') AS dropped, \
              COUNT(*) AS outstanding FROM assignments \
              WHERE task_id = $2 AND status_name = 'outstanding' AND purpose = 'training'";
         let query = sqlx::query(SELECT).bind(round_id.to_string()).bind(task_id.to_string());
         let row = query.fetch_one(&self.reader).await?;
         let columns = Columns::new(&row, "assignment");
-        let (accepted, outstanding) = (columns.count("accepted")?, columns.count("outstanding")?);
-        Ok(ReportCounts { accepted, outstanding, dropped: 0 })
+        Ok(ReportCounts {
+            accepted: columns.count("accepted")?,
+            outstanding: columns.count("outstanding")?,
+            dropped: columns.count("dropped")?,
+        })
     }
 
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError> {

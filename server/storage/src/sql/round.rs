@@ -11,7 +11,7 @@ use super::{
     assignment_close::{expire_outstanding, leave_behind},
     assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
-    column::Columns,
+    column::{Columns, integer},
     dialect::Dialect,
     ledger::charge,
     model_version::insert_model_version,
@@ -71,6 +71,23 @@ impl RoundRepository for SqlStorage {
         let row = sqlx::query(SELECT).bind(task_id.to_string()).fetch_one(&self.reader).await?;
         let columns = Columns::new(&row, "round");
         Ok((columns.count("round_count")?, columns.count("committed_count")?))
+    }
+
+    async fn abandoned_in_a_row(
+        &self,
+        task_id: TaskId,
+        after_round: u64,
+    ) -> Result<(u64, u64), StorageError> {
+        // A phase is JSON, which writes its fields without spaces.
+        const SELECT: &str = "SELECT COUNT(*) AS round_count, COALESCE(MAX(number), 0) AS newest FROM rounds \
+             WHERE task_id = $1 AND purpose = 'training' AND phase_name = 'abandoned' \
+             AND phase LIKE '%\"reason\":\"too_few_reports\"%' AND number > $2 AND number > COALESCE(( \
+             SELECT number FROM rounds WHERE task_id = $1 AND phase_name = 'committed' \
+             ORDER BY number DESC LIMIT 1), 0)";
+        let query = sqlx::query(SELECT).bind(task_id.to_string()).bind(integer(after_round)?);
+        let row = query.fetch_one(&self.reader).await?;
+        let columns = Columns::new(&row, "round");
+        Ok((columns.count("round_count")?, columns.count("newest")?))
     }
 
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError> {

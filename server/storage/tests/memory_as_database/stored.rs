@@ -85,6 +85,7 @@ impl World {
             let _ = same!(self, model_versions(id, 2, Some(number)));
             let _ = same!(self, rounds(id, 2, Some(number)));
             let _ = same!(self, evaluations_at(id, number));
+            let _ = same!(self, abandoned_in_a_row(id, number));
         }
         let from_the_newest: Option<u64> = None;
         let _ = same!(self, model_versions(id, 9, from_the_newest));
