@@ -59,7 +59,7 @@ impl Refusal {
 impl From<StorageError> for Refusal {
     fn from(error: StorageError) -> Self {
         match error {
-            StorageError::RevisionConflict(_) => {
+            StorageError::RevisionConflict(_) | StorageError::LeaveConflict => {
                 Refusal::new(ErrorCode::Overloaded, format!("{error}; send the request again"))
                     .retry_after(100)
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
+    privacy::PrivacyChoice,
     round::{AbandonReason, Phase},
     task::{TaskInput, TaskState},
 };
@@ -26,6 +27,7 @@ use crate::{
     coordinator::Coordinator,
     device,
     http::admin::tasks::view,
+    privacy::{Budget, Passed, Standing},
     registry::{self, CreateTaskRequest},
 };
 
@@ -255,4 +257,24 @@ async fn a_new_version_is_offered_to_who_waits_where_the_task_prefetches() {
         let fetched = fetched.map(|(bytes, _)| bytes.len() as u64).map_err(|refusal| refusal.code());
         assert_eq!(fetched, if prefetches { Ok(expected.bytes) } else { Err(ErrorCode::BlobUnknown) });
     }
+}
+
+#[tokio::test]
+async fn a_task_has_no_room_for_a_version_that_its_own_budget_does_not_allow() {
+    let world = World::new().await;
+    world.drive(0, CLIENTS).await;
+    world.drive(SELECTION_SECONDS, CLIENTS).await;
+    world.drive(SELECTION_SECONDS + REPORTING_SECONDS, 0).await;
+    let task = world.task().await;
+    let spent = Budget::of(&world.coordinator, &task).await.unwrap().unwrap().by_task.epsilon.get();
+    let standing =
+        Standing::of(&world.coordinator, world.organisation, &task.description.population).await.unwrap();
+    assert_eq!(standing.passed(task.id, &task.description, &[]).unwrap(), None);
+    let mut poor = task.description.clone();
+    let PrivacyChoice::Central(central) = &mut poor.privacy else { panic!("it is central") };
+    central.epsilon = spent * 1.01;
+    let passed = standing.passed(task.id, &poor, &[]).unwrap().unwrap();
+    assert!(matches!(passed, Passed::Task { .. }), "{passed:?}");
+    let text = passed.to_string();
+    assert!(text.starts_with(&format!("the task has spent epsilon {spent:.3} of ")), "{text}");
 }

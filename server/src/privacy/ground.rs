@@ -1,6 +1,11 @@
 //! Whether a task may release one more version.
 
-use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
+use std::fmt;
+
+use folkmoot_coordinator::{
+    privacy::{PopulationBudget, PopulationPrivacy, Terms},
+    task::TaskDescription,
+};
 use folkmoot_privacy::{
     Delta, Epsilon, Relation, Unit,
     ledger::{Charge, Participation, Totals},
@@ -55,6 +60,11 @@ impl Ground {
         Self::within(coordinator, task, population).await
     }
 
+    /// Rests on what was seen already of a population.
+    pub(super) fn seen(population: PopulationPrivacy, sum: LedgerSum, inherited: Totals) -> Self {
+        Self { population, sum, inherited }
+    }
+
     /// Looks at what was released, by what is set.
     async fn within(
         coordinator: &Coordinator,
@@ -99,33 +109,109 @@ impl Ground {
         pending: u64,
         under_way: &[(TaskId, Charge)],
     ) -> Result<bool, StorageError> {
-        let (Some(limits), Some(terms)) = (task.description.privacy.limits(), terms(task)) else {
+        Ok(self.passed(task.id, &task.description, pending, under_way)?.is_none())
+    }
+
+    /// Returns the budget that one more version would pass, if it would pass one.
+    ///
+    /// # Errors
+    /// If the ledger cannot be accounted.
+    pub fn passed(
+        &self,
+        id: TaskId,
+        description: &TaskDescription,
+        pending: u64,
+        under_way: &[(TaskId, Charge)],
+    ) -> Result<Option<Passed>, StorageError> {
+        let terms = Terms::of(description).ok().flatten();
+        let (Some(limits), Some(terms)) = (description.privacy.limits(), terms) else {
             // What is released without noise costs more than any budget has.
-            return Ok(self.population.budget.is_none());
+            return Ok(self.population.budget.map(|_| Passed::Unbounded));
         };
         let is_sampled = matches!(terms.charge.participation, Participation::Poisson { .. });
         if self.population.unit == Unit::User && is_sampled {
             // Devices are sampled, and a user may have many: nothing bounds what a version spends. Such a task is refused,
             // but it may be older than the population's unit.
-            return Ok(false);
+            return Ok(Some(Passed::Unbounded));
         }
         let mut all = self.sum.totals.clone();
-        all.add(task.id, terms.charge, pending);
+        all.add(id, terms.charge, pending);
         // A description that was accepted has a budget that is one.
         if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
             let relation = terms.charge.noise_multiplier.relation();
-            let mut own = all.of_task(task.id);
+            let mut own = all.of_task(id);
             own.extend(&self.inherited);
-            let is_within = own.allows(task.id, terms.charge, relation, (epsilon, delta));
-            if !is_within.map_err(|error| unreadable(&error))? {
-                return Ok(false);
+            let spent = spent_if_passed(&own, id, terms.charge, relation, (epsilon, delta))?;
+            if let Some(spent) = spent {
+                return Ok(Some(Passed::Task { spent, epsilon, delta }));
             }
         }
-        let Some(PopulationBudget { epsilon, delta }) = self.population.budget else { return Ok(true) };
+        let Some(PopulationBudget { epsilon, delta }) = self.population.budget else { return Ok(None) };
         under_way.iter().for_each(|(task_id, charge)| all.add(*task_id, *charge, 1));
-        let is_within = all.allows(task.id, terms.charge, Relation::ZeroOut, (epsilon, delta));
-        is_within.map_err(|error| unreadable(&error))
+        let spent = spent_if_passed(&all, id, terms.charge, Relation::ZeroOut, (epsilon, delta))?;
+        Ok(spent.map(|spent| Passed::Population { spent, epsilon, delta }))
     }
+}
+
+/// A budget that one more version would pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Passed {
+    /// The task's own, to which the versions count from which it descends.
+    Task {
+        /// What was spent of it.
+        spent: Epsilon,
+        /// What may be spent.
+        epsilon: Epsilon,
+        /// The delta of both.
+        delta: Delta,
+    },
+    /// The one of all tasks of the population.
+    Population {
+        /// What was spent of it.
+        spent: Epsilon,
+        /// What may be spent.
+        epsilon: Epsilon,
+        /// The delta of both.
+        delta: Delta,
+    },
+    /// Any: nothing bounds what a version of the task spends.
+    Unbounded,
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (who, (spent, epsilon, delta)) = match *self {
+            Passed::Task { spent, epsilon, delta } => ("the task has", (spent, epsilon, delta)),
+            Passed::Population { spent, epsilon, delta } => {
+                ("all tasks of the population have", (spent, epsilon, delta))
+            }
+            Passed::Unbounded => {
+                return f
+                    .write_str("the population has a budget, and nothing bounds what the task would spend");
+            }
+        };
+        let (spent, epsilon, delta) = (spent.get(), epsilon.get(), delta.get());
+        write!(
+            f,
+            "{who} spent epsilon {spent:.3} of {epsilon} at delta {delta:e}, and one more version would pass that"
+        )
+    }
+}
+
+/// Returns what was spent, if one more charge of a task would pass a budget.
+fn spent_if_passed(
+    totals: &Totals,
+    task: TaskId,
+    charge: Charge,
+    relation: Relation,
+    (epsilon, delta): (Epsilon, Delta),
+) -> Result<Option<Epsilon>, StorageError> {
+    let is_within = totals.allows(task, charge, relation, (epsilon, delta));
+    if is_within.map_err(|error| unreadable(&error))? {
+        return Ok(None);
+    }
+    let spent = totals.spent_under(relation, delta).map_err(|error| unreadable(&error))?;
+    Ok(Some(spent.epsilon))
 }
 
 /// Lists what the other tasks of the population will release with the rounds that they have open.

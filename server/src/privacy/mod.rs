@@ -15,8 +15,8 @@ mod uncounted;
 
 pub use budget::{Budget, clipping_norm, clipping_steps, local_noise, population, terms};
 pub use collect::{Charged, may_collect};
-pub use governance::{budget_fault, lineage_fault};
-pub use ground::{Ground, is_spent};
+pub use governance::{Standing, lineage_fault};
+pub use ground::{Ground, Passed, is_spent};
 pub use lineage::{ancestors, inherited};
 pub use noise::{DrawError, IS_SEEDED, Noises, noised_count, scale as noise_scale};
 pub use sabotage::Sabotage;

@@ -1,10 +1,13 @@
 //! What operators bring, checked and kept: models, examples to evaluate on, and tasks.
 
+mod admission;
 mod beginning;
 pub mod evaluation_data;
 pub(crate) mod fit;
 mod model;
 mod task;
+#[cfg(test)]
+mod tests;
 mod version;
 
 pub use model::create_model;

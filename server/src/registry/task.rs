@@ -1,9 +1,5 @@
-use folkmoot_coordinator::{
-    privacy::Amplification,
-    task::{Fault, TaskDescription, TaskInput, TaskState},
-};
+use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState};
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_privacy::Unit;
 use folkmoot_protocol::{
     BlobDigest, Codec, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact,
     update::UpdateMetrics,
@@ -16,13 +12,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
+    admission::{Prepared, admit, population_faults},
     beginning::{Beginning, WarmStartFrom, begin},
     evaluation_data, fit,
 };
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
-
-/// Tasks of one population that may be active at the same time.
-pub const ACTIVE_TASKS_MAX: usize = 64;
 
 /// A task to be made.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -52,11 +46,24 @@ pub struct CreateTaskRequest {
 pub async fn create_task(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
-    mut request: CreateTaskRequest,
+    request: CreateTaskRequest,
     now: Timestamp,
 ) -> Result<TaskRecord, Refusal> {
+    let prepared = prepare(coordinator, organisation_id, request, now).await?;
+    let task = admit(coordinator, prepared).await?;
+    coordinator.facts.notify_one();
+    Ok(task)
+}
+
+/// Checks a task that is to be made, and brings together what it begins with.
+pub(super) async fn prepare(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    mut request: CreateTaskRequest,
+    now: Timestamp,
+) -> Result<Prepared, Refusal> {
     let checked = check(coordinator, organisation_id, &request).await?;
-    let Checked { model, from, ancestors } = checked.map_err(|faults| Refusal::faults(&faults))?;
+    let Checked { model, from, ancestors, standing } = checked.map_err(|faults| Refusal::faults(&faults))?;
     request.description.settle();
     let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
     let beginning = begin(coordinator, &request.description, model, from, now).await?;
@@ -101,9 +108,7 @@ pub async fn create_task(
         },
         created_at: now,
     };
-    coordinator.storage.create_task(&task, &version).await?;
-    coordinator.facts.notify_one();
-    Ok(task)
+    Ok(Prepared { task, version, standing })
 }
 
 /// Lists what is wrong with a task that might be made.
@@ -123,6 +128,7 @@ struct Checked {
     model: ModelRecord,
     from: Option<WarmStartFrom>,
     ancestors: Vec<Ancestor>,
+    standing: privacy::Standing,
 }
 
 /// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
@@ -133,10 +139,9 @@ async fn check(
     request: &CreateTaskRequest,
 ) -> Result<Result<Checked, Vec<Fault>>, Refusal> {
     let mut faults = request.description.validate();
-    if let Some(fault) = admission_fault(coordinator, organisation_id, request).await? {
-        faults.push(fault);
-    }
-    faults.extend(population_faults(coordinator, organisation_id, &request.description).await?);
+    let standing =
+        privacy::Standing::of(coordinator, organisation_id, &request.description.population).await?;
+    faults.extend(population_faults(&standing, &request.description)?);
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
@@ -155,49 +160,7 @@ async fn check(
     };
     faults.extend(privacy::lineage_fault(&request.description, &ancestors)?);
     faults.extend(model_faults(coordinator, request, &model).await?);
-    Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors }) } else { Err(faults) })
-}
-
-/// A population has only so many clients to share.
-async fn admission_fault(
-    coordinator: &Coordinator,
-    organisation_id: OrganisationId,
-    request: &CreateTaskRequest,
-) -> Result<Option<Fault>, Refusal> {
-    let active = coordinator.storage.tasks_to_drive().await?;
-    let mut beside = 0;
-    for id in active {
-        let task = coordinator.storage.task(organisation_id, id).await?;
-        beside += usize::from(
-            task.is_some_and(|task| task.description.population == request.description.population),
-        );
-    }
-    let message = format!("{beside} tasks of this population are active already");
-    let remedy = "wait until one is over, or cancel one";
-    Ok((beside >= ACTIVE_TASKS_MAX).then(|| Fault::new("population", message, remedy)))
-}
-
-/// Lists what goes against what everybody in the population was promised.
-async fn population_faults(
-    coordinator: &Coordinator,
-    organisation_id: OrganisationId,
-    description: &TaskDescription,
-) -> Result<Vec<Fault>, Refusal> {
-    let population = privacy::population(coordinator, organisation_id, &description.population).await?;
-    let mut faults: Vec<Fault> =
-        privacy::budget_fault(coordinator, organisation_id, description, None).await?.into_iter().collect();
-    if population.budget.is_some() && description.privacy.is_none() {
-        let message = "the population has a privacy budget, and this task would spend without end";
-        let remedy = "choose privacy.kind = \"central\" or \"local\", or train in another population";
-        faults.push(Fault::new("privacy.kind", message, remedy));
-    }
-    let claims_sampling =
-        description.privacy.central().is_some_and(|one| one.amplification == Amplification::Poisson);
-    if population.unit == Unit::User && claims_sampling {
-        let message = "the population's unit of privacy is the user, and devices are sampled, not users";
-        faults.push(Fault::new("privacy.amplification", message, "choose amplification = \"none\""));
-    }
-    Ok(faults)
+    Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors, standing }) } else { Err(faults) })
 }
 
 /// Finds the version with whose weights the task begins, if it does not begin with the model's.

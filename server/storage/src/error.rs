@@ -10,8 +10,9 @@ pub enum StorageError {
     /// Somebody else changed the row meanwhile: read it again.
     #[error("the {0} was changed meanwhile")]
     RevisionConflict(&'static str),
-    /// The population was set otherwise, or another task released a version in it: see whether the leave still holds.
-    #[error("the leave to release a version rests on what is not so any more")]
+    /// The population was set otherwise, or another task began or released a version in it: see whether the leave still
+    /// holds.
+    #[error("another task of the population was faster, or its settings were changed")]
     LeaveConflict,
     /// What happened is counted in a database only, and all is in memory.
     #[error("this coordinator keeps all in memory: what happened is not counted")]

@@ -49,5 +49,5 @@ pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{SessionId, SessionRecord, SessionRepository};
 pub use sql::{Durability, SqlOptions, SqlStorage};
 pub use storage::Storage;
-pub use task::{TaskFilter, TaskRecord, TaskRepository};
+pub use task::{Admission, TaskFilter, TaskRecord, TaskRepository};
 pub use token::{TokenId, TokenRecord, TokenRepository};

@@ -15,14 +15,14 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    AcceptOutcome, AcceptedUpdate, ApiKeyRecord, ApiKeyRepository, AssignmentRecord, AssignmentRepository,
-    CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome, CollectionCharge,
-    DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository,
-    LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord,
-    ModelVersionRepository, ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange,
-    PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository,
-    SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
-    UpdateTraffic,
+    AcceptOutcome, AcceptedUpdate, Admission, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
+    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome,
+    CollectionCharge, DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository, EvaluationSource,
+    LeaseRepository, LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository,
+    ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
+    PopulationRepository, PrivacyChange, PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository,
+    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository,
+    TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -130,7 +130,9 @@ ask! {
         task_of_any_organisation(id: TaskId) -> Option<TaskRecord>;
         tasks(organisation_id: OrganisationId, filter: &TaskFilter, limit: u32, before: Option<TaskId>)
             -> Vec<TaskRecord>;
+        admit_task(task: &TaskRecord, version: &ModelVersionRecord, admission: &Admission<'_>) -> ();
         set_task_state(id: TaskId, state: TaskState, revision: u64) -> ();
+        start_task(task: &TaskRecord, state: TaskState, admission: &Admission<'_>) -> ();
         tasks_to_drive() -> Vec<TaskId>;
     }
     ModelVersionRepository {
@@ -147,9 +149,9 @@ ask! {
         round(organisation_id: OrganisationId, id: RoundId) -> Option<RoundRecord>;
         rounds(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<RoundRecord>;
         round_counts(task_id: TaskId) -> (u64, u64);
+        abandoned_in_a_row(task_id: TaskId, after_round: u64) -> (u64, u64);
         first_round_at(task_id: TaskId) -> Option<Timestamp>;
         assign(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks) -> ();
-        abandoned_in_a_row(task_id: TaskId, after_round: u64) -> (u64, u64);
         close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
         commit_round(commit: &RoundCommit<'_>) -> ();
         abandon_round(record: &RoundRecord, now: Timestamp) -> ();

@@ -1,5 +1,8 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::task::{TaskDescription, TaskState};
+use folkmoot_coordinator::{
+    privacy::PopulationPrivacy,
+    task::{TaskDescription, TaskState},
+};
 use folkmoot_protocol::{
     BlobDigest, OrganisationId, PopulationName, TaskId, TensorSchema, Timestamp, messages::Artifact,
 };
@@ -63,11 +66,34 @@ impl TaskFilter {
     }
 }
 
+/// What was seen of a population when a task was found to have its place in it. The storage compares it in the transaction
+/// that lets the task in: of two that saw the same, one is let in and the other must look again.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission<'a> {
+    /// What held in the population.
+    pub privacy: PopulationPrivacy,
+    /// How many entries its ledger had.
+    pub entries: u64,
+    /// Its tasks that were active or had an open round, by id.
+    pub running: &'a [TaskId],
+}
+
 /// Tasks.
 #[async_trait]
 pub trait TaskRepository {
     /// Stores a new task and its model version 0, and writes its terms into its population's ledger, in one transaction.
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError>;
+
+    /// Does the same if the task's population is still as it was seen.
+    ///
+    /// # Errors
+    /// [`StorageError::LeaveConflict`] if it is not; nothing is stored then.
+    async fn admit_task(
+        &self,
+        task: &TaskRecord,
+        version: &ModelVersionRecord,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError>;
 
     /// Finds an organisation's task.
     async fn task(
@@ -94,6 +120,18 @@ pub trait TaskRepository {
     /// # Errors
     /// [`StorageError::RevisionConflict`] if its revision is no longer `revision`.
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError>;
+
+    /// Stores the next state of a task that is to run, if its population is still as it was seen.
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if its revision is no longer the record's, and
+    /// [`StorageError::LeaveConflict`] if the population is not as it was seen.
+    async fn start_task(
+        &self,
+        task: &TaskRecord,
+        state: TaskState,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError>;
 
     /// Lists what drivers must look at: every task of any organisation that is active, or that has an open
     /// round (a round of a paused or cancelled task must be brought to its end), by id.

@@ -36,6 +36,7 @@ use crate::{
     device::{self, Authenticator},
     drivers::drive_task,
     http::{self, App, HttpLimits},
+    refusal::Refusal,
     registry::{self, CreateTaskRequest},
 };
 
@@ -118,6 +119,13 @@ impl Edge {
 
     /// Makes a task while the device waits, and lets it come as far as it can.
     async fn open(&self, description: serde_json::Value) -> TaskId {
+        let task = self.create(description).await.unwrap();
+        self.wait_for(task).await;
+        task
+    }
+
+    /// Makes a task that is active, of which nothing was driven yet.
+    async fn create(&self, description: serde_json::Value) -> Result<TaskId, Refusal> {
         let (coordinator, now) = (&self.coordinator, self.now());
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();
@@ -130,7 +138,12 @@ impl Edge {
             warm_start: None,
             activate: true,
         };
-        let task = registry::create_task(coordinator, self.organisation, request, now).await.unwrap().id;
+        Ok(registry::create_task(coordinator, self.organisation, request, now).await?.id)
+    }
+
+    /// Lets the device wait, and a task come as far as it can.
+    async fn wait_for(&self, task: TaskId) {
+        let (coordinator, now) = (&self.coordinator, self.now());
         let client = coordinator.storage.client(self.client).await.unwrap().unwrap();
         let offer = CheckInRequest {
             sdk_version: "1.0.0".into(),
@@ -140,7 +153,6 @@ impl Edge {
         };
         assert_eq!(device::check_in(coordinator, &client, &offer, 0, now).await.unwrap(), None);
         while drive_task(coordinator, task, now).await.unwrap() {}
-        task
     }
 
     /// Signs a request now, with a fresh nonce, and returns the answer's status and problem. `upload` is the whole of an

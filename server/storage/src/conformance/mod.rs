@@ -4,6 +4,7 @@
 //! on a database that holds other things, and more than once.
 
 mod access;
+mod admissions;
 mod assignments;
 mod check_ins;
 mod enrolments;
@@ -62,6 +63,10 @@ cases! {
     tasks::tasks_are_found_by_state_population_and_name,
     tasks::a_task_changes_its_state_by_revision,
     tasks::drivers_see_active_tasks_and_open_rounds,
+    admissions::of_two_that_saw_the_same_one_is_let_in,
+    admissions::only_what_the_population_has_is_seen,
+    admissions::a_task_starts_in_the_population_that_was_seen,
+    admissions::however_many_come_at_once_one_is_let_in,
     model_versions::metrics_survive_bit_for_bit,
     model_versions::versions_are_listed_in_pages,
     model_versions::every_so_many_versions_are_listed,
@@ -69,12 +74,12 @@ cases! {
     rounds::rounds_are_listed_in_pages,
     rounds::a_round_runs_to_its_commit,
     rounds::a_round_is_abandoned,
+    rounds::rounds_abandoned_in_a_row_are_counted,
     rounds::a_stale_revision_changes_nothing,
     rounds::a_cohort_that_is_not_free_stores_nothing,
     rounds::a_count_that_is_out_of_date_does_not_close,
     rounds::a_version_is_released_once,
     rounds::a_commit_that_cannot_be_whole_leaves_nothing,
-    rounds::rounds_abandoned_in_a_row_are_counted,
     rounds::a_task_that_was_cancelled_stays_cancelled,
     rounds::a_large_cohort_is_stored_as_a_whole,
     assignments::an_update_counts_once,
@@ -82,12 +87,12 @@ cases! {
     assignments::a_dropped_assignment_stays_dropped,
     assignments::every_status_comes_back_as_it_was,
     assignments::the_first_report_stays,
+    flows::who_failed_in_a_flow_is_counted_with_its_round,
     flows::an_update_that_finds_the_round_full_counts_in_the_next,
     flows::a_commit_leaves_behind_whom_it_names,
     flows::what_clients_did_is_remembered,
     flows::who_had_all_the_time_has_failed,
     flows::an_update_is_of_its_assignment,
-    flows::who_failed_in_a_flow_is_counted_with_its_round,
     flows::an_evaluation_runs_beside_a_training,
     flows::a_version_can_be_released_without_a_round,
     monitor::what_happened_is_counted,

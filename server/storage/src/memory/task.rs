@@ -8,12 +8,25 @@ use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts},
 };
-use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository, ledger::task_event};
+use crate::{
+    Admission, ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository, ledger::task_event,
+};
 
 #[async_trait]
 impl TaskRepository for MemoryStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
         self.lock().create_task(task, version)
+    }
+
+    async fn admit_task(
+        &self,
+        task: &TaskRecord,
+        version: &ModelVersionRecord,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError> {
+        let mut state = self.lock();
+        state.check_admission(task, admission)?;
+        state.create_task(task, version)
     }
 
     async fn task(
@@ -49,14 +62,49 @@ impl TaskRepository for MemoryStorage {
         }
     }
 
+    async fn start_task(
+        &self,
+        task: &TaskRecord,
+        next: TaskState,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError> {
+        check_count(task.revision)?;
+        let mut state = self.lock();
+        state.check_admission(task, admission)?;
+        match state.tasks.set_state(task.id, next, |stored| stored.revision == task.revision) {
+            true => Ok(()),
+            false => Err(StorageError::RevisionConflict("task")),
+        }
+    }
+
     async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError> {
-        let state = self.lock();
-        let tasks: BTreeSet<TaskId> = state.tasks.active().chain(state.rounds.open_tasks()).collect();
-        Ok(tasks.into_iter().collect())
+        Ok(self.lock().tasks_to_drive().into_iter().collect())
     }
 }
 
 impl State {
+    fn tasks_to_drive(&self) -> BTreeSet<TaskId> {
+        self.tasks.active().chain(self.rounds.open_tasks()).collect()
+    }
+
+    /// Checks that a task's population is as it was seen.
+    fn check_admission(&self, task: &TaskRecord, admission: &Admission<'_>) -> Result<(), StorageError> {
+        let (organisation_id, population) = (task.organisation_id, &task.description.population);
+        let settings = self.populations.get(&organisation_id).and_then(|names| names.get(population));
+        let privacy = settings.map(|record| record.privacy).unwrap_or_default();
+        let entries = self.ledgers.get(&(organisation_id, population.clone())).map_or(0, Vec::len) as u64;
+        let mut running = self.tasks_to_drive();
+        running.retain(|id| {
+            let found = self.tasks.get(*id).filter(|one| one.organisation_id == organisation_id);
+            found.is_some_and(|one| one.description.population == *population)
+        });
+        let is_as_seen = privacy == admission.privacy && entries == admission.entries;
+        match is_as_seen && running.iter().eq(admission.running) {
+            true => Ok(()),
+            false => Err(StorageError::LeaveConflict),
+        }
+    }
+
     fn create_task(&mut self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
         check_counts([task.model_bytes, task.plan_bytes, task.created_at.0, task.revision, task.served])?;
         if self.tasks.get(task.id).is_some() {

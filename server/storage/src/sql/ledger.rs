@@ -1,6 +1,7 @@
 //! The privacy ledger as rows.
 
 use async_trait::async_trait;
+use folkmoot_coordinator::privacy::PopulationPrivacy;
 use folkmoot_privacy::ledger::{Charge, Collection, Entry, EntryDigest, Event, Release};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, Timestamp};
 use sqlx::{AnyConnection, any::AnyRow};
@@ -13,8 +14,8 @@ use super::{
     transaction::in_transaction,
 };
 use crate::{
-    CollectionCharge, Leave, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, StorageError,
-    TaskRecord, ledger::task_event,
+    CollectionCharge, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, StorageError, TaskRecord,
+    ledger::task_event,
 };
 
 /// The kind of an entry that charges a released version.
@@ -112,7 +113,8 @@ pub(super) async fn charge(
 ) -> Result<(), StorageError> {
     let Some(leave) = commit.leave else { return Ok(()) };
     let (organisation_id, round) = (commit.record.organisation_id, &commit.record.round);
-    check_settings(connection, dialect, organisation_id, &leave).await?;
+    check_settings(connection, dialect, organisation_id, leave.population, leave.privacy, Lock::Share)
+        .await?;
     let Some(charge) = leave.charge else { return Ok(()) };
     let release = Release {
         task_id: round.task_id,
@@ -138,7 +140,8 @@ async fn charge_collection(
     if found.is_some() {
         return Ok(());
     }
-    check_settings(connection, dialect, organisation_id, &leave).await?;
+    check_settings(connection, dialect, organisation_id, leave.population, leave.privacy, Lock::Share)
+        .await?;
     let event = Event::Collection(Collection { task_id, round_id, charge: *charge });
     append(connection, organisation_id, leave.population, now, event, Some(leave.entries)).await
 }
@@ -167,19 +170,33 @@ pub(super) async fn write_terms(
 
 /// Checks that what is set for a population is what was seen. It is held until the transaction ends: no budget is set in
 /// between.
-async fn check_settings(
+pub(super) async fn check_settings(
     connection: &mut AnyConnection,
     dialect: Dialect,
     organisation_id: OrganisationId,
-    leave: &Leave<'_>,
+    population: &PopulationName,
+    seen: PopulationPrivacy,
+    lock: Lock,
 ) -> Result<(), StorageError> {
-    let select = dialect.locked(POPULATION, Lock::Share, "populations");
-    let query = sqlx::query(select).bind(organisation_id.to_string()).bind(leave.population.as_str());
+    let select = dialect.locked(POPULATION, lock, "populations");
+    let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
     let settings = query.fetch_optional(connection).await?.as_ref().map(population_of).transpose()?;
-    match settings.map(|record| record.privacy).unwrap_or_default() == leave.privacy {
+    match settings.map(|record| record.privacy).unwrap_or_default() == seen {
         true => Ok(()),
         false => Err(StorageError::LeaveConflict),
     }
+}
+
+/// Counts the entries of a population's ledger: they are numbered from 1.
+pub(super) async fn count_entries(
+    connection: &mut AnyConnection,
+    organisation_id: OrganisationId,
+    population: &PopulationName,
+) -> Result<u64, StorageError> {
+    const COUNT: &str = "SELECT COALESCE(MAX(sequence), 0) AS entries FROM privacy_ledger \
+         WHERE organisation_id = $1 AND population = $2";
+    let query = sqlx::query(COUNT).bind(organisation_id.to_string()).bind(population.as_str());
+    Columns::new(&query.fetch_one(connection).await?, "privacy ledger").count("entries")
 }
 
 /// Writes the next entry of a population's ledger, whose row is locked, if it has so many entries.

@@ -6,21 +6,28 @@ use sqlx::{AnyConnection, any::AnyRow};
 use super::{
     SqlStorage,
     column::{Columns, integer, json, missing, moment},
-    ledger::write_terms,
+    dialect::{Dialect, Lock},
+    ledger::{check_settings, count_entries, write_terms},
     model_version::insert_model_version,
     transaction::in_transaction,
 };
-use crate::{ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
+use crate::{Admission, ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
 
 #[async_trait]
 impl TaskRepository for SqlStorage {
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| create(connection, self.dialect, task, version).await)
+    }
+
+    async fn admit_task(
+        &self,
+        task: &TaskRecord,
+        version: &ModelVersionRecord,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
-            if !insert_task(connection, task).await? {
-                return Err(StorageError::NameTaken("task"));
-            }
-            insert_model_version(connection, task.organisation_id, version).await?;
-            write_terms(connection, self.dialect, task, version).await
+            check_admission(connection, self.dialect, task, admission).await?;
+            create(connection, self.dialect, task, version).await
         })
     }
 
@@ -70,18 +77,18 @@ impl TaskRepository for SqlStorage {
     }
 
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {
-        const UPDATE: &str = "UPDATE tasks SET state = $1, state_name = $2, revision = revision + 1 \
-             WHERE id = $3 AND revision = $4";
+        in_transaction!(self, |connection| set_state(connection, id, state, revision).await)
+    }
+
+    async fn start_task(
+        &self,
+        task: &TaskRecord,
+        state: TaskState,
+        admission: &Admission<'_>,
+    ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
-            let query = sqlx::query(UPDATE)
-                .bind(json(&state)?)
-                .bind(state.name())
-                .bind(id.to_string())
-                .bind(integer(revision)?);
-            match query.execute(connection).await?.rows_affected() {
-                0 => Err(StorageError::RevisionConflict("task")),
-                _ => Ok(()),
-            }
+            check_admission(connection, self.dialect, task, admission).await?;
+            set_state(connection, task.id, state, task.revision).await
         })
     }
 
@@ -90,6 +97,63 @@ impl TaskRepository for SqlStorage {
              UNION SELECT task_id AS id FROM rounds WHERE is_open = 1 ORDER BY id";
         let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
         rows.iter().map(|row| Columns::new(row, "task").parsed("id")).collect()
+    }
+}
+
+/// Stores a task with its first version and its terms.
+async fn create(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    task: &TaskRecord,
+    version: &ModelVersionRecord,
+) -> Result<(), StorageError> {
+    if !insert_task(connection, task).await? {
+        return Err(StorageError::NameTaken("task"));
+    }
+    insert_model_version(connection, task.organisation_id, version).await?;
+    write_terms(connection, dialect, task, version).await
+}
+
+/// Checks that a task's population is as it was seen. Until the transaction ends no other task is let in, no version of the
+/// population is charged, and no budget is set.
+async fn check_admission(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    task: &TaskRecord,
+    admission: &Admission<'_>,
+) -> Result<(), StorageError> {
+    const RUNNING: &str = "SELECT id FROM tasks WHERE organisation_id = $1 AND population = $2 \
+         AND (state_name = 'active' OR id IN (SELECT task_id FROM rounds WHERE is_open = 1)) ORDER BY id";
+    let (organisation_id, population) = (task.organisation_id, &task.description.population);
+    check_settings(connection, dialect, organisation_id, population, admission.privacy, Lock::Update).await?;
+    let entries = count_entries(connection, organisation_id, population).await?;
+    let running = sqlx::query(RUNNING).bind(organisation_id.to_string()).bind(population.as_str());
+    let rows = running.fetch_all(connection).await?;
+    let running = rows.iter().map(|row| Columns::new(row, "task").parsed("id"));
+    let running: Vec<TaskId> = running.collect::<Result<_, StorageError>>()?;
+    match entries == admission.entries && running == admission.running {
+        true => Ok(()),
+        false => Err(StorageError::LeaveConflict),
+    }
+}
+
+/// Stores the task's next state, if its revision is this one.
+async fn set_state(
+    connection: &mut AnyConnection,
+    id: TaskId,
+    state: TaskState,
+    revision: u64,
+) -> Result<(), StorageError> {
+    const UPDATE: &str = "UPDATE tasks SET state = $1, state_name = $2, revision = revision + 1 \
+         WHERE id = $3 AND revision = $4";
+    let query = sqlx::query(UPDATE)
+        .bind(json(&state)?)
+        .bind(state.name())
+        .bind(id.to_string())
+        .bind(integer(revision)?);
+    match query.execute(connection).await?.rows_affected() {
+        0 => Err(StorageError::RevisionConflict("task")),
+        _ => Ok(()),
     }
 }
 

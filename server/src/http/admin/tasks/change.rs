@@ -1,18 +1,21 @@
-use folkmoot_coordinator::task::TaskInput;
-use folkmoot_storage::{StorageError, TaskRepository};
+use folkmoot_coordinator::task::{TaskInput, TaskState};
+use folkmoot_protocol::ErrorCode;
+use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 
 use super::{
     find,
     view::{TaskView, view},
 };
 use crate::{
+    coordinator::Coordinator,
     drivers::forget_last_noise,
     http::{App, admin::access::Caller},
+    privacy::{Passed, Standing},
     refusal::Refusal,
 };
 
 /// Attempts to write a state while somebody else changes it too.
-const ATTEMPTS_MAX: u32 = 2;
+const ATTEMPTS_MAX: u32 = 16;
 
 /// Takes an operator's word for a task. Asking for the state that it is in already changes nothing.
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
@@ -23,9 +26,17 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
         if next == task.state {
             return view(storage, task).await;
         }
-        match storage.set_task_state(task.id, next, task.revision).await {
+        let changed = match next.is_active() {
+            true => start(&app.coordinator, &task, input, next).await?,
+            false => storage.set_task_state(task.id, next, task.revision).await,
+        };
+        match changed {
             Ok(()) => break,
-            Err(StorageError::RevisionConflict(_)) if attempt < ATTEMPTS_MAX => continue,
+            Err(StorageError::RevisionConflict(_) | StorageError::LeaveConflict)
+                if attempt < ATTEMPTS_MAX =>
+            {
+                continue;
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -38,4 +49,56 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     let task = find(app, caller, id).await?;
     tracing::info!(task = %task.id, state = task.state.name(), api_key = caller.api_key_id, "task changed");
     view(storage, task).await
+}
+
+/// Lets a task run if its population allows it: since it was made or paused, another may have begun there, or spent what
+/// they share. The inner error is of the storage, which finds that the population has changed since the look.
+async fn start(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    input: TaskInput,
+    next: TaskState,
+) -> Result<Result<(), StorageError>, Refusal> {
+    let standing = Standing::of(coordinator, task.organisation_id, &task.description.population).await?;
+    check_start(coordinator, task, input, &standing).await?;
+    Ok(coordinator.storage.start_task(task, next, &standing.admission()).await)
+}
+
+async fn check_start(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    input: TaskInput,
+    standing: &Standing,
+) -> Result<(), Refusal> {
+    let verb = if input == TaskInput::Resume { "resumed" } else { "activated" };
+    if let Some(fault) = standing.budget_fault(Some(task.id)) {
+        return Err(match input {
+            TaskInput::Resume => {
+                let detail = format!("task {} cannot be {verb}: {fault}", task.id);
+                Refusal::new(ErrorCode::PopulationStateConflict, detail)
+            }
+            _ => Refusal::faults(&[fault]),
+        });
+    }
+    let first = coordinator.catalog.version(&coordinator.storage, task.id, 0).await?;
+    let Some(passed) = standing.passed(task.id, &task.description, &first.making.ancestors)? else {
+        return Ok(());
+    };
+    let (code, remedy) = match passed {
+        Passed::Task { .. } => {
+            let remedy = "Cancel it, and create a task with a larger privacy.epsilon.".to_owned();
+            (ErrorCode::TaskStateConflict, remedy)
+        }
+        Passed::Population { .. } => {
+            let remedy =
+                format!("Raise the budget with a reason ({}), or cancel the task.", standing.raise());
+            (ErrorCode::PopulationStateConflict, remedy)
+        }
+        Passed::Unbounded => {
+            let remedy = "Cancel it, and create a task whose privacy.kind is \"central\" or \"local\", with \
+                 amplification = \"none\" where the population's unit is the user.";
+            (ErrorCode::PopulationStateConflict, remedy.to_owned())
+        }
+    };
+    Err(Refusal::new(code, format!("task {} cannot be {verb}: {passed}. {remedy}", task.id)))
 }

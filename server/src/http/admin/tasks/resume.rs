@@ -11,7 +11,7 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Lets a paused task go on.
+/// Lets a paused task go on, if what the tasks of its population may spend still allows it.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/resume", tag = "tasks", security(("api_key" = ["operator"])),
     params(("id" = String, Path, description = "The task")),

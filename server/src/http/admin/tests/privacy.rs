@@ -297,6 +297,55 @@ async fn users_are_named_by_their_tokens() {
     running.host.stop().await.unwrap();
 }
 
+/// What became of a population while a task was paused, or a draft, is looked at when it is to run.
+#[tokio::test]
+async fn a_task_runs_on_only_where_its_population_has_room() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(model()).await.unwrap();
+    let digits: PopulationName = "digits".parse().unwrap();
+    let other = admin.create_task(private(), kept.model, false).await.unwrap();
+    let draft = admin.create_task(private(), kept.model, false).await.unwrap();
+    let paused = admin.create_task(private(), kept.model, true).await.unwrap();
+    admin.change_task(paused.id, TaskVerb::Pause).await.unwrap();
+    for number in 1..=2 {
+        release(&running, other.id, number).await;
+    }
+    let set = async |epsilon: f64, reason: Option<&str>| {
+        let request = SetPrivacyRequest {
+            epsilon: Some(epsilon),
+            delta: Some(1e-6),
+            weaken: reason.map(str::to_owned),
+            ..SetPrivacyRequest::default()
+        };
+        admin.set_population_privacy(&digits, &request).await.unwrap();
+    };
+    // Without a budget nothing bounds what both spend together.
+    let (code, detail) = refused(admin.change_task(paused.id, TaskVerb::Resume).await);
+    assert_eq!(code, ErrorCode::PopulationStateConflict);
+    assert!(detail.contains(&format!("task {} cannot be resumed", paused.id)), "{detail}");
+    assert!(detail.contains("set a budget first: folkmoot population set digits"), "{detail}");
+    // With one, there must be room for a version.
+    set(8.5, None).await;
+    for (id, verb, cannot) in
+        [(paused.id, TaskVerb::Resume, "resumed"), (draft.id, TaskVerb::Activate, "activated")]
+    {
+        let (code, detail) = refused(admin.change_task(id, verb).await);
+        assert_eq!(code, ErrorCode::PopulationStateConflict);
+        let why = "all tasks of the population have spent epsilon 8.000 of 8.5 at delta 1e-6, and one more \
+             version would pass that";
+        assert!(detail.contains(&format!("task {id} cannot be {cannot}: {why}")), "{detail}");
+        assert!(detail.contains("population set digits --epsilon E --delta D --weaken REASON"), "{detail}");
+    }
+    assert_eq!(admin.task(paused.id).await.unwrap().state, "paused");
+    let refusal = refused(admin.create_task(private(), kept.model, false).await);
+    assert_eq!(refusal.0, ErrorCode::TaskInvalid);
+    assert!(refusal.1.contains("one more version would pass that"), "{}", refusal.1);
+    set(50.0, Some("a second study")).await;
+    assert_eq!(admin.change_task(paused.id, TaskVerb::Resume).await.unwrap().state, "active");
+    running.host.stop().await.unwrap();
+}
+
 #[tokio::test]
 async fn what_is_not_there_or_promises_nothing_says_so() {
     let running = start().await;

@@ -151,14 +151,20 @@ async fn a_clone_asks_nobody_past_the_budget_of_the_population() {
     let (task, assignment) = edge.assign_to(local()).await;
     assert_eq!(edge.answer(task, &assignment).await, None);
     edge.cancel(task).await;
-    // There is room for the first, and for a fifth of another.
+    // A clone that was made while there was room ends when there is room for the first and a fifth of another.
     let (_, by_population) = edge.spent(task).await;
+    edge.set_budget(3.0 * by_population).await;
+    let clone = edge.create(local()).await.unwrap();
     edge.set_budget(1.2 * by_population).await;
-    let clone = edge.open(local()).await;
+    edge.wait_for(clone).await;
     let record = edge.coordinator.storage.task_of_any_organisation(clone).await.unwrap().unwrap();
     assert_eq!(record.state, TaskState::Completed { reason: StopReason::PrivacyBudget });
     assert_eq!(edge.coordinator.storage.outstanding_assignment(edge.client).await.unwrap(), None);
     assert_eq!(edge.collected().await, [task]);
+    // Another is not even made.
+    let refusal = edge.create(local()).await.unwrap_err();
+    assert_eq!(refusal.code(), ErrorCode::TaskInvalid);
+    assert!(refusal.to_string().contains("one more version would pass that"), "{refusal}");
 }
 
 #[tokio::test]
