@@ -190,7 +190,7 @@ impl Host {
         let (closing, closed) = watch::channel(false);
         let app = App {
             coordinator: coordinator.clone(),
-            authenticator: Arc::new(Authenticator::default()),
+            authenticator: Arc::new(Authenticator::new(now)),
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
             edge: Arc::new(Edge::new(&config.limits)),

@@ -24,7 +24,9 @@ pub const ATTRIBUTE_BYTES_MAX: usize = 128;
 pub const TEXT_BYTES_MAX: usize = 1024;
 /// Seconds that a check-in may wait for an assignment, at most.
 pub const LONG_POLL_SECONDS_MAX: u32 = 60;
-/// Milliseconds by which a signed request's clock may differ from the coordinator's: 5 minutes.
+/// Milliseconds by which a signed request's clock may be ahead of the coordinator's: it is learned with the first answer.
+pub const CLOCK_AHEAD_MILLISECONDS_MAX: u64 = 2_000;
+/// Milliseconds by which a signed request's clock may be behind the coordinator's, and the request on its way: 5 minutes.
 pub const CLOCK_SKEW_MILLISECONDS_MAX: u64 = 5 * 60 * 1000;
 /// Examples that a client may claim to hold: 1 trillion.
 pub const EXAMPLES_MAX: u64 = 1_000_000_000_000;

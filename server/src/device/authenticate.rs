@@ -5,7 +5,7 @@ use std::{
 
 use folkmoot_protocol::{
     ErrorCode, Timestamp, is_protocol_version_served,
-    limits::CLOCK_SKEW_MILLISECONDS_MAX,
+    limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
     signing::{self, SignedParts, SigningError},
 };
 use folkmoot_storage::{ClientRecord, ClientRepository};
@@ -32,10 +32,12 @@ pub struct Claimed<'a> {
 ///
 /// Nonces are remembered in memory for the window in which a timestamp is taken, for each client by itself: nobody can fill
 /// the memory of others, and a client's own is bounded by the rate at which it may send (24,400 nonces of 8 bytes).
-/// A restart forgets them; a request that is replayed then changes nothing, because every request is idempotent (see
-/// `docs/threat-model.md`).
+/// A restart forgets them, so nothing is taken that was signed before the process started: its sender hears the time and signs
+/// again. Another process remembers its own; a request that is replayed to it changes nothing, because every request is
+/// idempotent (see `docs/threat-model.md`).
 #[derive(Default)]
 pub struct Authenticator {
+    started_at: Timestamp,
     clients: Mutex<Clients>,
 }
 
@@ -61,6 +63,11 @@ struct Remembered {
 }
 
 impl Authenticator {
+    /// Believes nothing that was signed before `started_at`.
+    pub fn new(started_at: Timestamp) -> Self {
+        Self { started_at, clients: Mutex::default() }
+    }
+
     /// Verifies a request and returns the client that sent it.
     ///
     /// # Errors
@@ -74,7 +81,7 @@ impl Authenticator {
         let Some(id) = claimed.parts.client else {
             return Err(Refusal::new(ErrorCode::SignatureMissing, "the header folkmoot-client is missing"));
         };
-        check_claims(claimed, now)?;
+        self.check_claims(claimed, now)?;
         let unknown = || {
             Refusal::new(ErrorCode::ClientUnknown, format!("no client {id} is enrolled here; enrol again"))
         };
@@ -87,6 +94,20 @@ impl Authenticator {
         Ok(client)
     }
 
+    /// Verifies an enrolment, which is signed with the key that it brings.
+    ///
+    /// # Errors
+    /// A refusal for a version, clock, key or signature that does not hold.
+    pub fn check_enrolment(
+        &self,
+        public_key: &str,
+        claimed: &Claimed<'_>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.check_claims(claimed, now)?;
+        check_signature(public_key, claimed)
+    }
+
     /// Takes the nonce of an enrolment whose signature and token were found good.
     ///
     /// # Errors
@@ -95,6 +116,30 @@ impl Authenticator {
         let hash = blake3::hash(public_key.as_bytes());
         let who = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
         self.take(who, nonce, now)
+    }
+
+    fn check_claims(&self, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
+        let parts = &claimed.parts;
+        if !is_protocol_version_served(parts.protocol) {
+            let detail = format!("protocol version {} is not served; update the SDK", parts.protocol);
+            return Err(Refusal::new(ErrorCode::UnsupportedProtocolVersion, detail));
+        }
+        let is_nonce = parts.nonce.len() == 32 && parts.nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_nonce {
+            return Err(Refusal::new(
+                ErrorCode::MalformedRequest,
+                "folkmoot-nonce must be 32 hexadecimal digits",
+            ));
+        }
+        let (signed_at, skew) = (parts.timestamp.0, CLOCK_SKEW_MILLISECONDS_MAX);
+        if signed_at > now.0.saturating_add(CLOCK_AHEAD_MILLISECONDS_MAX)
+            || signed_at < self.started_at.0.max(now.0.saturating_sub(skew))
+        {
+            let detail = "the request was signed too long ago, before this coordinator started, or in the future; sign \
+                again with server_time";
+            return Err(Refusal::new(ErrorCode::ClockSkew, detail).server_time(now));
+        }
+        Ok(())
     }
 
     /// Counts a request against its sender's rate, and takes its nonce.
@@ -144,35 +189,6 @@ impl Remembered {
         self.current.push(part);
         Ok(())
     }
-}
-
-/// Verifies an enrolment, which is signed with the key that it brings.
-///
-/// # Errors
-/// A refusal for a version, clock, key or signature that does not hold.
-pub fn check_enrolment(public_key: &str, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
-    check_claims(claimed, now)?;
-    check_signature(public_key, claimed)
-}
-
-fn check_claims(claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
-    let parts = &claimed.parts;
-    if !is_protocol_version_served(parts.protocol) {
-        let detail = format!("protocol version {} is not served; update the SDK", parts.protocol);
-        return Err(Refusal::new(ErrorCode::UnsupportedProtocolVersion, detail));
-    }
-    let is_nonce = parts.nonce.len() == 32 && parts.nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_nonce {
-        return Err(Refusal::new(
-            ErrorCode::MalformedRequest,
-            "folkmoot-nonce must be 32 hexadecimal digits",
-        ));
-    }
-    if parts.timestamp.0.abs_diff(now.0) > CLOCK_SKEW_MILLISECONDS_MAX {
-        let detail = "the request was signed more than 5 minutes from now; sign again with server_time";
-        return Err(Refusal::new(ErrorCode::ClockSkew, detail).server_time(now));
-    }
-    Ok(())
 }
 
 fn check_signature(public_key: &str, claimed: &Claimed<'_>) -> Result<(), Refusal> {
@@ -249,5 +265,34 @@ mod tests {
         let later = Timestamp(start + 10 * WINDOW);
         assert_eq!(code(authenticator.take([2; 16], "n", later)), None);
         assert_eq!(kept(&authenticator), 1);
+    }
+
+    /// A nonce that was forgotten with the process that took it.
+    #[test]
+    fn what_was_signed_before_the_start_is_not_taken_again_after_it() {
+        let parts = |signed_at: u64| SignedParts {
+            method: "POST",
+            path: "/v1/check-in",
+            client: None,
+            protocol: folkmoot_protocol::PROTOCOL_VERSION,
+            timestamp: Timestamp(signed_at),
+            nonce: "0123456789abcdef0123456789abcdef",
+            content: folkmoot_protocol::UpdateDigest::of(b""),
+            upload: None,
+        };
+        let check = |started_at: u64, signed_at: u64, now: u64| {
+            let claimed = Claimed { parts: parts(signed_at), signature: "" };
+            code(Authenticator::new(Timestamp(started_at)).check_claims(&claimed, Timestamp(now)))
+        };
+        let (skew, ahead) = (CLOCK_SKEW_MILLISECONDS_MAX, CLOCK_AHEAD_MILLISECONDS_MAX);
+        let now = 1_000_000_000;
+        for signed_at in [now - skew, now - 1, now, now + ahead] {
+            assert_eq!(check(0, signed_at, now), None, "{signed_at}");
+        }
+        for signed_at in [now - skew - 1, now + ahead + 1, 0, u64::MAX] {
+            assert_eq!(check(0, signed_at, now), Some(ErrorCode::ClockSkew), "{signed_at}");
+        }
+        assert_eq!(check(now, now, now), None);
+        assert_eq!(check(now, now - 1, now), Some(ErrorCode::ClockSkew), "another process took it");
     }
 }

@@ -9,7 +9,7 @@ mod report;
 mod upload;
 
 pub use abort::abort;
-pub use authenticate::{Authenticator, Claimed, check_enrolment};
+pub use authenticate::{Authenticator, Claimed};
 pub use blob::blob;
 pub use check_in::{Offered, assignment_of, check_in, end_wait, offer_ends};
 pub use enrol::{believed_token, enrol};

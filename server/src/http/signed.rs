@@ -9,10 +9,7 @@ use folkmoot_storage::ClientRecord;
 use serde::de::DeserializeOwned;
 
 use super::{App, body, edge::Budget};
-use crate::{
-    device::{self, Claimed},
-    refusal::Refusal,
-};
+use crate::{device::Claimed, refusal::Refusal};
 
 /// A request from a client that is believed, with its body.
 pub struct Signed<T> {
@@ -75,7 +72,7 @@ pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Res
     let signature = text(&parts.headers, headers::SIGNATURE)
         .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
     let claimed = Claimed { parts: SignedParts { client: None, ..signed_parts(parts, None)? }, signature };
-    device::check_enrolment(public_key, &claimed, (app.clock)())
+    app.authenticator.check_enrolment(public_key, &claimed, (app.clock)())
 }
 
 /// Takes the nonce of an enrolment that is believed.
