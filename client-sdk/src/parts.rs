@@ -5,7 +5,7 @@ pub use crate::{
     consent::{Ask, Consent},
     event::event_of,
     training::{
-        Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, make, parse_parts,
-        parse_plan, parse_weights, schema_of, trained_part,
+        Chunk, Evaluation, FinishedWork, Inputs, MEMORY_BYTES_MAX, Made, Step, Training, WorkError, make,
+        parse_parts, parse_plan, parse_weights, schema_of, trained_part, within_memory,
     },
 };

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use folkmoot_client::parts::{
-    Chunk, Evaluation, FinishedWork, Inputs, Step, Training, WorkError, make, parse_plan,
+    Chunk, Evaluation, FinishedWork, Inputs, MEMORY_BYTES_MAX, Step, Training, WorkError, make, parse_plan,
+    within_memory,
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
@@ -207,5 +208,6 @@ fn load(assignment: &Assignment, plan: &[u8], model: &[u8], weights: &[u8]) -> R
         let bytes = weights.get(start..).and_then(|rest| rest.get(..artifact.bytes as usize));
         verified(artifact, bytes.unwrap_or_default())
     };
-    Inputs::of(assignment, parsed, read)
+    // A page has 4 GiB at most, and not for itself.
+    Inputs::of(assignment, within_memory(parsed, MEMORY_BYTES_MAX), read)
 }

@@ -17,6 +17,7 @@ use crate::{
     day_count::DayCount,
     storage::{BlobCache, DeviceStore, StateStore, WorkStore},
     traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
+    training::MEMORY_BYTES_MAX,
 };
 
 /// Blobs that a client keeps unless told otherwise: 1 GiB.
@@ -40,6 +41,7 @@ pub struct ClientBuilder {
     wait_seconds: u32,
     blob_cache_bytes_max: u64,
     device: Device,
+    memory_bytes_max: u64,
     training_slots: Option<Arc<Semaphore>>,
     traffic_limits: TrafficLimits,
     secrets: Option<Arc<dyn SecretStorage>>,
@@ -66,6 +68,7 @@ impl ClientBuilder {
             wait_seconds: WAIT_SECONDS,
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
             device: Device::default(),
+            memory_bytes_max: MEMORY_BYTES_MAX,
             training_slots: None,
             traffic_limits: TrafficLimits::default(),
             secrets: None,
@@ -162,6 +165,13 @@ impl ClientBuilder {
     /// warning.
     pub fn device(mut self, device: Device) -> Self {
         self.device = device;
+        self
+    }
+
+    /// Lets a training hold no more than these bytes, whatever its plan asks for; 2 GiB without this call. An assignment that
+    /// needs more is declined before its memory is taken.
+    pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
+        self.memory_bytes_max = bytes;
         self
     }
 
@@ -266,6 +276,7 @@ impl ClientBuilder {
             secrets: self.secrets,
             wait_seconds: self.wait_seconds,
             devices,
+            memory_bytes_max: self.memory_bytes_max,
             training_slots: self.training_slots,
             traffic,
             host,

@@ -52,6 +52,7 @@ pub struct Client {
     secrets: Option<Arc<dyn SecretStorage>>,
     wait_seconds: u32,
     devices: Devices,
+    memory_bytes_max: u64,
     training_slots: Option<Arc<Semaphore>>,
     traffic: Arc<Traffic>,
     host: Host,

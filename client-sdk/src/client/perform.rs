@@ -159,6 +159,7 @@ impl Runner<'_> {
             models: self.client.models.clone(),
             work: self.client.work.clone(),
             devices: self.client.devices.clone(),
+            memory_bytes_max: self.client.memory_bytes_max,
             host: self.client.host.clone(),
             stop: Arc::clone(&stop),
         };

@@ -10,6 +10,10 @@ use super::WorkError;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
 
+/// Bytes that a training may hold, unless the app says otherwise: 2 GiB. A plan comes from outside, and a small model can ask
+/// for very much.
+pub const MEMORY_BYTES_MAX: u64 = 2 << 30;
+
 /// What an assignment trains, checked.
 #[derive(Debug)]
 pub struct Inputs {
@@ -24,7 +28,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads plan, model and weights from the cache, and checks that they belong together.
+    /// Reads plan, model and weights from the cache, and checks that they belong together. The training may hold
+    /// `memory_bytes_max`, or less if the plan says so.
     ///
     /// # Errors
     /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
@@ -33,9 +38,10 @@ impl Inputs {
     pub(crate) fn load(
         assignment: &Assignment,
         blobs: &BlobCache,
+        memory_bytes_max: u64,
         now: Timestamp,
     ) -> Result<Self, WorkError> {
-        let plan = load_plan(assignment, blobs, now)?;
+        let plan = within_memory(load_plan(assignment, blobs, now)?, memory_bytes_max);
         Self::of(assignment, plan, |artifact| read(artifact, blobs, now))
     }
 
@@ -58,6 +64,14 @@ impl Inputs {
         let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
         Ok(Self { plan, model, part, starting_weights })
     }
+}
+
+/// Lowers what a plan lets its training hold to `bytes_max`.
+#[must_use]
+pub fn within_memory(mut plan: Plan, bytes_max: u64) -> Plan {
+    let asked = plan.training.memory_bytes_max;
+    plan.training.memory_bytes_max = Some(asked.map_or(bytes_max, |asked| asked.min(bytes_max)));
+    plan
 }
 
 /// Reads the plan, which alone says whether the rest is needed.

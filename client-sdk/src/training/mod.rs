@@ -38,7 +38,9 @@ pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use inputs::read_weights;
-pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
+pub use inputs::{
+    Inputs, MEMORY_BYTES_MAX, parse_parts, parse_plan, parse_weights, trained_part, within_memory,
+};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 pub use make::{Made, make};

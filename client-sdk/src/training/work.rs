@@ -35,6 +35,8 @@ pub(crate) struct LocalWork {
     pub models: ModelStore,
     pub work: WorkStore,
     pub devices: Devices,
+    /// Bytes that a training may hold.
+    pub memory_bytes_max: u64,
     pub host: Host,
     /// Set from outside to end the work after the steps under way.
     pub stop: Arc<AtomicBool>,
@@ -53,7 +55,7 @@ impl LocalWork {
 /// [`WorkError`] if the plan's device rules do not hold, if the blobs, the plan or the examples do not allow the work, or
 /// if the loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
-    let inputs = Inputs::load(&local.assignment, &local.blobs, local.host.now())?;
+    let inputs = Inputs::load(&local.assignment, &local.blobs, local.memory_bytes_max, local.host.now())?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {

@@ -45,6 +45,10 @@ pub struct Args {
     /// trained there is trained on the CPU, with a warning.
     #[arg(long, env = "FOLKMOOT_DEVICE", default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
     device: Device,
+    /// Bytes that a training may hold, whatever its plan asks for: an assignment that needs more is declined; 2 GiB if it is
+    /// not given.
+    #[arg(long, value_name = "BYTES")]
+    memory_max: Option<u64>,
     /// Bytes a day (UTC) that are sent and fetched at most: an assignment that would pass them is declined, and the next one
     /// is asked for on the next day.
     #[arg(long, value_name = "BYTES")]
@@ -97,6 +101,9 @@ fn build(args: Args) -> Result<Client, CliError> {
         .on_event(move |event| events::show(out, &event));
     if let Some(path) = args.ca {
         builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);
+    }
+    if let Some(bytes) = args.memory_max {
+        builder = builder.memory_bytes_max(bytes);
     }
     if let Some(token) = args.token {
         builder = builder.enrolment_token(token);

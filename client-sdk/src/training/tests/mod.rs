@@ -4,5 +4,6 @@ mod evaluation;
 mod example_privacy;
 mod frozen;
 mod local_trainer;
+mod memory;
 mod scene;
 mod time_limit;

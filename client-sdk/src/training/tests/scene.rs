@@ -19,7 +19,10 @@ use folkmoot_protocol::{
 use crate::{
     Consent, Device, DeviceCare, DevicePolicy, Devices, Host,
     storage::{BlobCache, ModelStore, WorkStore},
-    training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
+    training::{
+        FinishedWork, LocalWork, MEMORY_BYTES_MAX, SystemChance, WorkNews, checkpoint::StoredTraining,
+        samples, within_memory, work,
+    },
 };
 
 /// A model of two features and two classes, and a client that has everything that its assignment needs. Its clock goes
@@ -72,6 +75,7 @@ impl Scene {
             trainer: None,
             work: WorkStore::open(&directory.path().join("work")).unwrap(),
             devices: Devices::new(Device::Cpu, host.clone()),
+            memory_bytes_max: MEMORY_BYTES_MAX,
             host,
             stop: Arc::new(AtomicBool::new(false)),
         };
@@ -98,7 +102,8 @@ impl Scene {
 
     /// Stores a checkpoint after so many steps and so much time.
     pub fn leave_checkpoint(&self, steps: u64, trained: Duration) {
-        let (start, plan) = (self.model.initial_weights(), self.plan.training.clone());
+        let (start, plan) =
+            (self.model.initial_weights(), within_memory(self.plan.clone(), MEMORY_BYTES_MAX).training);
         let mut trainer = Trainer::new(&self.model, &start, plan, &self.local.examples, 3).unwrap();
         trainer.set_secret_chance(Box::new(SystemChance::new().unwrap()));
         trainer.advance(steps).unwrap();
