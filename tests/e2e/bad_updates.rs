@@ -49,6 +49,21 @@ const UPDATE_CASES: &[UpdateCase] = &[
     ("loss NaN", |u| u.header.metrics.loss_sum = f64::NAN, Some(UpdateMetricInvalid)),
     ("loss infinite", |u| u.header.metrics.loss_sum = f64::INFINITY, Some(UpdateMetricInvalid)),
     ("loss -infinite", |u| u.header.metrics.loss_sum = f64::NEG_INFINITY, Some(UpdateMetricInvalid)),
+    ("a loss below 0", |u| u.header.metrics.loss_sum = -1e5, Some(UpdateMetricInvalid)),
+    ("a loss of 10^308", |u| u.header.metrics.loss_sum = 1e308, Some(UpdateMetricInvalid)),
+    ("the largest float32 as a mean loss", |u| largest_mean_loss(u), None),
+    ("no example", |u| set_examples(u, 0), Some(UpdateMetricInvalid)),
+    (
+        "more examples than a client may hold",
+        |u| set_examples(u, 1_000_000_000_001),
+        Some(UpdateMetricInvalid),
+    ),
+    ("2^63 - 1 examples", |u| set_examples(u, i64::MAX as u64), Some(UpdateMetricInvalid)),
+    ("2^63 examples", |u| set_examples(u, 1 << 63), Some(UpdateMetricInvalid)),
+    ("2^64 - 1 examples", |u| set_examples(u, u64::MAX), Some(UpdateMetricInvalid)),
+    ("2^53 + 1 steps", |u| u.header.metrics.step_count = (1 << 53) + 1, Some(UpdateMetricInvalid)),
+    ("2^63 steps", |u| u.header.metrics.step_count = 1 << 63, Some(UpdateMetricInvalid)),
+    ("a million steps", |u| u.header.metrics.step_count = 1_000_000, None),
     ("more correct than seen", |u| more_correct_than_seen(u), Some(UpdateMetricInvalid)),
     ("2^64 - 1 correct", |u| u.header.metrics.correct_count = u64::MAX, Some(UpdateMetricInvalid)),
 ];
@@ -82,6 +97,16 @@ fn set_last(update: &mut TestUpdate, value: f32) {
 
 fn more_correct_than_seen(update: &mut TestUpdate) {
     update.header.metrics.correct_count = update.header.metrics.example_count + 1;
+}
+
+fn set_examples(update: &mut TestUpdate, count: u64) {
+    update.header.metrics.example_count = count;
+    update.header.metrics.correct_count = 0;
+}
+
+fn largest_mean_loss(update: &mut TestUpdate) {
+    let metrics = &mut update.header.metrics;
+    metrics.loss_sum = metrics.example_count as f64 * f64::from(f32::MAX);
 }
 
 fn other_id() -> folkmoot_protocol::AssignmentId {

@@ -52,7 +52,7 @@ pub fn train(
         _ => chance.within(1..=grid.weight_max),
     };
     let values: Vec<f32> = (0..lesson.parameter_count).map(|_| value(&mut chance, grid, weight)).collect();
-    let example_count = chance.within(0..=10_000);
+    let example_count = chance.within(0..=10_000).max(1);
     let metrics = UpdateMetrics {
         example_count,
         loss_sum: chance.within(0..=1_000_000) as f64 / 7.0,

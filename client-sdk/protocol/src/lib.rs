@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod codec;
+mod count;
 mod digest;
 mod error_code;
 pub mod headers;
@@ -17,6 +18,7 @@ mod version;
 
 pub use codec::{Codec, Recipe};
 pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
+pub use count::{Count, CountTooLargeError};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
 pub use plan::{

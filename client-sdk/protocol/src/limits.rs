@@ -30,3 +30,7 @@ pub const CLOCK_AHEAD_MILLISECONDS_MAX: u64 = 2_000;
 pub const CLOCK_SKEW_MILLISECONDS_MAX: u64 = 5 * 60 * 1000;
 /// Examples that a client may claim to hold: 1 trillion.
 pub const EXAMPLES_MAX: u64 = 1_000_000_000_000;
+/// The largest count of the wire and of the API: 2^53, up to which every whole number is exact as a float64 of JSON.
+pub const COUNT_MAX: u64 = 1 << 53;
+/// The largest loss of one example: losses are computed as float32.
+pub const LOSS_MAX: f64 = f32::MAX as f64;

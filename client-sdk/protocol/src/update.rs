@@ -18,6 +18,10 @@
 //!
 //! All numbers are little-endian.
 
+mod bounds;
+
+pub use bounds::{MetricBounds, MetricFault};
+
 use crate::AssignmentId;
 
 /// Bytes of the header.

@@ -10,11 +10,12 @@ use std::sync::{
 
 use folkmoot_engine::{Metrics, Model, ParameterSpec, TrainingOutcome};
 use folkmoot_protocol::{
-    Plan,
+    Plan, Work,
     messages::{AbortReason, Assignment},
+    update::{MetricBounds, MetricFault},
 };
 
-use super::{Inputs, LocalWork, WorkError};
+use super::{Inputs, LocalWork, WorkError, plan::update_metrics};
 use crate::{DeviceCare, Host};
 
 /// A training loop of the app's own. It runs on a thread of its own and may block.
@@ -130,7 +131,7 @@ pub(super) fn train_with(
     if local.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    check(&trained, inputs.starting_weights.len())?;
+    check(&trained, inputs)?;
     let delta = delta(trained.weights, inputs)?;
     Ok(Some(TrainingOutcome { delta, weights: Vec::new(), metrics: trained.metrics }))
 }
@@ -147,7 +148,7 @@ pub(super) fn evaluate_with(
     let work = trainer_work(local, inputs);
     let Some(metrics) = trainer.evaluate(&work).map_err(|error| failed(&error))? else { return Ok(None) };
     let metrics = Metrics { step_count: 0, ..metrics };
-    check_metrics(&metrics)?;
+    check_metrics(&metrics, inputs, Work::Evaluation)?;
     Ok(Some(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), metrics }))
 }
 
@@ -157,24 +158,32 @@ fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a>
     TrainerWork { assignment: &local.assignment, inputs, stop }
 }
 
-fn check(trained: &Trained, parameter_count: usize) -> Result<(), WorkError> {
-    let found = trained.weights.len();
+fn check(trained: &Trained, inputs: &Inputs) -> Result<(), WorkError> {
+    let (found, parameter_count) = (trained.weights.len(), inputs.starting_weights.len());
     if found != parameter_count {
         let detail = format!("the app's own loop returned {found} weights, the model has {parameter_count}");
         return Err(WorkError::new(AbortReason::TrainingFailed, detail));
     }
-    check_metrics(&trained.metrics)
+    check_metrics(&trained.metrics, inputs, Work::Training)
 }
 
-fn check_metrics(metrics: &Metrics) -> Result<(), WorkError> {
+/// Refuses metrics that the coordinator would refuse.
+fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), WorkError> {
     let fault = if metrics.example_count == 0 {
         "used no examples"
     } else if !metrics.loss_sum.is_finite() {
         "told a loss that is not finite"
     } else if metrics.correct_count > metrics.example_count {
         "told more right answers than examples"
+    } else if metrics.loss_sum < 0.0 {
+        "told a loss below 0; only losses from 0 on can be averaged with those of other clients"
     } else {
-        return Ok(());
+        let plan = &inputs.plan.training;
+        let allowed = MetricBounds::of(plan, work, false).check(&update_metrics(*metrics, plan));
+        let told = |fault: MetricFault| {
+            format!("the app's own loop told metrics that the plan does not allow: {fault}")
+        };
+        return allowed.map_err(|fault| WorkError::new(AbortReason::TrainingFailed, told(fault)));
     };
     Err(WorkError::new(AbortReason::TrainingFailed, format!("the app's own loop {fault}")))
 }

@@ -11,10 +11,15 @@ pub(super) fn update_metrics(
     }
     protocol::update::UpdateMetrics {
         example_count: metrics.example_count,
-        loss_sum: metrics.loss_sum,
+        loss_sum: not_below_zero(metrics.loss_sum),
         correct_count: metrics.correct_count,
         step_count: metrics.step_count,
     }
+}
+
+/// Rounding leaves the cosine loss of a perfect answer just below 0, where no loss is.
+fn not_below_zero(loss_sum: f64) -> f64 {
+    if loss_sum < 0.0 { 0.0 } else { loss_sum }
 }
 
 /// Returns the schema of all parameters of a model. A plan's is that of its [`engine::TrainedPart`].

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
-    AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid,
-    update::{HEADER_BYTES, UpdateHeader, update_bytes},
+    AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
+    update::{HEADER_BYTES, MetricBounds, UpdateHeader, update_bytes},
 };
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
@@ -36,6 +36,8 @@ pub struct ExpectedUpdate {
     /// The model's tensors, and the recipes by one of which a client may have compressed them; none where updates travel as
     /// float32.
     pub compression: Option<Arc<(TensorSchema, Vec<Recipe>)>>,
+    /// What its metrics may be.
+    pub metrics: MetricBounds,
     /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
     pub norm_max: Option<u64>,
     /// By which class of clients what it costs is counted; none where `privacy` guards what is told of one.
@@ -52,6 +54,9 @@ impl ExpectedUpdate {
         let recipes: Vec<Recipe> = task.description.recipes().map(|(_, recipe)| recipe.clone()).collect();
         let is_compressed = !is_evaluation && !recipes.is_empty();
         let compression = is_compressed.then(|| Arc::new((task.schema.clone(), recipes)));
+        let plan = &task.description.plan;
+        let withheld = !task.description.privacy.is_none() || plan.example_privacy.is_some();
+        let work = if is_evaluation { Work::Evaluation } else { Work::Training };
         Self {
             assignment_id: assignment.id,
             round_id: assignment.round_id,
@@ -60,6 +65,7 @@ impl ExpectedUpdate {
             parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
             grid: task.description.grid,
             compression,
+            metrics: MetricBounds::of(plan, work, withheld),
             norm_max: None,
             counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
             summed_by: is_summed.then_some(task.description.aggregator),
@@ -82,6 +88,7 @@ impl ExpectedUpdate {
             parameter_count,
             grid,
             compression: None,
+            metrics: MetricBounds { examples_min: 0, examples_max: 1_000_000, steps_max: 1_000_000 },
             norm_max: None,
             counted_as: None,
             summed_by: Some(aggregator),
@@ -147,14 +154,8 @@ impl ExpectedUpdate {
             let detail = format!("the weight is {}; it must be 1 to {}", header.weight, self.grid.weight_max);
             return refuse(ErrorCode::UpdateWeightOutOfRange, detail);
         }
-        let metrics = &header.metrics;
-        if !metrics.loss_sum.is_finite() || metrics.correct_count > metrics.example_count {
-            let detail = format!(
-                "loss_sum is {}, correct_count {} of example_count {}",
-                metrics.loss_sum, metrics.correct_count, metrics.example_count
-            );
-            return refuse(ErrorCode::UpdateMetricInvalid, detail);
-        }
-        Ok(())
+        self.metrics
+            .check(&header.metrics)
+            .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
     }
 }

@@ -14,7 +14,8 @@ use crate::{AssignmentId, BlobDigest, Recipe, RoundId, TaskId, Timestamp};
 pub struct CheckInRequest {
     /// The SDK's version, for eligibility and statistics.
     pub sdk_version: String,
-    /// How many examples the client holds.
+    /// How many examples the client holds, at most 1,000,000,000,000.
+    #[cfg_attr(feature = "openapi", schema(maximum = 1_000_000_000_000_u64))]
     pub example_count: u64,
     /// What else the app chooses to tell, for eligibility.
     #[serde(default)]

@@ -2,7 +2,7 @@ use axum::{
     Extension, Json,
     extract::{Path, Query, State, rejection::QueryRejection},
 };
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
+use folkmoot_protocol::{Count, ErrorCode, PopulationName, Problem};
 use folkmoot_storage::{LedgerRepository, PopulationRepository};
 use serde::Deserialize;
 
@@ -15,19 +15,21 @@ use crate::{
     refusal::Refusal,
 };
 
-/// The last place that a database can number.
-const PLACE_MAX: u64 = i64::MAX as u64;
-
 /// Which entries are asked for.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LedgerPage {
     /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
     /// Those after this place, the oldest first: the last one of the page before.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
     after: Option<u64>,
     /// Those before this place, the newest first: the last one of the page before. 0 begins with the newest of all.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
     before: Option<u64>,
 }
 
@@ -56,7 +58,7 @@ pub async fn list_ledger(
         return Err(Refusal::new(ErrorCode::ResourceUnknown, detail));
     }
     let Some(before) = page.before else {
-        let after = page.after.unwrap_or(0).min(PLACE_MAX);
+        let after = page.after.unwrap_or(0);
         let entries = storage.ledger_entries(organisation_id, &population, after, limit).await?;
         return Ok(Json(entries.iter().map(EntryView::of).collect()));
     };

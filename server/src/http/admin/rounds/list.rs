@@ -2,7 +2,7 @@ use axum::{
     Extension, Json,
     extract::{Path, Query, State, rejection::QueryRejection},
 };
-use folkmoot_protocol::Problem;
+use folkmoot_protocol::{Count, Problem};
 use folkmoot_storage::RoundRepository;
 use serde::Deserialize;
 
@@ -21,8 +21,11 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub struct RoundPage {
     /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
     pub(in crate::http::admin) limit: Option<u32>,
     /// Those below this number: the last one of the page before.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
     pub(in crate::http::admin) before: Option<u64>,
 }
 

@@ -22,6 +22,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub struct TaskPage {
     /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
     /// Those before this one: the last id of the page before.
     before: Option<TaskId>,

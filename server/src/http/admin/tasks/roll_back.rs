@@ -5,7 +5,7 @@ use axum::{
     http::Request,
 };
 use folkmoot_coordinator::task::TaskState;
-use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_protocol::{Count, ErrorCode, Problem};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -28,6 +28,8 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct RollBackRequest {
     /// Its number.
+    #[serde(deserialize_with = "Count::read")]
+    #[schema(maximum = 9007199254740992_u64)]
     pub version: u64,
 }
 

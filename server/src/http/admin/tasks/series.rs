@@ -33,6 +33,7 @@ const POINTS_MAX: u64 = 5_000;
 #[into_params(parameter_in = Query)]
 pub struct SeriesQuery {
     /// About how many, 1 to 5,000; 600 if it is not said.
+    #[param(minimum = 1, maximum = 5000)]
     points: Option<u64>,
 }
 

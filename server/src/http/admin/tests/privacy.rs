@@ -4,7 +4,7 @@ use folkmoot_coordinator::{
     task::TaskDescription,
 };
 use folkmoot_privacy::{Unit, ledger::Chain};
-use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp};
+use folkmoot_protocol::{ErrorCode, PopulationName, RoundId, TaskId, Timestamp, limits::COUNT_MAX};
 use folkmoot_storage::{
     LeaseRepository, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundCommit,
     RoundRecord, RoundRepository, TaskRepository, WarmStart,
@@ -95,7 +95,9 @@ async fn a_ledger_is_followed_over_its_pages() {
         }
     }
     assert_eq!(chain.head().entries, 4);
-    assert_eq!(admin.ledger(&digits, u64::MAX, 1).await.unwrap(), []);
+    assert_eq!(admin.ledger(&digits, COUNT_MAX, 1).await.unwrap(), []);
+    let (code, _) = refused(admin.ledger(&digits, COUNT_MAX + 1, 1).await);
+    assert_eq!(code, ErrorCode::MalformedRequest, "no ledger has so many entries");
     newest_first(&running).await;
 
     let statement = admin.privacy(task.id).await.unwrap();

@@ -5,7 +5,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use folkmoot_privacy::Unit;
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem, UserKey};
+use folkmoot_protocol::{Count, ErrorCode, PopulationName, Problem, UserKey};
 use folkmoot_storage::{PopulationRecord, PopulationRepository, TokenRecord, TokenRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,11 +35,13 @@ pub struct CreateTokenRequest {
     /// unit of privacy is the user, every token names one, and all devices of a user count as one.
     #[serde(default)]
     pub user: Option<String>,
-    /// How many clients it may enrol, at least 1; none for any number.
-    #[serde(default)]
+    /// How many clients it may enrol, 1 to 2^53; none for any number.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[schema(minimum = 1, maximum = 9007199254740992_u64)]
     pub uses_max: Option<u64>,
     /// After how many seconds it ends, 1 to 3,153,600,000 (100 years); none for never.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[schema(minimum = 1, maximum = 3_153_600_000_u64)]
     pub expires_in_seconds: Option<u64>,
 }
 

@@ -4,7 +4,7 @@ use axum::{
     extract::{Path, State},
     http::{Response, header},
 };
-use folkmoot_protocol::{ErrorCode, Problem, TrainingPlan};
+use folkmoot_protocol::{Count, ErrorCode, Problem, TrainingPlan};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
 
 use crate::{
@@ -57,10 +57,12 @@ pub async fn download_model(
 
 async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersionRecord, Refusal> {
     let storage = &app.coordinator.storage;
-    let found = match (number, number.parse()) {
+    // What is no number, or larger than any, is no version's.
+    let counted = number.parse().ok().and_then(|number: u64| Count::try_from(number).ok());
+    let found = match (number, counted) {
         ("latest", _) => storage.latest_model_version(task.id).await?,
-        (_, Ok(number)) => storage.model_version(task.id, number).await?,
-        (_, Err(_)) => None,
+        (_, Some(number)) => storage.model_version(task.id, number.get()).await?,
+        (_, None) => None,
     };
     found.ok_or_else(|| {
         let number: String = number.chars().take(20).collect();

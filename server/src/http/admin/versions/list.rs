@@ -2,7 +2,7 @@ use axum::{
     Extension, Json,
     extract::{Path, Query, State, rejection::QueryRejection},
 };
-use folkmoot_protocol::{BlobDigest, Problem, RoundId, Timestamp};
+use folkmoot_protocol::{BlobDigest, Count, Problem, RoundId, Timestamp};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -71,8 +71,11 @@ impl VersionView {
 #[into_params(parameter_in = Query)]
 pub struct VersionPage {
     /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
     /// Those below this number: the last one of the page before.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
     before: Option<u64>,
 }
 
