@@ -1,6 +1,7 @@
 //! Whole deployments over real sockets: coordinators and clients that are killed, clients that cannot be relied
 //! on, and everything that a hostile one could send.
 
+mod any_messages;
 mod bad_auth;
 mod bad_http;
 mod bad_http2;
@@ -9,12 +10,14 @@ mod bad_updates;
 mod bad_uploads;
 mod cohort;
 mod compressed_updates;
+mod commit_failures;
 mod crash_client;
 mod crash_coordinator;
 mod downstream;
 mod idle_polls;
 mod postgres;
 mod privacy;
+mod in_process;
 mod tokens;
 mod unreliable_clients;
 mod users;

@@ -15,6 +15,7 @@ use folkmoot_storage::{AssignmentRepository, RoundRecord, TaskRecord};
 use super::{
     DriveError,
     aggregate::aggregate,
+    commit::throw_away,
     facts::{collected, waiting},
     pause,
     perform::perform,
@@ -69,7 +70,7 @@ pub async fn advance_round(
     let rules = rules(task, purpose);
     let keeps_draws = rules.borrow().policy.keeps_draws();
     let input = match (&record.round.phase, stop_reason(task.state, purpose, falls_back)) {
-        (Phase::Aggregating { .. }, _) => return aggregate(coordinator, task, record, now).await,
+        (Phase::Aggregating { .. }, _) => return aggregate_or_abandon(coordinator, task, record, now).await,
         (Phase::Reporting { .. }, Some(_)) if keeps_draws => {
             RoundInput::Closed(counts(coordinator, &record).await?)
         }
@@ -106,6 +107,28 @@ pub async fn advance_round(
         metrics::counter!("folkmoot_round_transitions_total", "phase" => phase).increment(1);
     }
     Ok(true)
+}
+
+/// Combines the updates of a round. Where that can never be done the round is abandoned, so that the task goes on.
+async fn aggregate_or_abandon(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    record: RoundRecord,
+    now: Timestamp,
+) -> Result<bool, DriveError> {
+    match aggregate(coordinator, task, record.clone(), now).await {
+        Err(error) if error.is_of_data() => {
+            let reason = AbandonReason::CommitFailed;
+            tracing::error!(
+                %error, task = %task.id, round = record.round.number, code = "commit_failed",
+                "round abandoned: its updates cannot be combined, and trying again would fail again"
+            );
+            metrics::counter!("folkmoot_commits_failed_total").increment(1);
+            throw_away(coordinator, task, record, reason, now).await?;
+            Ok(true)
+        }
+        result => result,
+    }
 }
 
 async fn counts(coordinator: &Coordinator, record: &RoundRecord) -> Result<ReportCounts, DriveError> {

@@ -75,7 +75,11 @@ pub(super) async fn commit(
         now,
     };
     if !commit_with_leave(coordinator, task, commit).await? {
-        withhold(coordinator, task, record, now).await?;
+        tracing::warn!(
+            task = %task.id, round = committed.round.number,
+            "round withheld: the privacy budget does not allow its version"
+        );
+        throw_away(coordinator, task, record, AbandonReason::PrivacyBudget, now).await?;
         return Ok(false);
     }
     tracing::info!(
@@ -137,19 +141,24 @@ async fn commit_with_leave(
     }
 }
 
-/// Ends a round whose version may not be released, with what was made for it. The task finds that it is over.
-async fn withhold(
+/// Ends a round that aggregates without a version, and deletes what was made for it.
+///
+/// # Errors
+/// If the storage fails; the round is as it was.
+pub(super) async fn throw_away(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
     record: RoundRecord,
+    reason: AbandonReason,
     now: Timestamp,
 ) -> Result<(), DriveError> {
-    discard_unreleased(coordinator, task, &record).await?;
-    let (stop, rules) = (RoundInput::Stop(AbandonReason::PrivacyBudget), rules(task, Purpose::Training));
+    if record.round.purpose == Purpose::Training {
+        discard_unreleased(coordinator, task, &record).await?;
+    }
+    let (stop, rules) = (RoundInput::Stop(reason), rules(task, record.round.purpose));
     let (round, effects) =
         coordinator.with_chance(|rng| record.round.clone().step(stop, rules.borrow(), now, rng))?;
     invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
-    tracing::warn!(task = %task.id, round = round.number, "round withheld: the privacy budget does not allow its version");
     perform(coordinator, task, &RoundRecord { round, ..record }, effects, now).await?;
     metrics::counter!("folkmoot_round_transitions_total", "phase" => "abandoned").increment(1);
     // While the round was open, the end of its task left the noise to it.

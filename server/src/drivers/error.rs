@@ -47,3 +47,22 @@ pub enum DriveError {
     #[error("the computation was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
+
+impl DriveError {
+    /// Says whether a round that cannot be combined for this reason never will be: its data is the reason, and not a
+    /// database, a disk or a bucket that may come back.
+    pub fn is_of_data(&self) -> bool {
+        match self {
+            DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
+            | DriveError::Invariant(_)
+            | DriveError::Transition(_)
+            | DriveError::Make(MakeError::Noise(_)) => true,
+            DriveError::RoundLog(error) | DriveError::Make(MakeError::RoundLog(error)) => {
+                matches!(error, RoundLogError::NotFound(_) | RoundLogError::TooShort { .. })
+            }
+            // A computation that panics does so again. One that was cancelled was not: the process goes down.
+            DriveError::Interrupted(error) => error.is_panic(),
+            _ => false,
+        }
+    }
+}

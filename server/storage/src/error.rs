@@ -20,6 +20,9 @@ pub enum StorageError {
     /// A row that was read is not what was written: an invariant of ours is broken.
     #[error("the stored {what} cannot be read: {detail}")]
     Corrupt {
+    /// A number is above 2^63 - 1, the largest integer of a database.
+    #[error("{0} is above the largest number that can be stored (2^63 - 1)")]
+    OutOfRange(u64),
         /// Which row.
         what: &'static str,
         /// What is wrong.

@@ -156,6 +156,11 @@ mod tests {
         let (stopped, _) =
             step(aggregating.clone(), RoundInput::Stop(AbandonReason::TaskPaused), 7_500).unwrap();
         assert_eq!(stopped, aggregating);
+        for reason in [AbandonReason::PrivacyBudget, AbandonReason::CommitFailed] {
+            let (abandoned, effects) = step(aggregating.clone(), RoundInput::Stop(reason), 7_600).unwrap();
+            assert_eq!(abandoned.phase, Phase::Abandoned { at: Timestamp(7_600), reason });
+            assert_eq!(effects, [Effect::ExpireOutstanding]);
+        }
         let (committed, _) = step(aggregating, RoundInput::Released { version: 1 }, 8_000).unwrap();
         assert_eq!(
             committed.phase,

@@ -129,8 +129,8 @@ impl Round {
                 let phase = Phase::Evaluated { at: now, cohort, accepted };
                 Ok((Round { phase, ..self }, vec![]))
             }
-            // What may not be released is thrown away.
-            (Phase::Aggregating { .. }, RoundInput::Stop(reason @ AbandonReason::PrivacyBudget)) => {
+            // What may not be released, or can never be, is thrown away.
+            (Phase::Aggregating { .. }, RoundInput::Stop(reason)) if reason.ends_an_aggregation() => {
                 Ok(self.abandon(reason, now))
             }
             // What was accepted is not thrown away else: a round that aggregates runs to its end.

@@ -8,9 +8,9 @@ use sqlx::{Row, any::AnyRow};
 
 use crate::StorageError;
 
-/// Turns a count into a column. SQL integers are signed, so a count above 2^63 - 1 is refused.
+/// Turns a count into a column. SQL integers are signed, so a count above 2^63 - 1 is out of range.
 pub(crate) fn integer(value: u64) -> Result<i64, StorageError> {
-    i64::try_from(value).map_err(|error| sqlx::Error::Encode(Box::new(error)).into())
+    i64::try_from(value).map_err(|_| StorageError::OutOfRange(value))
 }
 
 /// Turns a count that may be missing into a column.

@@ -1,0 +1,76 @@
+//! Rounds whose updates cannot be combined: they end, with a code, and their task goes on.
+
+use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
+    task::{TaskInput, TaskState},
+};
+use folkmoot_storage::{
+    MemoryStorage, ModelVersionRepository, SqlOptions, SqlStorage, Storage, TaskRepository,
+};
+use serde_json::json;
+
+use crate::in_process::InProcess;
+
+const CLIENTS: u8 = 3;
+
+/// A median is made of the round log alone: what is not in there cannot be combined.
+async fn world(storage: impl Into<Storage>) -> InProcess {
+    let scheduling = json!({
+        "kind": "synchronous", "report_goal": CLIENTS, "minimum_cohort": CLIENTS, "over_selection_factor": 1.0,
+        "reporting_deadline_seconds": 60,
+    });
+    let combination = json!({ "scheduling": scheduling, "aggregator": { "kind": "median" } });
+    InProcess::new(storage, CLIENTS, combination).await
+}
+
+async fn databases() -> Vec<Storage> {
+    let sqlite = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.unwrap();
+    vec![MemoryStorage::new().into(), sqlite.into()]
+}
+
+/// Lets all clients send their updates.
+async fn report(world: &InProcess) -> Vec<crate::in_process::Drawn> {
+    let drawn = world.draw().await;
+    assert_eq!(drawn.len(), usize::from(CLIENTS));
+    for one in &drawn {
+        world.upload(one, &world.header(one).await).await.unwrap();
+    }
+    drawn
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_whose_updates_are_lost_ends_with_a_code_and_the_task_goes_on() {
+    for storage in databases().await {
+        let world = world(storage).await;
+        let drawn = report(&world).await;
+        world.lose(&drawn[1].assignment);
+        world.drive().await.expect("what cannot be combined does not stop the task");
+        let rounds = world.rounds().await;
+        let expected = Phase::Abandoned { at: world.now(), reason: AbandonReason::CommitFailed };
+        assert_eq!(rounds[0].round.phase, expected);
+        assert_eq!(serde_json::to_value(AbandonReason::CommitFailed).unwrap(), "commit_failed");
+
+        report(&world).await;
+        world.drive().await.expect("the next round commits");
+        let newest = world.coordinator.storage.latest_model_version(world.task).await.unwrap().unwrap();
+        assert_eq!(newest.number, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_is_cancelled_ends_with_such_a_round() {
+    for storage in databases().await {
+        let world = world(storage).await;
+        let drawn = report(&world).await;
+        world.lose(&drawn[0].assignment);
+        assert!(world.step().await.unwrap(), "the round closes");
+        assert!(matches!(world.rounds().await[0].round.phase, Phase::Aggregating { .. }));
+        let task = world.task().await;
+        let state = task.state.step(TaskInput::Cancel).unwrap();
+        world.coordinator.storage.set_task_state(task.id, state, task.revision).await.unwrap();
+        world.drive().await.expect("a task that is over is at rest");
+        let rounds = world.rounds().await;
+        assert!(rounds.iter().all(|record| record.round.phase.is_final()), "{rounds:?}");
+        assert_eq!(world.task().await.state, TaskState::Cancelled);
+    }
+}

@@ -1,0 +1,220 @@
+//! A coordinator without sockets, whose clock a test moves and whose drivers look when it says so.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use folkmoot_engine::onnx::build::mlp;
+use folkmoot_protocol::{
+    AssignmentId, ClientId, ErrorCode, OrganisationId, TaskId, Timestamp, UpdateDigest,
+    messages::{Assignment, CheckInRequest, UploadStatus},
+    update::{UpdateHeader, UpdateMetrics},
+};
+use folkmoot_server::{
+    coordinator::Coordinator,
+    device::{self, Begun, Offered, UploadRequest},
+    drivers::{DriveError, drive_task},
+    ingest::Announced,
+    refusal::Refusal,
+    registry::{self, CreateTaskRequest},
+};
+use folkmoot_storage::{
+    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundLog, RoundRecord,
+    RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+};
+use folkmoot_update::encode_update;
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use serde_json::{Value, json};
+
+const START: Timestamp = Timestamp(1_700_000_000_000);
+/// Seconds for which an assignment lives.
+pub const REPORTING_SECONDS: u64 = 60;
+/// Steps after which drivers that are still busy will never rest.
+const STEPS_MAX: usize = 100;
+
+/// A coordinator with one task and its clients.
+pub struct InProcess {
+    /// The coordinator.
+    pub coordinator: Arc<Coordinator>,
+    /// The task.
+    pub task: TaskId,
+    clients: Vec<ClientRecord>,
+    now: Timestamp,
+}
+
+/// A client that was drawn.
+pub struct Drawn {
+    /// The client.
+    pub client: ClientRecord,
+    /// What it was given.
+    pub assignment: Assignment,
+}
+
+impl InProcess {
+    /// Makes a coordinator over `storage`, and a task of this combination that trains a small model.
+    pub async fn new(storage: impl Into<Storage>, clients: u8, combination: Value) -> Self {
+        let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
+        let coordinator = Coordinator::new(storage, blobs, RoundLog::in_memory(), chance);
+        let storage = &coordinator.storage;
+        let organisation = OrganisationId::from_random_bytes([1; 16]);
+        let organisation = storage.ensure_organisation("default", organisation, START).await.unwrap();
+        let population = "digits".parse().unwrap();
+        storage.ensure_population(organisation, &population, START).await.unwrap();
+        let token = TokenRecord {
+            id: "token".into(),
+            organisation_id: organisation,
+            population,
+            secret_hash: [0; 32],
+            user_key: None,
+            uses_max: None,
+            uses: 0,
+            expires_at: None,
+            revoked_at: None,
+            created_at: START,
+        };
+        storage.create_token(&token).await.unwrap();
+        let mut enrolled = Vec::new();
+        for number in 1..=clients {
+            let id = ClientId::from_random_bytes([number; 16]);
+            let outcome = storage.enrol("token", &format!("key {number}"), id, START).await.unwrap();
+            let EnrolOutcome::Enrolled(record) = outcome else { panic!("{outcome:?}") };
+            enrolled.push(record);
+        }
+        let onnx = Bytes::from(mlp(&[4, 3], 1));
+        let bytes_max = onnx.len();
+        let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START).await.unwrap();
+        let mut description = json!({
+            "name": "digits", "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1, "batch_size": 16,
+            },
+            "stop": { "rounds": 30 },
+        });
+        let parts = combination.as_object().expect("a combination is a table").clone();
+        description.as_object_mut().expect("it is one").extend(parts);
+        let request = CreateTaskRequest {
+            description: serde_json::from_value(description).unwrap(),
+            model: model.model,
+            evaluation_data: None,
+            warm_start: None,
+            activate: true,
+        };
+        let task = registry::create_task(&coordinator, organisation, request, START).await.unwrap().id;
+        Self { coordinator: Arc::new(coordinator), task, clients: enrolled, now: START }
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, seconds: u64) {
+        self.now = self.now.plus_seconds(seconds);
+    }
+
+    /// Lets the drivers look until there is nothing more to do.
+    ///
+    /// # Errors
+    /// If a step fails.
+    pub async fn drive(&self) -> Result<(), DriveError> {
+        for _ in 0..STEPS_MAX {
+            match Box::pin(drive_task(&self.coordinator, self.task, self.now)).await {
+                Ok(true) | Err(DriveError::Storage(StorageError::RevisionConflict(_))) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        panic!("the drivers do not come to rest");
+    }
+
+    /// Lets the drivers make one step.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub async fn step(&self) -> Result<bool, DriveError> {
+        Box::pin(drive_task(&self.coordinator, self.task, self.now)).await
+    }
+
+    /// Lets all clients check in and the drivers draw, and returns who was drawn.
+    pub async fn draw(&self) -> Vec<Drawn> {
+        let offer = CheckInRequest {
+            sdk_version: "1.0.0".into(),
+            example_count: 10,
+            attributes: [].into(),
+            codecs: Vec::new(),
+        };
+        self.drive().await.expect("a round opens");
+        for client in &self.clients {
+            device::check_in(&self.coordinator, client, &offer, 60_000, self.now).await.unwrap();
+        }
+        self.drive().await.expect("a cohort is drawn");
+        let mut drawn = Vec::new();
+        for client in &self.clients {
+            let offered = Offered::of(&offer);
+            let assignment =
+                device::assignment_of(&self.coordinator, client, offered, self.now).await.unwrap();
+            drawn.extend(assignment.map(|assignment| Drawn { client: client.clone(), assignment }));
+        }
+        drawn
+    }
+
+    /// Returns the header of the update that a client that was drawn ought to send.
+    pub async fn header(&self, drawn: &Drawn) -> UpdateHeader {
+        let task = self.task().await;
+        UpdateHeader {
+            assignment_id: drawn.assignment.assignment_id,
+            schema_digest: task.schema.digest(),
+            base_version: drawn.assignment.base_version,
+            weight: 10,
+            metrics: UpdateMetrics { example_count: 10, loss_sum: 5.0, correct_count: 4, step_count: 1 },
+            element_count: task.schema.parameter_count(),
+            is_compressed: false,
+        }
+    }
+
+    /// Sends a whole update with this header.
+    pub async fn upload(&self, drawn: &Drawn, header: &UpdateHeader) -> Result<UploadStatus, Refusal> {
+        let values = vec![0.25; usize::try_from(header.element_count).expect("the model is small")];
+        let bytes = encode_update(header, &values);
+        let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
+        let assignment_id = drawn.assignment.assignment_id;
+        let request = UploadRequest { assignment_id, announced, offset: 0 };
+        match device::begin_upload(&self.coordinator, &drawn.client, request, self.now).await? {
+            Begun::Accepted(status) => Ok(status),
+            Begun::Awaited(mut guard) => {
+                let pushed = guard.as_mut().expect("it was begun").push(&bytes);
+                match pushed {
+                    Ok(()) => device::finish_upload(&self.coordinator, guard, self.now).await,
+                    Err(refusal) => {
+                        Err(device::refuse_upload(&self.coordinator, guard, refusal, self.now).await)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the task.
+    pub async fn task(&self) -> TaskRecord {
+        self.coordinator.storage.task_of_any_organisation(self.task).await.unwrap().unwrap()
+    }
+
+    /// Lists the rounds, oldest first.
+    pub async fn rounds(&self) -> Vec<RoundRecord> {
+        let mut rounds = self.coordinator.storage.rounds(self.task, 100, None).await.unwrap();
+        rounds.reverse();
+        rounds
+    }
+
+    /// Loses the bytes of an update that was accepted, as a disk does.
+    pub fn lose(&self, assignment: &Assignment) {
+        let (round, id): (_, AssignmentId) = (assignment.round_id, assignment.assignment_id);
+        self.coordinator.ingest.forget_assignment(round, id).expect("it is in memory");
+    }
+}
+
+/// Says whether a refusal is one of the coordinator's own failures.
+pub fn is_internal(refusal: &Refusal) -> bool {
+    refusal.code() == ErrorCode::Internal
+}
