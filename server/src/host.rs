@@ -24,7 +24,7 @@ use crate::{
     coordinator::{Coordinator, ForgetError},
     credential::Credential,
     device::Authenticator,
-    drivers::{self, DriverConfig},
+    drivers::{self, DriverConfig, DriverHealth},
     http::{self, App, HttpLimits, Listener, ServeError, admin::demo::FirstRun, edge::Edge, tls},
 };
 
@@ -196,6 +196,7 @@ impl Host {
             edge: Arc::new(Edge::new(&config.limits)),
             metrics,
             started_at: now,
+        let health = Arc::new(DriverHealth::default());
             listeners: Arc::default(),
             first_run: config.first_run.map(|make| make.0(&place)),
             closing: closed.clone(),
@@ -205,12 +206,17 @@ impl Host {
         let until_closed = |mut closed: watch::Receiver<bool>| async move {
             let _ = closed.wait_for(|is_closing| *is_closing).await;
         };
-        let (server_end, driver_end) = (until_closed(closed.clone()), until_closed(closed));
+        let server_end = until_closed(closed.clone());
+            drivers: health.clone(),
         let server = tokio::spawn(async move { http::serve(listener, router, &limits, server_end).await });
         let shared = coordinator.clone();
         let driver_config = DriverConfig { holder, tick: config.tick };
         let driver = tokio::spawn(async move {
-            drivers::run(shared, clock, driver_config, driver_end).await;
+            let run = || {
+                let (shared, clock, config) = (shared.clone(), clock.clone(), driver_config.clone());
+                drivers::run(shared, clock, config, health.clone(), until_closed(closed.clone()))
+            };
+            drivers::supervise(&health, run, tokio::time::sleep, until_closed(closed.clone())).await;
             Ok(())
         });
         let tasks = vec![server, driver];

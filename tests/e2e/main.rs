@@ -15,6 +15,7 @@ mod crash_client;
 mod crash_coordinator;
 mod downstream;
 mod idle_polls;
+mod drivers;
 mod postgres;
 mod privacy;
 mod in_process;

@@ -11,6 +11,7 @@ mod open;
 mod pause;
 mod perform;
 mod run;
+mod supervise;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -18,4 +19,5 @@ mod tests;
 pub use error::DriveError;
 pub use open::release_again;
 pub use run::{DriverConfig, run};
+pub use supervise::{DriverHealth, supervise};
 pub use task::{drive_task, forget_last_noise};

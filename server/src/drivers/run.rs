@@ -3,7 +3,7 @@ use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 use folkmoot_protocol::{TaskId, Timestamp};
 use folkmoot_storage::{CheckInRepository, LeaseRepository, StorageError, TaskRepository};
 
-use super::{DriveError, drive_task};
+use super::{DriveError, DriverHealth, drive_task};
 use crate::{clock::Clock, coordinator::Coordinator};
 
 /// Steps that one task may make before the others have their turn.
@@ -29,6 +29,7 @@ pub async fn run(
     coordinator: Arc<Coordinator>,
     clock: Clock,
     config: DriverConfig,
+    health: Arc<DriverHealth>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let mut leases = HashMap::new();
@@ -42,9 +43,10 @@ pub async fn run(
             () = coordinator.facts.notified() => tokio::time::sleep(GATHER).await,
             () = tokio::time::sleep(config.tick) => {}
         }
-        if let Err(error) = turn(&coordinator, &clock, &config, &mut leases).await {
+        if let Err(error) = turn(&coordinator, &clock, &config, &health, &mut leases).await {
             tracing::warn!(%error, "the drivers could not look for tasks; they try again");
         }
+        health.turned();
         let now = clock();
         if now.milliseconds_since(cleaned_at) > CLEAN_UP_MILLISECONDS {
             cleaned_at = now;
@@ -64,17 +66,27 @@ async fn turn(
     coordinator: &Arc<Coordinator>,
     clock: &Clock,
     config: &DriverConfig,
+    health: &DriverHealth,
     leases: &mut HashMap<TaskId, Timestamp>,
 ) -> Result<(), StorageError> {
     let tasks = coordinator.storage.tasks_to_drive().await?;
     leases.retain(|task, _| tasks.contains(task));
     coordinator.crowds.retain(&tasks.iter().copied().collect());
+    health.retain(|task| tasks.contains(task));
     for task in tasks {
+        if health.is_left_alone(task, clock()) {
+            continue;
+        }
         if !hold_lease(coordinator, clock(), config, task, leases).await? {
             continue;
         }
         for _ in 0..STEPS_IN_A_TURN {
-            match Box::pin(drive_task(coordinator, task, clock())).await {
+            let now = clock();
+            let Some(step) = health.guard(task, now, Box::pin(drive_task(coordinator, task, now))).await
+            else {
+                break;
+            };
+            match step {
                 Ok(true) => {}
                 Ok(false) => break,
                 // A fact came in between reading and writing: the next step decides with it.

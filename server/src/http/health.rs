@@ -18,15 +18,25 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the process can do its work: the database answers and it is not going down.
-async fn readyz(State(app): State<App>) -> Result<&'static str, Refusal> {
+/// `GET /readyz`: the process can do its work: the database answers, the drivers run, and it is not going down. A task
+/// whose driver panicked is counted, and does not keep the others from being served.
+async fn readyz(State(app): State<App>) -> Result<String, Refusal> {
     if *app.closing.borrow() {
         return Err(Refusal::new(ErrorCode::Overloaded, "the coordinator is going down"));
     }
     let unavailable =
         |error| Refusal::new(ErrorCode::Overloaded, format!("the database does not answer: {error}"));
     app.coordinator.storage.tasks_to_drive().await.map_err(unavailable)?;
-    Ok("ready\n")
+    if app.drivers.is_down() {
+        let detail = "the drivers panicked and are being started again; the log says why";
+        return Err(Refusal::new(ErrorCode::Overloaded, detail));
+    }
+    Ok(match app.drivers.failing_tasks() {
+        0 => "ready\n".to_owned(),
+        failing => {
+            format!("ready\ntasks whose driver panicked, and is tried again: {failing}; the log names them\n")
+        }
+    })
 }
 
 /// `GET /metrics`: Prometheus's text format.

@@ -20,7 +20,7 @@ use folkmoot_protocol::Timestamp;
 pub use serve::{Listener, ServeError, serve};
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
-use crate::{clock::Clock, coordinator::Coordinator, device::Authenticator};
+use crate::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
 
 /// What every handler can reach.
 #[derive(Clone)]
@@ -43,6 +43,8 @@ pub struct App {
     pub listeners: Arc<admin::events::Listeners>,
     /// What can be seen where nothing is yet.
     pub first_run: Option<Arc<dyn admin::demo::FirstRun>>,
+    /// How the drivers are.
+    pub drivers: Arc<DriverHealth>,
     /// Says when the process is going down: long polls end early, readiness ends at once.
     pub closing: tokio::sync::watch::Receiver<bool>,
 }

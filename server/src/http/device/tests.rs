@@ -93,6 +93,7 @@ impl Edge {
             started_at: START,
             listeners: Arc::default(),
             first_run: None,
+            drivers: Arc::default(),
             closing: tokio::sync::watch::channel(false).1,
         };
         Self { coordinator, organisation, router: http::router(app), clock, key, client, requests: 0 }

@@ -239,10 +239,14 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 
 /// The metrics, which need no key.
 pub(super) const METRICS: &[(&str, Decision)] = &[
+    // An update that cannot be combined, or a fault of ours.
+    ("folkmoot_commits_failed_total", Shown),
     ("folkmoot_connections_refused_total", NotClients),
     ("folkmoot_limit_hits_total", NotClients),
     // What is fetched is the same for every client, but for what it has already.
     ("folkmoot_download_bytes_total", Shown),
+    ("folkmoot_driver_panics_total", Shown),
+    ("folkmoot_driver_restarts_total", Shown),
     ("folkmoot_refusals_total", Shown),
     ("folkmoot_round_transitions_total", Shown),
     ("folkmoot_tasks_paused_total", NotClients),
