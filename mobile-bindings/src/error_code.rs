@@ -150,4 +150,6 @@ pub enum ErrorCode {
     PopulationStateConflict,
     /// Something of this name exists already.
     NameTaken,
+    /// The key is the last one of an admin: without it nobody could hand out keys. Create another first.
+    LastAdminKey,
 }

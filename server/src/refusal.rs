@@ -63,6 +63,11 @@ impl From<StorageError> for Refusal {
                 Refusal::new(ErrorCode::Overloaded, format!("{error}; send the request again"))
                     .retry_after(100)
             }
+            StorageError::OutOfRange(_) => Refusal::new(ErrorCode::MalformedRequest, error.to_string()),
+            StorageError::LastAdminKey => Refusal::new(
+                ErrorCode::LastAdminKey,
+                "this is the last API key of an admin, without which nobody could hand out keys; create another first",
+            ),
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),
             other => Refusal::internal(&other),
         }

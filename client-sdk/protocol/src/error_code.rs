@@ -152,6 +152,8 @@ error_codes! {
     PopulationStateConflict = "population_state_conflict", 409, GiveUp;
     /// Something of this name exists already.
     NameTaken = "name_taken", 409, GiveUp;
+    /// The key is the last one of an admin: without it nobody could hand out keys. Create another first.
+    LastAdminKey = "last_admin_key", 409, GiveUp;
 }
 
 impl fmt::Display for ErrorCode {

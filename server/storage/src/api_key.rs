@@ -50,10 +50,12 @@ pub trait ApiKeyRepository {
     /// Lists the organisation's keys, oldest first.
     async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError>;
 
-    /// Revokes a key; one that is revoked already stays as it is.
+    /// Revokes a key; one that is revoked already stays as it is. Of the keys of admins one stays, also where several are
+    /// revoked at the same time.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`] if the organisation has no such key.
+    /// [`StorageError::NotFound`] if the organisation has no such key, [`StorageError::LastAdminKey`] if no other key of an
+    /// admin is left.
     async fn revoke_api_key(
         &self,
         organisation_id: OrganisationId,

@@ -7,6 +7,9 @@ pub enum StorageError {
     /// Something of this name exists already.
     #[error("a {0} of this name exists already")]
     NameTaken(&'static str),
+    /// The API key is the organisation's last one with the role of an admin.
+    #[error("this is the last API key of an admin")]
+    LastAdminKey,
     /// Somebody else changed the row meanwhile: read it again.
     #[error("the {0} was changed meanwhile")]
     RevisionConflict(&'static str),
@@ -17,12 +20,12 @@ pub enum StorageError {
     /// What happened is counted in a database only, and all is in memory.
     #[error("this coordinator keeps all in memory: what happened is not counted")]
     NoDatabase,
-    /// A row that was read is not what was written: an invariant of ours is broken.
-    #[error("the stored {what} cannot be read: {detail}")]
-    Corrupt {
     /// A number is above 2^63 - 1, the largest integer of a database.
     #[error("{0} is above the largest number that can be stored (2^63 - 1)")]
     OutOfRange(u64),
+    /// A row that was read is not what was written: an invariant of ours is broken.
+    #[error("the stored {what} cannot be read: {detail}")]
+    Corrupt {
         /// Which row.
         what: &'static str,
         /// What is wrong.

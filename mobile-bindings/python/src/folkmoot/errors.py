@@ -124,6 +124,8 @@ class ErrorCode(str, enum.Enum):
     """The population is in a state in which this cannot be done."""
     NAME_TAKEN = "name_taken"
     """Something of this name exists already."""
+    LAST_ADMIN_KEY = "last_admin_key"
+    """The key is the last one of an admin: without it nobody could hand out keys. Create another first."""
 
     @property
     def disposition(self) -> Disposition:

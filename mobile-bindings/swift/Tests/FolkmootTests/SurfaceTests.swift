@@ -94,6 +94,7 @@ final class SurfaceTests: XCTestCase {
         case .resourceUnknown: return "resource_unknown"
         case .populationStateConflict: return "population_state_conflict"
         case .nameTaken: return "name_taken"
+        case .lastAdminKey: return "last_admin_key"
         }
     }
 }

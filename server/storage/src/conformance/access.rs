@@ -2,7 +2,10 @@
 
 use folkmoot_protocol::{OrganisationId, Timestamp, UserKey};
 
-use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
+use super::{
+    fixture::{Fixture, NOW, fresh, fresh_name, later},
+    races::{RUNS, race},
+};
 use crate::{
     ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, SessionRecord, SessionRepository, Storage,
     StorageError, TokenRecord, TokenRepository,
@@ -62,6 +65,59 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
     storage.revoke_api_key(fixture.organisation_id, &old.id, later(4)).await?;
     let revoked = storage.api_key(&old.id).await?;
     assert_eq!(revoked, Some(ApiKeyRecord { revoked_at: Some(later(3)), ..old }));
+    Ok(())
+}
+
+/// Makes a key of an admin in the fixture's organisation.
+async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord, StorageError> {
+    let key = ApiKeyRecord {
+        id: fresh_name(),
+        organisation_id: fixture.organisation_id,
+        name: "admin".into(),
+        role: Role::Admin,
+        secret_hash: [2; 32],
+        created_at: NOW,
+        revoked_at: None,
+    };
+    storage.create_api_key(&key).await?;
+    Ok(key)
+}
+
+pub(super) async fn the_last_key_of_an_admin_stays(storage: &Storage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let organisation = fixture.organisation_id;
+    let [first, last] = [admin_key(storage, &fixture).await?, admin_key(storage, &fixture).await?];
+    admin_key(storage, &other).await?;
+    let operator = ApiKeyRecord { id: fresh_name(), role: Role::Operator, ..first.clone() };
+    storage.create_api_key(&operator).await?;
+    storage.revoke_api_key(organisation, &first.id, later(1)).await?;
+    let refused = storage.revoke_api_key(organisation, &last.id, later(2)).await;
+    assert!(matches!(refused, Err(StorageError::LastAdminKey)), "{refused:?}");
+    assert_eq!(storage.api_key(&last.id).await?, Some(last));
+    // One that is revoked, and one of another role, may still be.
+    storage.revoke_api_key(organisation, &first.id, later(3)).await?;
+    storage.revoke_api_key(organisation, &operator.id, later(3)).await
+}
+
+pub(super) async fn of_admins_that_revoke_each_other_one_stays(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    for _ in 0..RUNS {
+        let fixture = Fixture::new(storage).await?;
+        let organisation = fixture.organisation_id;
+        let admins = [admin_key(storage, &fixture).await?, admin_key(storage, &fixture).await?];
+        let outcomes = race(admins.map(|key| {
+            let storage = storage.clone();
+            async move { storage.revoke_api_key(organisation, &key.id, later(1)).await }
+        }))
+        .await;
+        let refused =
+            |outcome: &&Result<(), StorageError>| matches!(outcome, Err(StorageError::LastAdminKey));
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+        assert_eq!(outcomes.iter().filter(refused).count(), 1, "{outcomes:?}");
+        let keys = storage.api_keys(organisation).await?;
+        assert_eq!(keys.iter().filter(|key| key.revoked_at.is_none()).count(), 1);
+    }
     Ok(())
 }
 

@@ -41,6 +41,8 @@ cases! {
     access::an_organisation_is_made_once,
     access::a_population_is_made_once,
     access::an_api_key_is_stored_and_revoked,
+    access::the_last_key_of_an_admin_stays,
+    access::of_admins_that_revoke_each_other_one_stays,
     access::a_session_is_stored_until_it_ends,
     access::a_token_is_stored_and_revoked,
     access::a_number_that_sql_cannot_hold_is_refused,

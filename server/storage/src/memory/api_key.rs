@@ -5,7 +5,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, Role, StorageError};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryStorage {
@@ -34,6 +34,15 @@ impl ApiKeyRepository for MemoryStorage {
     ) -> Result<(), StorageError> {
         check_moment(now)?;
         let mut state = self.lock();
+        let is_admin = |key: &&ApiKeyRecord| {
+            key.organisation_id == organisation_id && key.role == Role::Admin && key.revoked_at.is_none()
+        };
+        let mut admins = state.api_keys.values().filter(is_admin);
+        if let (Some(last), None) = (admins.next(), admins.next())
+            && last.id == id
+        {
+            return Err(StorageError::LastAdminKey);
+        }
         let key = state.api_keys.get_mut(id).filter(|key| key.organisation_id == organisation_id);
         key.ok_or(StorageError::NotFound("API key"))?.revoked_at.get_or_insert(now);
         Ok(())

@@ -5,9 +5,10 @@ use sqlx::any::AnyRow;
 use super::{
     SqlStorage,
     column::{Columns, json, missing, moment, optional_integer},
+    dialect::Lock,
     transaction::in_transaction,
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, Role, StorageError};
 
 #[async_trait]
 impl ApiKeyRepository for SqlStorage {
@@ -48,9 +49,22 @@ impl ApiKeyRepository for SqlStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
+        // The keys of admins, in one order: of those who revoke at the same time, the second sees what the first has done.
+        const ADMINS: &str = "SELECT id FROM api_keys WHERE organisation_id = $1 AND role = $2 \
+             AND revoked_at IS NULL ORDER BY id";
         const UPDATE: &str = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) \
              WHERE organisation_id = $2 AND id = $3";
         in_transaction!(self, |connection| {
+            let admins = sqlx::query(self.dialect.locked(ADMINS, Lock::Update, "api_keys"))
+                .bind(organisation_id.to_string())
+                .bind(json(&Role::Admin)?)
+                .fetch_all(&mut *connection)
+                .await?;
+            if let [last] = admins.as_slice()
+                && Columns::new(last, "API key").text("id")? == id
+            {
+                return Err(StorageError::LastAdminKey);
+            }
             let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
             match query.execute(connection).await?.rows_affected() {
                 0 => Err(StorageError::NotFound("API key")),

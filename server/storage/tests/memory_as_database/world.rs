@@ -127,7 +127,7 @@ impl World {
             id: id.clone(),
             organisation_id,
             name: "key".into(),
-            role: Role::Operator,
+            role: self.chance.one_of(&[Role::Operator, Role::Admin]),
             secret_hash: [9; 32],
             created_at: Timestamp(self.chance.below(3)),
             revoked_at: None,

@@ -14,7 +14,8 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Revokes an API key. A key cannot revoke itself, so that there is always an admin left.
+/// Revokes an API key. A key cannot revoke itself, and the last one of an admin cannot be revoked, also where two admins
+/// revoke each other at once.
 #[utoipa::path(
     delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["admin"])),
     params(("id" = String, Path, description = "The key's public part")),
