@@ -37,6 +37,15 @@ impl fmt::Debug for Credential {
     }
 }
 
+/// Says whether a text has the form of a credential's public part. Any other is nobody's.
+pub fn is_id(text: &str) -> bool {
+    text.len() == 16 && is_hex(text)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
 /// A text that has not the form of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token or key has the form ID.SECRET: 16 and 64 hexadecimal digits")]
@@ -46,9 +55,8 @@ impl FromStr for Credential {
     type Err = MalformedCredentialError;
 
     fn from_str(text: &str) -> Result<Self, MalformedCredentialError> {
-        let is_hex = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         match text.split_once('.') {
-            Some((id, secret)) if id.len() == 16 && secret.len() == 64 && is_hex(id) && is_hex(secret) => {
+            Some((id, secret)) if is_id(id) && secret.len() == 64 && is_hex(secret) => {
                 Ok(Self { id: id.into(), secret: secret.into() })
             }
             _ => Err(MalformedCredentialError),

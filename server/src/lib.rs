@@ -17,6 +17,7 @@ pub mod http;
 mod in_place;
 pub mod ingest;
 pub mod privacy;
+pub mod printable;
 pub mod refusal;
 pub mod registry;
 pub mod simulate;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use folkmoot_server::cli::Cli;
+use folkmoot_server::{cli::Cli, printable};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -13,7 +13,8 @@ async fn main() -> ExitCode {
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            // Much of it may come from outside: from a file, or from a coordinator.
+            eprintln!("{}", printable::lines(&error.to_string()));
             ExitCode::FAILURE
         }
     }

@@ -11,6 +11,7 @@ use tracing_subscriber::{EnvFilter, Layer, util::TryInitError};
 use crate::{
     clock::system_clock,
     config::{LogConfig, LogFormat},
+    printable,
 };
 
 /// How often old observations are cleared away.
@@ -45,8 +46,9 @@ pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), Teleme
     let invalid =
         |error: &dyn ToString| TelemetryError::Filter { filter: text.into(), detail: error.to_string() };
     let filter = EnvFilter::try_new(text).map_err(|error| invalid(&error))?;
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(|| OneLine(io::stderr()))
+        .with_ansi(io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
@@ -54,6 +56,20 @@ pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), Teleme
     let recent = recent::Recent { clock: system_clock() };
     tracing_subscriber::registry().with(filter).with(lines).with(recent).try_init()?;
     Ok(())
+}
+
+/// Writes each event as one line, whatever is in its fields: the subscriber writes an event at once.
+struct OneLine<W>(W);
+
+impl<W: io::Write> io::Write for OneLine<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.0.write_all(printable::log_line(&String::from_utf8_lossy(event)).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Records metrics from now on, and clears old observations away as long as the runtime lives.
@@ -70,4 +86,49 @@ pub fn record_metrics() -> Result<PrometheusHandle, TelemetryError> {
         }
     });
     Ok(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_came_from_outside_cannot_forge_a_line() {
+        for is_coloured in [false, true] {
+            let written = Written::default();
+            let writer = written.clone();
+            let subscriber = tracing_subscriber::fmt()
+                .with_writer(move || OneLine(writer.clone()))
+                .with_ansi(is_coloured)
+                .finish();
+            let detail = "no task \u{1b}[2J\u{7}\n2026-01-01T00:00:00Z ERROR FORGED";
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::info!(detail = %detail, "refused");
+                tracing::info!("{detail}");
+            });
+            let bytes = written.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let text = String::from_utf8(bytes).unwrap();
+            assert_eq!(text.lines().count(), 2, "{text:?}");
+            assert!(
+                text.ends_with('\n') && !text.contains("\u{1b}[2J") && !text.contains('\u{7}'),
+                "{text:?}"
+            );
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod bad_auth;
 mod bad_http;
 mod bad_http2;
 mod bad_network;
+mod bad_text;
 mod bad_updates;
 mod bad_uploads;
 mod cohort;

@@ -12,13 +12,14 @@ mod plan;
 mod problem;
 pub mod signing;
 mod tensor;
+mod text;
 mod timestamp;
 pub mod update;
 mod version;
 
 pub use codec::{Codec, Recipe};
-pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use count::{Count, CountTooLargeError};
+pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
 pub use plan::{
@@ -28,5 +29,6 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemCode};
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
+pub use text::{DisplayName, TextFault, check_characters, is_control};
 pub use timestamp::Timestamp;
 pub use version::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, is_protocol_version_served};

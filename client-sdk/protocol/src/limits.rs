@@ -22,6 +22,8 @@ pub const ATTRIBUTES_MAX: usize = 32;
 pub const ATTRIBUTE_BYTES_MAX: usize = 128;
 /// Bytes of a free text (the detail of an abort, say), at most.
 pub const TEXT_BYTES_MAX: usize = 1024;
+/// Bytes of a name for humans, at most.
+pub const NAME_BYTES_MAX: usize = 128;
 /// Seconds that a check-in may wait for an assignment, at most.
 pub const LONG_POLL_SECONDS_MAX: u32 = 60;
 /// Milliseconds by which a signed request's clock may be ahead of the coordinator's: it is learned with the first answer.

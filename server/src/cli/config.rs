@@ -59,7 +59,7 @@ fn check(args: Args) -> Result<(), CliError> {
 fn show(args: Args) -> Result<(), CliError> {
     let config = load(args.config.as_deref())?.without_secrets();
     if args.output.json {
-        return output::line(&output::json(&config)?);
+        return output::json_line(&output::json(&config)?);
     }
     let text = toml::to_string(&config)
         .map_err(|error| CliError::new(format!("the configuration has no form in TOML: {error}")))?;

@@ -6,6 +6,7 @@ use folkmoot_protocol::Timestamp;
 use serde::Serialize;
 
 use super::CliError;
+use crate::printable;
 
 /// How a command prints.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -25,7 +26,7 @@ impl OutputArgs {
         value: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), CliError> {
-        line(&if self.json { json(value)? } else { text(value) })
+        if self.json { json_line(&json(value)?) } else { line(&text(value)) }
     }
 }
 
@@ -38,13 +39,25 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, CliError> {
         .map_err(|error| CliError::new(format!("the answer has no form in JSON: {error}")))
 }
 
-/// Prints text and a line's end. A reader that went away early (`… | head`) is no error.
+/// Prints text and a line's end. Characters that would control the terminal are escaped: much of it came from outside. A reader that went away early (`… | head`) is no error.
 ///
 /// # Errors
 /// If stdout cannot be written.
 pub fn line(text: &str) -> Result<(), CliError> {
+    write(&printable::lines(text.trim_end()))
+}
+
+/// Prints a line of JSON, which stays JSON.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn json_line(json: &str) -> Result<(), CliError> {
+    write(&printable::json(json.trim_end()))
+}
+
+fn write(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(CliError::new(format!("stdout cannot be written: {error}")))
         }
@@ -52,9 +65,11 @@ pub fn line(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Lays rows out in columns.
+/// Lays rows out in columns. What is in a cell stays on its line.
 pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let rows: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+    let in_a_line = |row: [String; N]| row.map(|cell| printable::line(&cell).into_owned());
+    let rows: Vec<[String; N]> =
+        std::iter::once(head.map(str::to_owned)).chain(rows).map(in_a_line).collect();
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -90,6 +105,12 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["ä".into(), "1".into()], ["longer".into(), "22".into()]];
         assert_eq!(table(["NAME", "N"], rows), "NAME    N\nä       1\nlonger  22");
+    }
+
+    #[test]
+    fn what_came_from_outside_stays_in_its_cell() {
+        let rows = [["\u{1b}[2Jdigits\nFORGED".into(), "1".into()]];
+        assert_eq!(table(["NAME", "N"], rows), "NAME                     N\n\\u{1b}[2Jdigits\\nFORGED  1");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::{
         output::{OutputArgs, moment, or_dash, table},
     },
     http::admin::system::SystemView,
+    printable,
 };
 
 /// Which coordinator, and how much of its log.
@@ -42,7 +43,8 @@ fn text(system: &SystemView, lines: usize) -> String {
     parts.push(String::new());
     for line in system.log.iter().take(lines).rev() {
         let fields: Vec<String> = line.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        parts.push(format!("{} {:5} {} {}", moment(line.at), line.level, line.message, fields.join(" ")));
+        let shown = format!("{} {:5} {} {}", moment(line.at), line.level, line.message, fields.join(" "));
+        parts.push(printable::line(&shown).into_owned());
     }
     parts.join("\n")
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use folkmoot_coordinator::{round::Purpose, task::Candidate};
 use folkmoot_protocol::{
-    ErrorCode, Timestamp,
+    ErrorCode, Timestamp, check_characters,
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, EXAMPLES_MAX},
     messages::{Artifact, Assignment, CheckInRequest, CheckInResponse},
 };
@@ -183,6 +183,13 @@ fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
         request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
     if texts.into_iter().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
         return refuse(format!("an attribute or sdk_version is longer than {ATTRIBUTE_BYTES_MAX} bytes"));
+    }
+    let texts =
+        request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
+    for text in texts.chain(&request.codecs) {
+        check_characters(text).or_else(|fault| {
+            refuse(format!("an attribute, a codec or sdk_version cannot be shown: {fault}"))
+        })?;
     }
     Ok(())
 }

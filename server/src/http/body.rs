@@ -74,9 +74,48 @@ pub fn broken(error: axum::Error) -> Refusal {
     Refusal::new(ErrorCode::MalformedRequest, format!("the body broke off: {error}"))
 }
 
-/// Reads JSON; the error names the field, line and column.
+/// Reads JSON; the error names the field, line and column. No text in it has the character NUL, which databases and
+/// terminals cannot take.
 pub fn json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    if has_nul(bytes) {
+        let detail = "a text in the body has the character NUL (\\u0000); leave it out";
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         Refusal::new(ErrorCode::MalformedRequest, format!("the body cannot be read: {error}"))
     })
+}
+
+/// Says whether a text of this JSON has the character NUL. JSON can only write it as an escape.
+fn has_nul(json: &[u8]) -> bool {
+    let mut rest = json;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        // An escaped backslash escapes nothing itself.
+        if rest[at + 1..].starts_with(b"u0000") {
+            return true;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_is_found_wherever_json_can_write_it() {
+        for text in [r#"{"a":"\u0000"}"#, r#"{"a\u0000b":1}"#, r#"["x\\\u0000"]"#, r#""\n\u0000""#] {
+            let refused = json::<serde_json::Value>(text.as_bytes()).unwrap_err();
+            assert_eq!(refused.code(), ErrorCode::MalformedRequest, "{text}");
+            assert!(refused.to_string().contains("NUL"), "{refused}");
+        }
+        for text in [r#"{"a":"\\u0000"}"#, r#"["\u0001"]"#, r#""u0000""#, r#""\\\\u0000""#] {
+            assert!(json::<serde_json::Value>(text.as_bytes()).is_ok(), "{text}");
+        }
+        for broken in ["\\", "\"\\", "\"\\u00"] {
+            assert!(json::<serde_json::Value>(broken.as_bytes()).is_err(), "{broken}");
+        }
+        assert!(json::<serde_json::Value>(b"\"a\0b\"").is_err(), "raw, it is no JSON");
+    }
 }

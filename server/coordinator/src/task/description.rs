@@ -1,4 +1,7 @@
-use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{
+    DisplayName, PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid,
+    limits::NAME_BYTES_MAX,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -14,9 +17,6 @@ use crate::{
     scheduling::{Sampled, SchedulingChoice, SchedulingPolicy},
     selection::SelectionChoice,
 };
-
-/// Bytes of a task's name, at most.
-pub const TASK_NAME_BYTES_MAX: usize = 128;
 
 /// What a task is: the composition of independent parts, each one choice of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,9 +183,9 @@ impl TaskDescription {
     /// Lists everything that is wrong with the description, or nothing.
     pub fn validate(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if self.name.trim().is_empty() || self.name.len() > TASK_NAME_BYTES_MAX {
-            let remedy = format!("give it 1 to {TASK_NAME_BYTES_MAX} bytes");
-            faults.push(Fault::new("name", "the name is empty or too long", remedy));
+        if let Err(fault) = DisplayName::check(&self.name) {
+            let remedy = format!("give it 1 to {NAME_BYTES_MAX} bytes without control characters");
+            faults.push(Fault::new("name", fault.to_string(), remedy));
         }
         faults.extend(self.plan.faults().into_iter().map(|fault| {
             let (field, remedy) = (format!("plan.{}", fault.field), format!("it must be {}", fault.allowed));

@@ -16,7 +16,7 @@ mod stop;
 mod traffic;
 
 pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
-pub use description::{TASK_NAME_BYTES_MAX, TaskDescription};
+pub use description::TaskDescription;
 pub use downstream::{Downstream, WHOLE_EVERY_MAX};
 pub use eligibility::{
     ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,

@@ -47,7 +47,7 @@ struct Exported {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
     let Some(file) = args.output else {
-        return export(&admin, &args.population, |line| output::line(&line)).await?.map(drop);
+        return export(&admin, &args.population, |line| output::json_line(&line)).await?.map(drop);
     };
     let followed = write(&admin, &args.population, &file).await?;
     let exported = Exported { population: args.population, head: followed?, file };

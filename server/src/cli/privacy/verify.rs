@@ -60,7 +60,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     match verified {
         Ok(verified) => args.output.print(&verified, text),
         Err(error) if args.output.json => {
-            output::line(&output::json(&serde_json::json!({ "error": error.message }))?)?;
+            output::json_line(&output::json(&serde_json::json!({ "error": error.message }))?)?;
             Err(error)
         }
         Err(error) => Err(error),

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     match read_for(&args.file, model.as_ref().map(|(model, _)| model))? {
         Ok(_) => args.output.print(&fine, |fine| format!("{} has no fault", fine.path)),
         Err(error) if args.output.json => {
-            output::line(&output::json(&error)?)?;
+            output::json_line(&output::json(&error)?)?;
             Err(CliError::new(error.summary()))
         }
         Err(error) => Err(error.into()),

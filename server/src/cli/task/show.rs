@@ -7,6 +7,7 @@ use crate::{
         output::{OutputArgs, moment, or_dash},
     },
     http::admin::tasks::{OpenRoundView, TaskView},
+    printable,
 };
 
 /// Which task.
@@ -48,7 +49,8 @@ pub fn text(task: &TaskView) -> String {
         let (code, reason) = (&pause.code, &pause.reason);
         lines.splice(4..4, [("paused", format!("{reason} ({code})")), ("what to do", pause.remedy.clone())]);
     }
-    let lines: Vec<String> = lines.into_iter().map(|(name, value)| format!("{name:<11} {value}")).collect();
+    let lines: Vec<String> =
+        lines.into_iter().map(|(name, value)| format!("{name:<11} {}", printable::line(&value))).collect();
     lines.join("\n")
 }
 

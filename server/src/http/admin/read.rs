@@ -12,6 +12,7 @@ use folkmoot_storage::StorageError;
 use serde::de::DeserializeOwned;
 
 use crate::{
+    credential::is_id,
     http::{App, body, edge::Budget},
     refusal::Refusal,
 };
@@ -48,6 +49,11 @@ pub fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
 /// Reads an id from the path; one that has not its form belongs to nothing, so it gets the code of an unknown one.
 pub fn id<T: FromStr<Err: Display>>(text: &str, unknown: ErrorCode) -> Result<T, Refusal> {
     text.parse().map_err(|error| Refusal::new(unknown, format!("{error}")))
+}
+
+/// Checks the public part of a token or key in the path; one that has not its form is nobody's.
+pub fn public_part(what: &'static str, id: &str) -> Result<(), Refusal> {
+    if is_id(id) { Ok(()) } else { Err(missing(what, id)(StorageError::NotFound(what))) }
 }
 
 /// Reads how many rows a page is to have.

@@ -4,7 +4,7 @@ use axum::{
     extract::State,
     http::{Request, StatusCode},
 };
-use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_protocol::{DisplayName, Problem};
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, Role};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,15 +22,13 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Bytes of a key's name, at most.
-const NAME_BYTES_MAX: usize = 128;
-
 /// A key to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
-    /// A name for humans: who will use it, and for what.
-    pub name: String,
+    /// A name for humans, 1 to 128 bytes without control characters: who will use it, and for what.
+    #[schema(value_type = String, min_length = 1, max_length = 128)]
+    pub name: DisplayName,
     /// `viewer` (see), `operator` (run tasks) or `admin` (hand out keys).
     #[schema(value_type = String)]
     pub role: Role,
@@ -60,16 +58,12 @@ pub async fn create_api_key(
     request: Request<Body>,
 ) -> Result<(StatusCode, Json<CreatedApiKey>), Refusal> {
     let request: CreateApiKeyRequest = read::json(&app, request).await?;
-    if request.name.trim().is_empty() || request.name.len() > NAME_BYTES_MAX {
-        let detail = format!("name is empty or too long; give it 1 to {NAME_BYTES_MAX} bytes");
-        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
-    }
     let coordinator = &app.coordinator;
     let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = ApiKeyRecord {
         id: key.id.clone(),
         organisation_id: caller.organisation_id,
-        name: request.name,
+        name: request.name.into(),
         role: request.role,
         secret_hash: key.secret_hash(),
         created_at: (app.clock)(),

@@ -33,6 +33,7 @@ pub async fn revoke_api_key(
         let detail = "a key cannot revoke itself; use another admin key";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
+    read::public_part("API key", &id)?;
     let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("API key", &id))?;
     tracing::info!(revoked = id, api_key = caller.api_key_id, "API key revoked");

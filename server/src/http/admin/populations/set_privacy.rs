@@ -6,7 +6,7 @@ use axum::{
 };
 use folkmoot_coordinator::privacy::{EPSILON_MAX, PopulationBudget, PopulationPrivacy};
 use folkmoot_privacy::{Delta, Epsilon, Unit};
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem, check_characters};
 use folkmoot_storage::{
     ClientRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
 };
@@ -106,6 +106,10 @@ fn reason(request: &SetPrivacyRequest) -> Result<Option<String>, Refusal> {
     let Some(reason) = &request.weaken else { return Ok(None) };
     let reason = reason.trim();
     let length = reason.chars().count();
+    if let Err(fault) = check_characters(reason) {
+        let detail = format!("the reason in `weaken` cannot be shown: {fault}");
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
     match (1..=REASON_MAX).contains(&length) {
         true => Ok(Some(reason.to_owned())),
         false => {

@@ -3,7 +3,7 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use folkmoot_coordinator::task::TaskState;
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem, TaskId};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem, TaskId, check_characters};
 use folkmoot_storage::{TaskFilter, TaskRepository};
 use serde::Deserialize;
 
@@ -54,6 +54,10 @@ pub async fn list_tasks(
     if let Some(state) = page.state.as_deref().filter(|state| !TaskState::NAMES.contains(state)) {
         let detail = format!("state is `{state}`; it must be one of {}", TaskState::NAMES.join(", "));
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    // No name has such a character, and not every database takes them.
+    if page.name.as_deref().is_some_and(|name| check_characters(name).is_err()) {
+        return Err(Refusal::new(ErrorCode::MalformedRequest, "name has a control character; leave it out"));
     }
     let filter = TaskFilter { state: page.state, population: page.population, name: page.name };
     let tasks = storage.tasks(caller.organisation_id, &filter, limit, page.before).await?;

@@ -34,6 +34,7 @@ pub struct CreateTokenRequest {
     /// Whose devices it enrols: an id of the app's own, 1 to 128 bytes. Only its digest is stored. Where the population's
     /// unit of privacy is the user, every token names one, and all devices of a user count as one.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,
     /// How many clients it may enrol, 1 to 2^53; none for any number.
     #[serde(default, deserialize_with = "Count::read_optional")]

@@ -28,6 +28,7 @@ pub async fn revoke_token(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refusal> {
+    read::public_part("token", &id)?;
     let revoked = app.coordinator.storage.revoke_token(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("token", &id))?;
     tracing::info!(token = id, api_key = caller.api_key_id, "token revoked");
