@@ -46,7 +46,7 @@ pub use host::Host;
 #[cfg(not(target_family = "wasm"))]
 pub use key::{ClientKey, SecretStorage};
 #[cfg(not(target_family = "wasm"))]
-pub use storage::{ModelStore, NewestModel, StorageError};
+pub use storage::{ModelStore, NewestModel, PrivateFolder, StorageError, private_folder};
 #[cfg(not(target_family = "wasm"))]
 pub use traffic::{BYTES_PER_SECOND_MIN, TrafficLimits};
 pub use training::SystemChance;

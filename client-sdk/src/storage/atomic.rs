@@ -32,8 +32,9 @@ fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the options of a file that is readable for its owner only, once it is made.
 #[cfg(unix)]
-fn private() -> OpenOptions {
+pub(super) fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = File::options();
     options.mode(0o600);
@@ -41,8 +42,17 @@ fn private() -> OpenOptions {
 }
 
 #[cfg(not(unix))]
-fn private() -> OpenOptions {
+pub(super) fn private() -> OpenOptions {
     File::options()
+}
+
+/// Makes a directory that only its owner can read, if there is none.
+pub(super) fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
 }
 
 /// Reads a file, or `None` if there is none.

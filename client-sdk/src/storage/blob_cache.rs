@@ -9,7 +9,10 @@ use std::{
 
 use folkmoot_protocol::{BlobDigest, Timestamp, messages::Artifact};
 
-use super::{StorageError, atomic::remove_if_present};
+use super::{
+    StorageError,
+    atomic::{make_private, private, remove_if_present},
+};
 
 /// Blobs by SHA-256, bounded in bytes. What was not used for longest goes first.
 #[derive(Clone, Debug)]
@@ -44,7 +47,7 @@ pub(crate) struct PartialBlob {
 impl BlobCache {
     /// Makes the directory if need be.
     pub fn open(directory: &Path, bytes_max: u64) -> Result<Self, StorageError> {
-        fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
+        make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         Ok(Self { directory: directory.into(), bytes_max, claims: Claims::default() })
     }
 
@@ -83,10 +86,10 @@ impl BlobCache {
         let path = whole_path.with_added_extension("partial");
         let claim = self.claims.claim(&path, artifact.bytes)?;
         self.make_room()?;
-        let mut file = File::options().append(true).create(true).open(&path)?;
+        let mut file = private().append(true).create(true).open(&path)?;
         let mut bytes = file.metadata()?.len();
         if bytes >= artifact.bytes {
-            file = File::create(&path)?;
+            file = private().write(true).create(true).truncate(true).open(&path)?;
             bytes = 0;
         }
         Ok(PartialBlob { artifact, file, bytes, path, whole_path, _claim: claim })

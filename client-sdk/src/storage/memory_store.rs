@@ -7,7 +7,7 @@ use folkmoot_protocol::{TaskId, Timestamp};
 
 use super::{
     StorageError,
-    atomic::{read_if_present, remove_if_present},
+    atomic::{make_private, read_if_present, remove_if_present},
 };
 
 /// Memories that are kept; more would fill the device for tasks that are over.
@@ -26,7 +26,7 @@ pub(crate) struct MemoryStore {
 impl MemoryStore {
     /// Makes the directory if need be.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
-        fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
+        make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         Ok(Self { directory: directory.into() })
     }
 

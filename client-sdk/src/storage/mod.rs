@@ -26,6 +26,7 @@ mod device_store;
 mod error;
 mod memory_store;
 mod model_store;
+mod private_folder;
 mod state_store;
 mod work_store;
 
@@ -35,5 +36,6 @@ pub(crate) use device_store::DeviceStore;
 pub use error::StorageError;
 pub(crate) use memory_store::MemoryStore;
 pub use model_store::{ModelStore, NewestModel};
+pub use private_folder::{PrivateFolder, private_folder};
 pub(crate) use state_store::{Enrolment, StateStore};
 pub(crate) use work_store::WorkStore;

@@ -9,8 +9,9 @@ use folkmoot_session::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    StorageError,
-    atomic::{read_if_present, remove_if_present, write_private},
+    PrivateFolder, StorageError,
+    atomic::{private, read_if_present, remove_if_present, write_private},
+    private_folder,
 };
 
 const ENROLMENT_VERSION: u32 = 1;
@@ -31,6 +32,9 @@ impl Enrolment {
     }
 }
 
+/// The file that is locked, and shows that a directory is a client's.
+const LOCK: &str = "directory.lock";
+
 /// The small files of a state directory, which it holds locked.
 #[derive(Debug)]
 pub(crate) struct StateStore {
@@ -41,9 +45,22 @@ pub(crate) struct StateStore {
 impl StateStore {
     /// Makes the directory if need be, and locks it.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
-        fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
-        let path = directory.join("directory.lock");
-        let lock = File::create(&path).map_err(|error| StorageError::at(&path, error))?;
+        match private_folder(directory, LOCK).map_err(|error| StorageError::at(directory, error))? {
+            PrivateFolder::Private => {}
+            PrivateFolder::Mended(paths) => {
+                tracing::warn!(directory = %directory.display(), changed = paths.len(), "others could read the state directory; now only its owner can");
+            }
+            PrivateFolder::Shared => {
+                tracing::warn!(directory = %directory.display(), "others may read the state directory, which holds other files, too; give the client one of its own");
+            }
+        }
+        let path = directory.join(LOCK);
+        let lock = private()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|error| StorageError::at(&path, error))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { directory: directory.into(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(StorageError::InUse(directory.into())),

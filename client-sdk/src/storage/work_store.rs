@@ -7,7 +7,7 @@ use folkmoot_protocol::{AssignmentId, TaskId};
 
 use super::{
     MemoryStore, StorageError,
-    atomic::{read_if_present, remove_if_present, write_private},
+    atomic::{make_private, read_if_present, remove_if_present, write_private},
 };
 
 /// Checkpoint and update of assignments, by assignment id, and what updates left out, by task.
@@ -20,7 +20,7 @@ pub(crate) struct WorkStore {
 impl WorkStore {
     /// Makes the directory if need be.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
-        fs::create_dir_all(directory).map_err(|error| StorageError::at(directory, error))?;
+        make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         let memories = MemoryStore::open(&directory.with_file_name("memories"))?;
         Ok(Self { directory: directory.into(), memories })
     }

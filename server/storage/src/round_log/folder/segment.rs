@@ -24,6 +24,9 @@ impl FileSegment {
     /// Opens the segment at its end, makes it if it is missing, and locks it.
     pub(super) fn open(path: PathBuf, assignment: AssignmentId) -> Result<Self, RoundLogError> {
         let mut options = OpenOptions::new();
+        // An update is a person's: nobody else on the machine reads it.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.append(true).create(true).open(&path).map_err(RoundLogError::at(&path))?;
         match file.try_lock() {
             Ok(()) => {}
