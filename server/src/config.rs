@@ -81,6 +81,7 @@ impl Config {
     /// [`ConfigError::Value`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.limits.check()?;
+        self.server.certificate_files()?;
         cors::check_origins(&self.server.allowed_origins)
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
         Proxies::parse(&self.server.trusted_proxies)
@@ -98,6 +99,8 @@ impl Config {
                 TlsChoice::Own => Some(self.server.host_names.clone()),
                 TlsChoice::Off => None,
             },
+            // Whoever asks has checked it.
+            certificate: self.server.certificate_files().unwrap_or_default(),
             limits: HttpLimits {
                 allowed_origins: self.server.allowed_origins.clone(),
                 trusted_proxies: Arc::new(

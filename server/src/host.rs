@@ -1,7 +1,7 @@
 //! A running coordinator: opens the data folder, binds the socket, starts the drivers, and ends in good order.
 
 use std::{
-    fmt, io,
+    fmt,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
@@ -15,7 +15,6 @@ use folkmoot_storage::{
 };
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
-use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::{sync::watch, task::JoinHandle};
 
@@ -23,9 +22,15 @@ use crate::{
     clock::Clock,
     coordinator::{Coordinator, ForgetError},
     credential::Credential,
+    data_folder::{DataFolder, DataFolderError},
     device::Authenticator,
     drivers::{self, DriverConfig, DriverHealth},
-    http::{self, App, HttpLimits, Listener, ServeError, admin::demo::FirstRun, edge::Edge, tls},
+    http::{
+        self, App, HttpLimits, Listener, ServeError,
+        admin::demo::FirstRun,
+        edge::Edge,
+        tls::{self, CertificateFiles, LiveCertificate, Reload},
+    },
 };
 
 /// The organisation of a coordinator that has only one.
@@ -42,6 +47,8 @@ pub struct HostConfig {
     pub listen: SocketAddr,
     /// The names and addresses in the own certificate, besides localhost and 127.0.0.1; `None` serves without TLS, behind a proxy that has it.
     pub tls_host_names: Option<Vec<String>>,
+    /// An operator's own certificate, in the place of one of the coordinator's authority.
+    pub certificate: Option<CertificateFiles>,
     /// What the edge lets in.
     pub limits: HttpLimits,
     /// How often deadlines are looked at when nothing happens.
@@ -79,6 +86,7 @@ impl HostConfig {
             database: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tls_host_names: Some(Vec::new()),
+            certificate: None,
             limits: HttpLimits::default(),
             tick: Duration::from_millis(250),
             first_run: None,
@@ -90,13 +98,8 @@ impl HostConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The data folder cannot be used.
-    #[error("the data folder {path} cannot be used: {source}")]
-    Folder {
-        /// The folder or file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Folder(#[from] DataFolderError),
     /// The database cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -125,12 +128,17 @@ pub struct Host {
     pub coordinator: Arc<Coordinator>,
     /// The organisation that the first key belongs to.
     pub organisation: OrganisationId,
-    /// The root certificate's file, when it serves with its own TLS.
+    /// The root certificate's file, when it serves with a certificate of its own authority.
     pub root_certificate: Option<PathBuf>,
     /// The admin key that was made because there was none. It is shown here and never again.
     pub first_api_key: Option<String>,
+    /// The file in which that key is kept.
+    pub first_api_key_file: Option<PathBuf>,
+    certificate: Option<LiveCertificate>,
+    clock: Clock,
     closing: watch::Sender<bool>,
     tasks: Vec<JoinHandle<Result<(), ServeError>>>,
+    _folder: DataFolder,
 }
 
 impl Host {
@@ -155,39 +163,44 @@ impl Host {
         mut chance: ChaCha20Rng,
         metrics: Option<PrometheusHandle>,
     ) -> Result<Self, HostError> {
-        let folder = |path: PathBuf| move |source| HostError::Folder { path, source };
-        std::fs::create_dir_all(&config.data).map_err(folder(config.data.clone()))?;
-        let tls_config = match &config.tls_host_names {
-            Some(names) => {
-                tls::ensure_authority(&config.data, names)?;
-                Some(tls::server_config(&config.data)?)
+        let folder = DataFolder::open(&config.data)?;
+        let now = clock();
+        let (certificate, root_certificate) = match (&config.tls_host_names, config.certificate) {
+            (Some(_), Some(files)) => (Some(LiveCertificate::load(files, now)?), None),
+            (Some(names), None) => {
+                tls::ensure_authority(&config.data, names, now)?;
+                let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
+                (Some(own), Some(config.data.join(tls::ROOT_FILE)))
             }
-            None => None,
+            (None, _) => (None, None),
         };
-        let root_certificate = tls_config.as_ref().map(|_| config.data.join(tls::ROOT_FILE));
-        let listener = Listener::bind(config.listen, tls_config)?;
+        let listener = Listener::bind(config.listen, certificate.clone())?;
         let address = listener.address().map_err(ServeError::Listen)?;
 
-        let sqlite = || format!("sqlite://{}?mode=rwc", config.data.join("folkmoot.db").display());
-        let storage =
-            SqlStorage::connect(&config.database.clone().unwrap_or_else(sqlite), Default::default()).await?;
+        let database = config.database.clone().unwrap_or_else(|| folder.sqlite_url());
+        let storage = SqlStorage::connect(&database, Default::default()).await?;
         let blobs = BlobStore::local(config.data.join("blobs"))?;
         let log = RoundLog::local(config.data.join("round-log"))?;
-        let holder = node_id(&config.data.join("node-id"), &mut chance)?;
+        let holder = folder.node_id(&mut chance)?;
         let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
-        let now = clock();
         let id_if_new = OrganisationId::from_random_bytes(coordinator.random_bytes());
         let organisation =
             coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
-        let first_api_key = ensure_api_key(&coordinator, organisation, now).await?;
+        let first_key = ensure_api_key(&coordinator, organisation, now).await?;
+        let first_api_key_file = match &first_key {
+            Some(key) => Some(folder.keep_first_key(&key.id, &key.to_string())?),
+            None => None,
+        };
+        let first_api_key = first_key.map(|key| key.to_string());
         coordinator.forget_unneeded_logs().await?;
 
         let place = Place {
-            url: url(near(address), root_certificate.is_some()),
+            url: url(near(address), certificate.is_some()),
             root_certificate: root_certificate.clone(),
             data: config.data.clone(),
         };
         let (closing, closed) = watch::channel(false);
+        let health = Arc::new(DriverHealth::default());
         let app = App {
             coordinator: coordinator.clone(),
             authenticator: Arc::new(Authenticator::new(now)),
@@ -196,10 +209,10 @@ impl Host {
             edge: Arc::new(Edge::new(&config.limits)),
             metrics,
             started_at: now,
-        let health = Arc::new(DriverHealth::default());
             listeners: Arc::default(),
             first_run: config.first_run.map(|make| make.0(&place)),
             closing: closed.clone(),
+            drivers: health.clone(),
         };
         let router = http::router(app);
         let limits = config.limits;
@@ -207,9 +220,9 @@ impl Host {
             let _ = closed.wait_for(|is_closing| *is_closing).await;
         };
         let server_end = until_closed(closed.clone());
-            drivers: health.clone(),
         let server = tokio::spawn(async move { http::serve(listener, router, &limits, server_end).await });
         let shared = coordinator.clone();
+        let time = clock.clone();
         let driver_config = DriverConfig { holder, tick: config.tick };
         let driver = tokio::spawn(async move {
             let run = || {
@@ -220,12 +233,32 @@ impl Host {
             Ok(())
         });
         let tasks = vec![server, driver];
-        Ok(Self { address, coordinator, organisation, root_certificate, first_api_key, closing, tasks })
+        Ok(Self {
+            address,
+            coordinator,
+            organisation,
+            root_certificate,
+            first_api_key,
+            first_api_key_file,
+            certificate,
+            clock: time,
+            closing,
+            tasks,
+            _folder: folder,
+        })
     }
 
     /// Returns the URL at which clients on this machine reach it.
     pub fn url(&self) -> String {
-        url(self.address, self.root_certificate.is_some())
+        url(self.address, self.certificate.is_some())
+    }
+
+    /// Reads the certificate and its key again, and serves new connections with them. `None` where a proxy has the certificate.
+    ///
+    /// # Errors
+    /// If the files cannot be used: the certificate of before is served on.
+    pub fn reload_certificate(&self) -> Result<Option<Reload>, tls::TlsError> {
+        self.certificate.as_ref().map(|certificate| certificate.reload((self.clock)())).transpose()
     }
 
     /// Lets open requests and steps end, and stops.
@@ -263,7 +296,7 @@ async fn ensure_api_key(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
     now: Timestamp,
-) -> Result<Option<String>, StorageError> {
+) -> Result<Option<Credential>, StorageError> {
     if !coordinator.storage.api_keys(organisation_id).await?.is_empty() {
         return Ok(None);
     }
@@ -278,18 +311,5 @@ async fn ensure_api_key(
         revoked_at: None,
     };
     coordinator.storage.create_api_key(&record).await?;
-    Ok(Some(key.to_string()))
-}
-
-/// Returns this node's name, which its leases carry; it stays the same over restarts.
-fn node_id(path: &std::path::Path, chance: &mut ChaCha20Rng) -> Result<String, HostError> {
-    let failed = |source| HostError::Folder { path: path.to_owned(), source };
-    if path.exists() {
-        return std::fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed);
-    }
-    let mut bytes = [0; 8];
-    chance.fill_bytes(&mut bytes);
-    let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    std::fs::write(path, &name).map_err(failed)?;
-    Ok(name)
+    Ok(Some(key))
 }

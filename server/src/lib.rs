@@ -9,6 +9,7 @@ pub mod config;
 pub mod coordinator;
 pub mod credential;
 pub mod crowd;
+mod data_folder;
 pub mod device;
 pub mod downstream;
 pub mod drivers;

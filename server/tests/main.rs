@@ -8,6 +8,8 @@ mod commands;
 mod demo;
 mod documents;
 mod engine;
+#[cfg(unix)]
+mod operator;
 mod private;
 mod sampled;
 mod simulate;

@@ -3,7 +3,8 @@ use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::setting::choice;
+use super::{ConfigError, setting::choice};
+use crate::http::tls::CertificateFiles;
 
 /// The port on which a coordinator listens, unless it is told another.
 const PORT: u16 = 8443;
@@ -16,8 +17,15 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The data folder: database, blobs, round log, certificates.
     pub data: PathBuf,
-    /// `own` for a certificate of its own authority, `off` behind a proxy that has one.
+    /// `own` if the coordinator has the certificate, `off` behind a proxy that has one.
     pub tls: TlsChoice,
+    /// The file of the operator's own certificate, with those that vouch for it, as PEM. Without it the coordinator makes one
+    /// of its own authority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// The file of its private key, as PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
     /// The names and addresses in the own certificate, besides localhost and 127.0.0.1.
     pub host_names: Vec<String>,
     /// The origins whose pages may be clients, such as `https://app.example`; `*` for all. Without any, pages of other
@@ -34,9 +42,37 @@ impl Default for ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT)),
             data: PathBuf::from("folkmoot-data"),
             tls: TlsChoice::Own,
+            certificate: None,
+            key: None,
             host_names: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+impl ServerConfig {
+    /// Returns the files of the operator's own certificate, if they are named.
+    ///
+    /// # Errors
+    /// If only one of them is, or a proxy has the certificate.
+    pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ConfigError> {
+        let refuse = |place: &str, message: &str| {
+            Err(ConfigError::Value { place: place.into(), message: message.into() })
+        };
+        match (&self.certificate, &self.key) {
+            (None, None) => Ok(None),
+            (Some(_), None) => {
+                refuse("server.key", "it is missing; server.certificate needs its private key")
+            }
+            (None, Some(_)) => {
+                refuse("server.certificate", "it is missing; server.key belongs to a certificate")
+            }
+            (Some(_), Some(_)) if self.tls == TlsChoice::Off => refuse(
+                "server.certificate",
+                "server.tls is off, so it would not be served; set server.tls to own, or leave it out",
+            ),
+            (Some(chain), Some(key)) => Ok(Some(CertificateFiles { chain: chain.clone(), key: key.clone() })),
         }
     }
 }
@@ -45,7 +81,8 @@ impl Default for ServerConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsChoice {
-    /// The coordinator, of an authority of its own, whose root is `ca.pem` in the data folder.
+    /// The coordinator: the operator's (`certificate` and `key`), or one of an authority of its own, whose root is `ca.pem` in
+    /// the data folder.
     Own,
     /// A proxy in front of it.
     Off,

@@ -5,10 +5,12 @@ use clap::ValueEnum;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list whole.
-pub const KEYS: [&str; 18] = [
+pub const KEYS: [&str; 20] = [
     "server.listen",
     "server.data",
     "server.tls",
+    "server.certificate",
+    "server.key",
     "server.host_names",
     "server.allowed_origins",
     "server.trusted_proxies",
@@ -36,6 +38,14 @@ impl Config {
             "server.listen" => put(&mut self.server.listen, text),
             "server.data" => put(&mut self.server.data, text),
             "server.tls" => put(&mut self.server.tls, text),
+            "server.certificate" => {
+                self.server.certificate = Some(text.into());
+                Ok(())
+            }
+            "server.key" => {
+                self.server.key = Some(text.into());
+                Ok(())
+            }
             "server.host_names" => {
                 self.server.host_names = list(text);
                 Ok(())

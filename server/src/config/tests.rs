@@ -43,6 +43,19 @@ fn the_environment_wins_over_the_file() {
 }
 
 #[test]
+fn a_certificate_and_its_key_come_together() {
+    let both = "certificate = \"a.pem\"\nkey = \"a.key\"\n";
+    let files = load(&format!("[server]\n{both}"), &[]).unwrap().host_config().certificate.unwrap();
+    assert_eq!((files.chain, files.key), ("a.pem".into(), "a.key".into()));
+    let (text, _) = message("[server]\ncertificate = \"a.pem\"\n", &[]);
+    assert_eq!(text, "server.key: it is missing; server.certificate needs its private key");
+    let (text, _) = message("[server]\nkey = \"a.key\"\n", &[]);
+    assert_eq!(text, "server.certificate: it is missing; server.key belongs to a certificate");
+    let (text, _) = message(&format!("[server]\n{both}tls = \"off\"\n"), &[]);
+    assert!(text.starts_with("server.certificate: server.tls is off"), "{text}");
+}
+
+#[test]
 fn an_origin_is_a_scheme_a_host_and_a_port() {
     for wrong in ["app.example", "https://app.example/", "https://app.example/path", "ftp://app.example"] {
         let text = format!("[server]\nallowed_origins = [\"{wrong}\"]\n");
@@ -98,6 +111,7 @@ fn a_file_that_is_named_must_be_there() {
 fn the_list_of_keys_is_whole() {
     let mut config = Config::default();
     config.database.url = Some("sqlite::memory:".into());
+    (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
     let table = toml::Table::try_from(&config).unwrap();
     let mut keys: Vec<String> = Vec::new();
     for (section, values) in &table {

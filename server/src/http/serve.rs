@@ -6,13 +6,13 @@ use std::{
 };
 
 use axum::Router;
-use axum_server::{Handle, tls_rustls::RustlsAcceptor, tls_rustls::RustlsConfig};
+use axum_server::{Handle, tls_rustls::RustlsAcceptor};
 use hyper_util::rt::TokioTimer;
-use rustls::ServerConfig;
 
 use super::{
     HttpLimits,
     edge::{Connections, Guarded, raise_open_files},
+    tls::LiveCertificate,
 };
 
 /// How long open requests may take to end when the process goes down.
@@ -33,7 +33,7 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 /// A bound socket, with or without TLS.
 pub struct Listener {
     socket: TcpListener,
-    tls: Option<ServerConfig>,
+    tls: Option<LiveCertificate>,
 }
 
 /// Why the coordinator cannot serve.
@@ -57,7 +57,7 @@ impl Listener {
     ///
     /// # Errors
     /// If it is taken, or not this machine's.
-    pub fn bind(address: SocketAddr, tls: Option<ServerConfig>) -> Result<Self, ServeError> {
+    pub fn bind(address: SocketAddr, tls: Option<LiveCertificate>) -> Result<Self, ServeError> {
         let socket = TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, tls })
@@ -91,9 +91,8 @@ pub async fn serve(
     let connections = Connections::new(raise_open_files(limits.connections_max), limits);
     let service = router.into_make_service();
     match listener.tls {
-        Some(config) => {
-            let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)))
-                .handshake_timeout(limits.head_timeout);
+        Some(certificate) => {
+            let acceptor = RustlsAcceptor::new(certificate.served()).handshake_timeout(limits.head_timeout);
             let mut server =
                 axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
             configure(server.http_builder(), limits);

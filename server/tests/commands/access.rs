@@ -23,4 +23,5 @@ pub const COMMANDS: &[Recorded] = &[
     ("key list", &["", "--json", "--api-key nothing"]),
     ("key create", &["dashboard", "robot --role operator --json", "robot --role owner"]),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
+    ("key recover", &["--data data --json", "--data missing"]),
 ];

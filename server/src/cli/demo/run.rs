@@ -24,6 +24,7 @@ use crate::{
     cli::admin_client::AdminClient,
     clock::{Clock, system_chance, system_clock},
     config::LogConfig,
+    data_folder::DataFolderError,
     host::{Host, HostConfig, HostError},
     telemetry,
 };
@@ -160,7 +161,7 @@ impl Run {
 /// Reads the certificate that vouches for the coordinator.
 fn certificate(host: &Host) -> Result<Option<Vec<u8>>, DemoError> {
     let Some(path) = &host.root_certificate else { return Ok(None) };
-    let failed = |source| HostError::Folder { path: path.clone(), source };
+    let failed = |source| HostError::Folder(DataFolderError::Io { path: path.clone(), source });
     Ok(Some(std::fs::read(path).map_err(failed)?))
 }
 

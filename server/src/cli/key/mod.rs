@@ -2,6 +2,7 @@
 
 mod create;
 mod list;
+mod recover;
 mod revoke;
 
 use clap::Subcommand;
@@ -17,6 +18,8 @@ pub enum Command {
     List(list::Args),
     /// Revoke an API key.
     Revoke(revoke::Args),
+    /// Make a key of an admin when all are lost, with the coordinator stopped.
+    Recover(recover::Args),
 }
 
 impl Command {
@@ -29,6 +32,7 @@ impl Command {
             Command::Create(args) => create::run(args).await,
             Command::List(args) => list::run(args).await,
             Command::Revoke(args) => revoke::run(args).await,
+            Command::Recover(args) => Box::pin(recover::run(args)).await,
         }
     }
 }

@@ -1,0 +1,203 @@
+//! The data folder: private to its owner, and in the hands of coordinators or of a recovery, never of both.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_client::{PrivateFolder, private_folder};
+use rand::Rng;
+
+/// The file that names this node. It shows that a folder is a coordinator's.
+const NODE_FILE: &str = "node-id";
+/// The file that coordinators share a lock of.
+const LOCK_FILE: &str = "lock";
+/// The file of the first API key.
+const FIRST_KEY_FILE: &str = "first-api-key";
+/// SQLite's file.
+const DATABASE_FILE: &str = "folkmoot.db";
+
+/// A data folder in use.
+pub struct DataFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataFolderError {
+    /// A file or folder failed.
+    #[error("the data folder cannot be used: {path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A recovery has it.
+    #[error("the data folder {0} is being recovered; start again when `folkmoot key recover` is done")]
+    IsRecovered(PathBuf),
+    /// A coordinator has it.
+    #[error("a coordinator runs on the data folder {0}; stop it first")]
+    IsServed(PathBuf),
+    /// There is no coordinator's data.
+    #[error("{0} is no data folder of a coordinator; name it with --data")]
+    Missing(PathBuf),
+}
+
+impl DataFolder {
+    /// Opens the folder for a coordinator, and makes it if there is none. Several coordinators may share it.
+    ///
+    /// From here on the process makes files that only its owner can read, wherever it makes them.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or used, or is being recovered.
+    pub fn open(path: &Path) -> Result<Self, DataFolderError> {
+        // The database, its journal and the blobs are made by libraries that ask for no mode.
+        #[cfg(unix)]
+        nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+        match private_folder(path, NODE_FILE).map_err(at(path))? {
+            PrivateFolder::Private => {}
+            PrivateFolder::Mended(paths) => tracing::warn!(
+                folder = %path.display(), changed = paths.len(),
+                "others could read the data folder or files in it; now only their owner can"
+            ),
+            PrivateFolder::Shared => tracing::warn!(
+                folder = %path.display(),
+                "others may read the data folder, which holds other files, too, so its mode stays; give the coordinator \
+                 a folder of its own, or take the rights of others away (chmod 700)"
+            ),
+        }
+        let lock = lock_file(path)?;
+        match lock.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => return Err(DataFolderError::IsRecovered(path.to_owned())),
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
+                return Err(at(path)(error));
+            }
+            _ => {}
+        }
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Opens the folder of a coordinator that does not run, alone.
+    ///
+    /// # Errors
+    /// If there is no such folder, or a coordinator runs on it.
+    pub fn open_alone(path: &Path) -> Result<Self, DataFolderError> {
+        if !path.join(NODE_FILE).is_file() {
+            return Err(DataFolderError::Missing(path.to_owned()));
+        }
+        let lock = lock_file(path)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(DataFolderError::IsServed(path.to_owned())),
+            Err(TryLockError::Error(error)) => Err(at(path)(error)),
+        }
+    }
+
+    /// Returns the URL of the SQLite file in the folder.
+    pub fn sqlite_url(&self) -> String {
+        format!("sqlite://{}?mode=rwc", self.path.join(DATABASE_FILE).display())
+    }
+
+    /// Says whether there is an SQLite file.
+    pub fn has_sqlite(&self) -> bool {
+        self.path.join(DATABASE_FILE).is_file()
+    }
+
+    /// Returns this node's name, which its leases carry; it stays the same over restarts.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn node_id(&self, chance: &mut impl Rng) -> Result<String, DataFolderError> {
+        let path = self.path.join(NODE_FILE);
+        if path.exists() {
+            return fs::read_to_string(&path).map(|text| text.trim().to_owned()).map_err(at(&path));
+        }
+        let mut bytes = [0; 8];
+        chance.fill_bytes(&mut bytes);
+        let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        write_new(&path, &name).map_err(at(&path))?;
+        Ok(name)
+    }
+
+    /// Keeps the first API key in a file that only its owner can read, and returns where. A file of a key of before stays.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep_first_key(&self, id: &str, key: &str) -> Result<PathBuf, DataFolderError> {
+        let text = format!("{key}\n");
+        let path = self.path.join(FIRST_KEY_FILE);
+        match write_new(&path, &text) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let path = path.with_added_extension(id);
+                write_new(&path, &text).map_err(at(&path))?;
+                Ok(path)
+            }
+            written => written.map(|()| path.clone()).map_err(at(&path)),
+        }
+    }
+}
+
+fn lock_file(folder: &Path) -> Result<File, DataFolderError> {
+    let path = folder.join(LOCK_FILE);
+    private().create(true).truncate(false).open(&path).map_err(at(&path))
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    private().create_new(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// Returns the options of a file to write that only its owner can read, once it is made.
+fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> DataFolderError + use<> {
+    let path = path.to_owned();
+    move |source| DataFolderError::Io { path: path.clone(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_served_or_recovered_never_both() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("data");
+        assert!(matches!(DataFolder::open_alone(&path), Err(DataFolderError::Missing(_))));
+        let first = DataFolder::open(&path).unwrap();
+        first.node_id(&mut ChaCha20Rng::seed_from_u64(1)).unwrap();
+        let second = DataFolder::open(&path).unwrap();
+        assert!(matches!(DataFolder::open_alone(&path), Err(DataFolderError::IsServed(_))));
+        drop((first, second));
+        let alone = DataFolder::open_alone(&path).unwrap();
+        assert!(matches!(DataFolder::open(&path), Err(DataFolderError::IsRecovered(_))));
+        drop(alone);
+        assert!(DataFolder::open(&path).is_ok());
+    }
+
+    #[test]
+    fn a_first_key_takes_no_other_keys_place() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(&scratch.path().join("data")).unwrap();
+        let first = folder.keep_first_key("a1", "a1.secret").unwrap();
+        let second = folder.keep_first_key("b2", "b2.secret").unwrap();
+        assert_eq!(fs::read_to_string(&first).unwrap(), "a1.secret\n");
+        assert_eq!(fs::read_to_string(&second).unwrap(), "b2.secret\n");
+        #[cfg(unix)]
+        for path in [first, second] {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+}
