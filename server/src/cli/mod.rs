@@ -25,6 +25,7 @@ mod overview;
 mod page;
 mod population;
 mod privacy;
+mod replace;
 mod serve;
 mod simulate;
 mod stop_signal;

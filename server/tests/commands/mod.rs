@@ -10,6 +10,7 @@ mod local;
 mod model;
 mod normalise;
 mod operations;
+mod possessions;
 mod privacy;
 mod rounds;
 mod task;

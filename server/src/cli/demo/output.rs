@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::error::DemoError;
+use crate::cli::replace;
 
 /// Where a run writes.
 #[derive(Clone, Debug)]
@@ -55,7 +56,9 @@ impl Output {
     /// [`DemoError::Output`] if it cannot be written.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf, DemoError> {
         let path = self.folder.join(name);
-        fs::write(&path, bytes).map_err(|source| DemoError::Output { path: path.clone(), source })?;
+        replace::check_io(&path)
+            .and_then(|()| fs::write(&path, bytes))
+            .map_err(|source| DemoError::Output { path: path.clone(), source })?;
         Ok(path)
     }
 }

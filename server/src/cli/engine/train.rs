@@ -20,6 +20,7 @@ use super::{
 use crate::cli::{
     examples_file::ExamplesArgs,
     output::{OutputArgs, or_dash},
+    replace,
 };
 
 const BAR: &str = "{bar:30.cyan/dim}  {pos}/{len} steps  loss {msg}  {elapsed}";
@@ -110,7 +111,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(path) = &args.curve {
         let svg = loss_svg(&curve).map_err(|error| CliError::new(format!("the curve: {error}")))?;
-        std::fs::write(path, svg).map_err(CliError::write(path))?;
+        replace::write(path, svg)?;
     }
     let metrics = evaluate(&model, &outcome.weights, &held_out, plan.loss).map_err(failed(&args.model))?;
     let has_classes = matches!(training.labels(), Labels::Classes(_));
@@ -215,7 +216,7 @@ fn split(all: &Examples, one_of: usize) -> Result<(Examples, Examples), CliError
 
 fn write_model(path: &Path, model: &Model, weights: &[f32]) -> Result<(), CliError> {
     let onnx = model.export_onnx(weights).map_err(failed(path))?;
-    std::fs::write(path, onnx).map_err(CliError::write(path))
+    replace::write(path, onnx)
 }
 
 fn text(trained: &Trained) -> String {

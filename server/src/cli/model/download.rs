@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use folkmoot_protocol::TaskId;
 use serde::Serialize;
 
-use crate::cli::{CliError, connection::ConnectionArgs, output::OutputArgs};
+use crate::cli::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
 
 /// Which version, and where to.
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ struct Downloaded {
 /// If there is no such version, or the file cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let model = args.connection.connect()?.download_model(args.task, args.version).await?;
-    std::fs::write(&args.out, &model.onnx).map_err(CliError::write(&args.out))?;
+    replace::write(&args.out, &model.onnx)?;
     let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
     args.output.print(&downloaded, |downloaded| {
         format!(

@@ -14,6 +14,7 @@ use crate::{
         AdminClient, CliError,
         connection::ConnectionArgs,
         output::{self, OutputArgs},
+        replace,
     },
     http::admin::privacy::EntryView,
 };
@@ -66,6 +67,8 @@ async fn write(
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
+    replace::check(path)?;
+    replace::check(&partial)?;
     let mut file = BufWriter::new(File::create(&partial).map_err(CliError::write(&partial))?);
     let line = |line: String| writeln!(file, "{line}").map_err(CliError::write(&partial));
     let followed = export(admin, population, line).await?;

@@ -4,7 +4,7 @@ use folkmoot_protocol::TaskId;
 use serde::Serialize;
 
 use crate::{
-    cli::{CliError, connection::ConnectionArgs, output::OutputArgs},
+    cli::{CliError, connection::ConnectionArgs, output::OutputArgs, replace},
     privacy::Statement,
 };
 
@@ -38,7 +38,7 @@ struct Written {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let statement = args.connection.connect()?.privacy(args.task).await?;
     let Some(file) = args.html else { return args.output.print(&statement, text) };
-    std::fs::write(&file, statement.html()).map_err(CliError::write(&file))?;
+    replace::write(&file, statement.html())?;
     args.output.print(&Written { task: args.task, file }, |written| {
         format!("the statement is in {}", written.file.display())
     })

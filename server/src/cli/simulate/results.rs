@@ -14,7 +14,7 @@ use folkmoot_simulation::{
 };
 
 use crate::{
-    cli::CliError,
+    cli::{CliError, replace},
     simulate::{Outcome, WorldSettings},
 };
 
@@ -33,6 +33,7 @@ impl Results {
     pub fn open(folder: &Path, format: Format, onnx: Vec<u8>) -> Result<Self, CliError> {
         fs::create_dir_all(folder).map_err(write(folder))?;
         let path = folder.join("rounds").with_extension(format.extension());
+        replace::check(&path)?;
         let file = File::create(&path).map_err(write(&path))?;
         let rows =
             Rows::new(format, BufWriter::new(file)).map_err(|error| CliError::new(error.to_string()))?;
@@ -77,7 +78,7 @@ impl Results {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), CliError> {
         let path = self.folder.join(name);
-        fs::write(&path, bytes).map_err(write(&path))
+        replace::write(&path, bytes)
     }
 }
 
