@@ -9,6 +9,8 @@
 //! - `FOLKMOOT_SEEDS=n` runs that many new seeds, as `cargo xtask campaign` does.
 //! - `FOLKMOOT_SEED=n` runs one seed only, and shows everything that happens.
 //!
+//! `privacy/` is a simulation of its own, of what private tasks are charged.
+//!
 //! # How to add another fault
 //! Give it a rate in `scenario.rs`, a place in `world/` where it strikes, and a line in `coverage.rs`, so that it
 //! is noticed when it no longer does. A seed that found a mistake stays, as a named test below.
@@ -19,6 +21,7 @@ mod coverage;
 mod faulty_store;
 mod invariants;
 mod oracle;
+mod privacy;
 mod run;
 mod scenario;
 mod trace;

@@ -1,0 +1,237 @@
+//! What a world's releases really told of each unit, from the record and the released weights alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folkmoot_coordinator::privacy::Clipping;
+use folkmoot_protocol::{RoundId, TaskId};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository};
+
+use super::{
+    measure::{Energy, Scatter},
+    record::Record,
+    sampled::Sampled,
+    script::{Mechanism, TaskScript},
+    world::World,
+};
+use crate::invariants::{Broken, broken};
+
+/// An update counts as short that has less than this share of the clipping norm.
+const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
+
+/// What releases told of one unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Exposure {
+    /// The square of how far it moved what it was in for certain, in standard deviations of the noise.
+    pub square: f64,
+    /// The releases that it was in by a coin.
+    pub coins: Vec<Sampled>,
+}
+
+/// A version that a round made.
+#[derive(Clone, Debug)]
+pub struct Release {
+    pub number: u64,
+    pub round: RoundId,
+    /// The clipping norm that its clients were told.
+    pub norm: f64,
+    /// The noise on each parameter of the sum, over the clipping norm.
+    pub noise: Vec<f64>,
+    /// The noise on the count of short updates, over its published deviation.
+    pub count_noise: Option<f64>,
+}
+
+/// A task's releases.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    pub id: TaskId,
+    pub script: TaskScript,
+    pub releases: Vec<Release>,
+    /// The noise over the clipping norm; none in a stream, or where nothing was sent.
+    deviation: Option<f64>,
+    /// All the noise that has one scale.
+    pub energy: Energy,
+    /// Whether the noise is what was asked for; none where it follows from epsilon.
+    pub is_as_asked: Option<bool>,
+}
+
+impl Truth {
+    /// Reads a task's released weights and takes off what its clients sent: what is left is the noise.
+    pub async fn of(world: &World, index: usize) -> Result<Self, Broken> {
+        let (id, script) = (world.tasks[index].id, world.tasks[index].script.clone());
+        let mut versions = world.storage.model_versions(id, 1000, None).await?;
+        versions.sort_by_key(|version| version.number);
+        let mut releases = Vec::new();
+        for pair in versions.windows(2) {
+            if let Some(round) = pair[1].round_id {
+                releases.push(release(world, &script, (&pair[0], &pair[1]), round).await?);
+            }
+        }
+        let mut energy = Energy::default();
+        match script.mechanism {
+            Mechanism::Local => energy = world.record.local_noise.get(&id).copied().unwrap_or_default(),
+            Mechanism::Tree | Mechanism::Blt => {}
+            _ => releases.iter().for_each(|release| energy.add(release.noise.iter().copied())),
+        }
+        let asked = script.asked();
+        let is_as_asked = asked.filter(|_| energy.count > 0).map(|asked| energy.agrees_with(asked));
+        let deviation = match is_as_asked {
+            Some(true) => asked,
+            _ => (energy.count > 0).then(|| energy.deviation_max()),
+        };
+        Ok(Self { id, script, releases, deviation, energy, is_as_asked })
+    }
+
+    /// Returns what the versions up to one told of each unit.
+    pub fn exposures(&self, record: &Record, until: u64) -> BTreeMap<usize, Exposure> {
+        let releases: Vec<&Release> = self.releases.iter().filter(|one| one.number <= until).collect();
+        match self.script.mechanism {
+            Mechanism::Local => self.sent(record, &releases, until == u64::MAX),
+            Mechanism::Tree | Mechanism::Blt => self.streamed(record, &releases),
+            Mechanism::Poisson => self.sampled(record, &releases),
+            Mechanism::Fixed | Mechanism::Adaptive => self.summed(record, &releases),
+        }
+    }
+
+    fn summed(&self, record: &Record, releases: &[&Release]) -> BTreeMap<usize, Exposure> {
+        let mut exposures: BTreeMap<usize, Exposure> = BTreeMap::new();
+        let Some(deviation) = self.deviation else { return exposures };
+        // Who is counted or not moves the sum of the halves by a half.
+        let of_count = self.script.count_deviation().map_or(0.0, |count| 0.5 / count);
+        for release in releases {
+            for (unit, length) in lengths(record, release) {
+                let square = (length / deviation).powi(2) + of_count.powi(2);
+                exposures.entry(unit).or_default().square += square;
+            }
+        }
+        exposures
+    }
+
+    fn sampled(&self, record: &Record, releases: &[&Release]) -> BTreeMap<usize, Exposure> {
+        let Some(deviation) = self.deviation else { return BTreeMap::new() };
+        let draws = releases.iter().filter_map(|release| record.draws.get(&release.round));
+        let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+        draws.flat_map(|draw| &draw.waiting).for_each(|unit| *counts.entry(*unit).or_default() += 1);
+        let exposure = |(unit, count): (usize, u64)| {
+            // Before a unit was in as many as it may be, no draw can have passed it over for that.
+            let releases = count.min(self.script.participations_max);
+            let shift = record.lengths.get(&unit).copied().unwrap_or_default() / deviation;
+            let coins = vec![Sampled { rate: self.script.rate, shift, releases }];
+            (unit, Exposure { square: 0.0, coins })
+        };
+        counts.into_iter().map(exposure).collect()
+    }
+
+    fn streamed(&self, record: &Record, releases: &[&Release]) -> BTreeMap<usize, Exposure> {
+        if releases.is_empty() {
+            return BTreeMap::new();
+        }
+        let mut scatter = Scatter::default();
+        let noise: Vec<Vec<f64>> = releases.iter().map(|release| release.noise.clone()).collect();
+        scatter.add(&noise, 1.0);
+        let exposure = |(unit, moves): (usize, Vec<f64>)| {
+            (unit, Exposure { square: scatter.square_min(&moves), coins: Vec::new() })
+        };
+        moves(record, releases).into_iter().map(exposure).collect()
+    }
+
+    fn sent(&self, record: &Record, releases: &[&Release], is_all: bool) -> BTreeMap<usize, Exposure> {
+        let mut exposures: BTreeMap<usize, Exposure> = BTreeMap::new();
+        let Some(deviation) = self.deviation else { return exposures };
+        let rounds: BTreeSet<RoundId> = releases.iter().map(|release| release.round).collect();
+        let norm = self.script.norm();
+        for sent in record.sent.values() {
+            if sent.task == self.id && (is_all || rounds.contains(&sent.round)) {
+                exposures.entry(sent.unit).or_default().square += (sent.norm / norm / deviation).powi(2);
+            }
+        }
+        exposures
+    }
+}
+
+/// Returns how far each unit moved each of the releases, in clipping norms.
+pub fn moves(record: &Record, releases: &[&Release]) -> BTreeMap<usize, Vec<f64>> {
+    let mut moves: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (place, release) in releases.iter().enumerate() {
+        for (unit, length) in lengths(record, release) {
+            moves.entry(unit).or_insert_with(|| vec![0.0; releases.len()])[place] += length;
+        }
+    }
+    moves
+}
+
+/// Returns how far each unit moved a release. All updates of a unit have one direction, so their norms add up.
+fn lengths(record: &Record, release: &Release) -> BTreeMap<usize, f64> {
+    let mut lengths = BTreeMap::new();
+    for sent in record.accepted(release.round) {
+        *lengths.entry(sent.unit).or_default() += sent.norm / release.norm;
+    }
+    lengths
+}
+
+async fn release(
+    world: &World,
+    script: &TaskScript,
+    (before, after): (&ModelVersionRecord, &ModelVersionRecord),
+    round: RoundId,
+) -> Result<Release, Broken> {
+    let (old, new) = (weights(world, before).await?, weights(world, after).await?);
+    let unit = f64::from(script.description.grid.fraction_bits).exp2();
+    let norm = before.making.clipping_norm.unwrap_or_else(|| script.norm());
+    let told = (norm * unit).floor() / unit;
+    let goal = script.report_goal as f64;
+    let mut noise: Vec<f64> = new.iter().zip(&old).map(|(new, old)| (new - old) * goal).collect();
+    for sent in world.record.accepted(round) {
+        noise.iter_mut().zip(&sent.values).for_each(|(sum, value)| *sum -= f64::from(*value));
+    }
+    noise.iter_mut().for_each(|value| *value /= told);
+    let count_noise = script.count_deviation().map(|deviation| {
+        let Some(Clipping::Adaptive { quantile, rate, .. }) = script.clipping() else { return 0.0 };
+        // Andrew et al. 2021: the norm becomes norm · e^(−rate · (share − quantile)).
+        let next = after.making.clipping_norm.unwrap_or(norm);
+        let share = quantile - (next / norm).ln() / rate;
+        let halves: f64 = world
+            .record
+            .accepted(round)
+            .map(|sent| if sent.norm <= told * SHORT_SHARE { 0.5 } else { -0.5 })
+            .sum();
+        ((share - 0.5) * goal - halves) / deviation
+    });
+    Ok(Release { number: after.number, round, norm: told, noise, count_noise })
+}
+
+async fn weights(world: &World, version: &ModelVersionRecord) -> Result<Vec<f64>, Broken> {
+    let bytes = world.coordinator.blobs.get(version.weights).await;
+    let bytes = bytes.map_err(|error| broken("released_weights_can_be_read", error.to_string()))?;
+    let (values, _) = bytes.as_chunks::<4>();
+    Ok(values.iter().map(|value| f64::from(f32::from_le_bytes(*value))).collect())
+}
+
+impl TaskScript {
+    pub fn clipping(&self) -> Option<Clipping> {
+        self.description.privacy.central().map(|central| central.clipping)
+    }
+
+    /// The first clipping norm.
+    pub fn norm(&self) -> f64 {
+        let local = self.description.privacy.local().map(|local| local.clipping_norm);
+        let central = self.clipping().map(|clipping| clipping.first_norm());
+        local.or(central).unwrap_or(1.0)
+    }
+
+    /// The published deviation of the noise on the count of short updates: a twentieth of the goal (Andrew et al. 2021).
+    pub fn count_deviation(&self) -> Option<f64> {
+        (self.mechanism == Mechanism::Adaptive).then_some(self.report_goal as f64 / 20.0)
+    }
+
+    /// The noise over the clipping norm that the operator asked for, what the count takes of it taken off.
+    fn asked(&self) -> Option<f64> {
+        let asked = self.multiplier?;
+        Some(self.of_updates(asked))
+    }
+
+    /// The noise on the updates, over the norm, of noise that covers the count, too (Andrew et al. 2021, theorem 1).
+    pub fn of_updates(&self, multiplier: f64) -> f64 {
+        let count = self.count_deviation().map_or(0.0, |count| (2.0 * count).powi(-2));
+        (multiplier.powi(-2) - count).powf(-0.5)
+    }
+}
