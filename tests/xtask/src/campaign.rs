@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Run only this part; may be given several times
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
-    /// New seeds of the simulation
+    /// New seeds of each simulation
     #[arg(long, default_value_t = 10_000)]
     seeds: u64,
     /// The first of them
@@ -43,6 +43,8 @@ pub struct Arguments {
 pub enum Part {
     /// Worlds of the simulation
     Simulation,
+    /// Worlds of the simulation of all privacy mechanisms
+    Privacy,
     /// Bytes that a decoder cannot bear
     Fuzz,
     /// Audits of what is shipped, with more canaries and versions than a test has
@@ -59,6 +61,7 @@ impl Part {
     fn name(self) -> &'static str {
         match self {
             Self::Simulation => "simulation",
+            Self::Privacy => "privacy",
             Self::Fuzz => "fuzz",
             Self::Audit => "audit",
             Self::Memory => "memory",
@@ -90,7 +93,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Part {
     fn run(self, arguments: &Arguments) -> Result<Outcome, Failure> {
         match self {
-            Self::Simulation => simulation(arguments),
+            Self::Simulation => simulation("every_world", arguments),
+            Self::Privacy => simulation("every_charge", arguments),
             Self::Fuzz => {
                 fuzz::run(&fuzz::Arguments::for_seconds(arguments.fuzz_seconds)).map(|()| Outcome::done())
             }
@@ -102,8 +106,9 @@ impl Part {
     }
 }
 
-fn simulation(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut settings = Settings { names: vec!["every_world".to_owned()], ..Settings::default() };
+/// Runs one test of the simulations with new seeds.
+fn simulation(test: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut settings = Settings { names: vec![test.to_owned()], is_told: true, ..Settings::default() };
     let seeds = [("FOLKMOOT_SEEDS", arguments.seeds), ("FOLKMOOT_FIRST_SEED", arguments.first_seed)];
     settings.environment.extend(seeds.map(|(name, value)| (name.to_owned(), value.to_string())));
     // 100,000 seeds take hours on two cores.

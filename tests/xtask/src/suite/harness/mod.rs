@@ -35,12 +35,14 @@ pub struct Settings {
     pub replay: String,
     /// How long a test may take.
     pub limit: Duration,
+    /// Show also what tests printed that passed.
+    pub is_told: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let (environment, names, replay) = (BTreeMap::new(), Vec::new(), String::new());
-        Self { environment, names, replay, limit: TEST_LIMIT }
+        Self { environment, names, replay, limit: TEST_LIMIT, is_told: false }
     }
 }
 
@@ -154,7 +156,12 @@ impl<'a> State<'a> {
         let skipped = printed.lines().find_map(|line| line.trim().strip_prefix(SKIPPED));
         outcome.durations.push((duration, format!("{} {name}", self.program.name)));
         match (passed, skipped) {
-            (true, None) => outcome.passed += 1,
+            (true, None) => {
+                outcome.passed += 1;
+                if self.settings.is_told {
+                    println!("{printed}");
+                }
+            }
             (true, Some(why)) => {
                 let name = format!("{} {name}", self.program.name);
                 outcome.skipped.push(Skipped { name, why: why.to_owned() });
