@@ -1,7 +1,6 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
-    sync::Arc,
     time::Duration,
 };
 
