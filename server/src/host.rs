@@ -165,15 +165,7 @@ impl Host {
     ) -> Result<Self, HostError> {
         let folder = DataFolder::open(&config.data)?;
         let now = clock();
-        let (certificate, root_certificate) = match (&config.tls_host_names, config.certificate) {
-            (Some(_), Some(files)) => (Some(LiveCertificate::load(files, now)?), None),
-            (Some(names), None) => {
-                tls::ensure_authority(&config.data, names, now)?;
-                let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
-                (Some(own), Some(config.data.join(tls::ROOT_FILE)))
-            }
-            (None, _) => (None, None),
-        };
+        let (certificate, root_certificate) = certificate(&config, now)?;
         let listener = Listener::bind(config.listen, certificate.clone())?;
         let address = listener.address().map_err(ServeError::Listen)?;
 
@@ -187,10 +179,8 @@ impl Host {
         let organisation =
             coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
         let first_key = ensure_api_key(&coordinator, organisation, now).await?;
-        let first_api_key_file = match &first_key {
-            Some(key) => Some(folder.keep_first_key(&key.id, &key.to_string())?),
-            None => None,
-        };
+        let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
+        let first_api_key_file = kept.transpose()?;
         let first_api_key = first_key.map(|key| key.to_string());
         coordinator.forget_unneeded_logs().await?;
 
@@ -288,6 +278,22 @@ fn near(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
         false => address,
+    }
+}
+
+/// Loads the certificate that is served, and says where its root is if the coordinator made it.
+fn certificate(
+    config: &HostConfig,
+    now: Timestamp,
+) -> Result<(Option<LiveCertificate>, Option<PathBuf>), tls::TlsError> {
+    match (&config.tls_host_names, &config.certificate) {
+        (Some(_), Some(files)) => Ok((Some(LiveCertificate::load(files.clone(), now)?), None)),
+        (Some(names), None) => {
+            tls::ensure_authority(&config.data, names, now)?;
+            let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
+            Ok((Some(own), Some(config.data.join(tls::ROOT_FILE))))
+        }
+        (None, _) => Ok((None, None)),
     }
 }
 

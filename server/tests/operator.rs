@@ -33,6 +33,25 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder).args(arguments).output().expect("the binary was built for this test")
 }
 
+/// Has the program serve what it must not, and returns why it does not. One that serves all the same is ended.
+pub fn refusal_to_serve(folder: &Path, arguments: &[&str]) -> String {
+    let mut child = program(folder)
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built for this test");
+    let said = BufReader::new(child.stdout.take().expect("it is piped")).lines().next();
+    if said.is_some() {
+        let _ = child.kill();
+    }
+    let output = child.wait_with_output().expect("it is ours");
+    assert!(said.is_none(), "`serve {arguments:?}` serves");
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
+    text(&output.stderr)
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program prints UTF-8")
 }
@@ -119,8 +138,8 @@ fn write_certificate(folder: &Path, (certificate, key): &(String, String)) {
     // The key first and then by a rename, so that no reader finds half of a pair.
     for (name, text) in [("own.key", key), ("own.pem", certificate)] {
         let new = folder.join(name).with_added_extension("new");
-        fs::write(&new, text).unwrap();
-        fs::rename(&new, folder.join(name)).unwrap();
+        fs::write(&new, text).expect("the test made it so");
+        fs::rename(&new, folder.join(name)).expect("the test made it so");
     }
 }
 
@@ -190,9 +209,7 @@ fn a_part_of_a_certificate_is_refused_and_never_overwritten() {
         for name in &there {
             fs::write(data.join(name), content(name)).unwrap();
         }
-        let output = run(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
-        let complaint = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{complaint}");
+        let complaint = refusal_to_serve(folder.path(), &["--data", "data"]);
         assert!(complaint.contains("server.certificate and server.key"), "{complaint}");
         for name in &there {
             assert_eq!(&fs::read_to_string(data.join(name)).unwrap(), content(name), "{name}");

@@ -186,14 +186,18 @@ async fn play(
 
 /// Runs the cases, each over a storage of its own that `storage` opens.
 fn run<F: Future<Output = Storage>>(storage: impl Fn() -> F) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("the test made it so");
     let messages = prop::collection::vec((0..CLIENTS, message()), 1..12);
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&(combinations(), messages), |(combination, messages)| {
             runtime.block_on(async { play(storage().await, &combination, &messages).await })
         })
-        .unwrap();
+        .expect("the test made it so");
 }
 
 #[test]

@@ -60,15 +60,18 @@ fn cases(task: &str) -> Vec<Case> {
 
 /// Makes a coordinator over a database with a task, and plays all cases.
 async fn play(database: Option<String>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("the test made it so");
     let config = HostConfig { database, ..HostConfig::loopback(folder.path().join("coordinator")) };
-    let host = Host::start(config, clock::system_clock(), clock::system_chance(), None).await.unwrap();
-    let pem = std::fs::read(host.root_certificate.clone().unwrap()).unwrap();
-    let key = host.first_api_key.clone().unwrap();
-    let api = AdminClient::new(&host.url(), &key, Some(pem.clone())).unwrap();
+    let host = Host::start(config, clock::system_clock(), clock::system_chance(), None)
+        .await
+        .expect("the test made it so");
+    let pem = std::fs::read(host.root_certificate.clone().expect("the test made it so"))
+        .expect("the test made it so");
+    let key = host.first_api_key.clone().expect("the test made it so");
+    let api = AdminClient::new(&host.url(), &key, Some(pem.clone())).expect("the test made it so");
     let endpoint = Endpoint::new(host.address.port(), &pem);
 
-    let model = api.create_model(mlp(&[4, 3], 1)).await.unwrap().model;
+    let model = api.create_model(mlp(&[4, 3], 1)).await.expect("the test made it so").model;
     let described = |name: &str| {
         json!({
             "name": name, "population": "digits",
@@ -79,8 +82,8 @@ async fn play(database: Option<String>) {
             "scheduling": { "kind": "synchronous", "report_goal": 2 }, "stop": { "rounds": 3 },
         })
     };
-    let description = serde_json::from_value(described("digits")).unwrap();
-    let task = api.create_task(description, model, false).await.unwrap().id.to_string();
+    let description = serde_json::from_value(described("digits")).expect("the test made it so");
+    let task = api.create_task(description, model, false).await.expect("the test made it so").id.to_string();
 
     let mut cases = cases(&task);
     for text in TEXTS {
@@ -98,12 +101,16 @@ async fn play(database: Option<String>) {
         assert_refused(&answer, *expected, &format!("{method} {path} {body:?}"));
     }
     devices(&endpoint, &api).await;
-    host.stop().await.unwrap();
+    host.stop().await.expect("the test made it so");
 }
 
 /// What a device says of itself, and of its work.
 async fn devices(endpoint: &Endpoint, api: &AdminClient) {
-    let token = api.create_token("digits".parse().unwrap(), None, None).await.unwrap().token;
+    let token = api
+        .create_token("digits".parse().expect("the test made it so"), None, None)
+        .await
+        .expect("the test made it so")
+        .token;
     let client = RawClient::enrolled(endpoint, &token).await;
     let honest = json!({ "sdk_version": "1.0.0", "example_count": 10, "attributes": {}, "codecs": [] });
     let check_in = |body: &Value| client.message("/v1/check-in?wait_seconds=0", body);

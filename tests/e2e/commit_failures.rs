@@ -24,7 +24,8 @@ async fn world(storage: impl Into<Storage>) -> InProcess {
 }
 
 async fn databases() -> Vec<Storage> {
-    let sqlite = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.unwrap();
+    let sqlite =
+        SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.expect("the test made it so");
     vec![MemoryStorage::new().into(), sqlite.into()]
 }
 
@@ -33,7 +34,7 @@ async fn report(world: &InProcess) -> Vec<crate::in_process::Drawn> {
     let drawn = world.draw().await;
     assert_eq!(drawn.len(), usize::from(CLIENTS));
     for one in &drawn {
-        world.upload(one, &world.header(one).await).await.unwrap();
+        world.upload(one, &world.header(one).await).await.expect("the test made it so");
     }
     drawn
 }

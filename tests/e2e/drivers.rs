@@ -23,9 +23,12 @@ async fn await_ready(host: &Host, status: &str) -> String {
     let asking = async {
         loop {
             let mut stream = TcpStream::connect(host.address).await.expect("it listens");
-            stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
+            stream
+                .write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+                .await
+                .expect("the test made it so");
             let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
+            stream.read_to_string(&mut answer).await.expect("the test made it so");
             if answer.starts_with(&format!("HTTP/1.1 {status}")) {
                 return answer;
             }

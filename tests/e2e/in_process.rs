@@ -57,9 +57,10 @@ impl InProcess {
         let coordinator = Coordinator::new(storage, blobs, RoundLog::in_memory(), chance);
         let storage = &coordinator.storage;
         let organisation = OrganisationId::from_random_bytes([1; 16]);
-        let organisation = storage.ensure_organisation("default", organisation, START).await.unwrap();
-        let population = "digits".parse().unwrap();
-        storage.ensure_population(organisation, &population, START).await.unwrap();
+        let organisation =
+            storage.ensure_organisation("default", organisation, START).await.expect("the test made it so");
+        let population = "digits".parse().expect("the test made it so");
+        storage.ensure_population(organisation, &population, START).await.expect("the test made it so");
         let token = TokenRecord {
             id: "token".into(),
             organisation_id: organisation,
@@ -72,17 +73,22 @@ impl InProcess {
             revoked_at: None,
             created_at: START,
         };
-        storage.create_token(&token).await.unwrap();
+        storage.create_token(&token).await.expect("the test made it so");
         let mut enrolled = Vec::new();
         for number in 1..=clients {
             let id = ClientId::from_random_bytes([number; 16]);
-            let outcome = storage.enrol("token", &format!("key {number}"), id, START).await.unwrap();
+            let outcome = storage
+                .enrol("token", &format!("key {number}"), id, START)
+                .await
+                .expect("the test made it so");
             let EnrolOutcome::Enrolled(record) = outcome else { panic!("{outcome:?}") };
             enrolled.push(record);
         }
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();
-        let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START).await.unwrap();
+        let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START)
+            .await
+            .expect("the test made it so");
         let mut description = json!({
             "name": "digits", "population": "digits",
             "plan": {
@@ -94,13 +100,16 @@ impl InProcess {
         let parts = combination.as_object().expect("a combination is a table").clone();
         description.as_object_mut().expect("it is one").extend(parts);
         let request = CreateTaskRequest {
-            description: serde_json::from_value(description).unwrap(),
+            description: serde_json::from_value(description).expect("the test made it so"),
             model: model.model,
             evaluation_data: None,
             warm_start: None,
             activate: true,
         };
-        let task = registry::create_task(&coordinator, organisation, request, START).await.unwrap().id;
+        let task = registry::create_task(&coordinator, organisation, request, START)
+            .await
+            .expect("the test made it so")
+            .id;
         Self { coordinator: Arc::new(coordinator), task, clients: enrolled, now: START }
     }
 
@@ -147,14 +156,17 @@ impl InProcess {
         };
         self.drive().await.expect("a round opens");
         for client in &self.clients {
-            device::check_in(&self.coordinator, client, &offer, 60_000, self.now).await.unwrap();
+            device::check_in(&self.coordinator, client, &offer, 60_000, self.now)
+                .await
+                .expect("the test made it so");
         }
         self.drive().await.expect("a cohort is drawn");
         let mut drawn = Vec::new();
         for client in &self.clients {
             let offered = Offered::of(&offer);
-            let assignment =
-                device::assignment_of(&self.coordinator, client, offered, self.now).await.unwrap();
+            let assignment = device::assignment_of(&self.coordinator, client, offered, self.now)
+                .await
+                .expect("the test made it so");
             drawn.extend(assignment.map(|assignment| Drawn { client: client.clone(), assignment }));
         }
         drawn
@@ -197,12 +209,18 @@ impl InProcess {
 
     /// Returns the task.
     pub async fn task(&self) -> TaskRecord {
-        self.coordinator.storage.task_of_any_organisation(self.task).await.unwrap().unwrap()
+        self.coordinator
+            .storage
+            .task_of_any_organisation(self.task)
+            .await
+            .expect("the test made it so")
+            .expect("the test made it so")
     }
 
     /// Lists the rounds, oldest first.
     pub async fn rounds(&self) -> Vec<RoundRecord> {
-        let mut rounds = self.coordinator.storage.rounds(self.task, 100, None).await.unwrap();
+        let mut rounds =
+            self.coordinator.storage.rounds(self.task, 100, None).await.expect("the test made it so");
         rounds.reverse();
         rounds
     }

@@ -12,10 +12,9 @@ use folkmoot_server::cli::AdminClient;
 use folkmoot_storage::Role;
 
 use super::{content::Stage, recorded, transcript};
-use crate::operator::operators_certificate;
+use crate::operator::{operators_certificate, refusal_to_serve};
 
-/// What the program is asked beside what is recorded: all that writes a file, over each of the operator's, and all that takes
-/// a key away. `FILE` stands for the operator's file, and a word with `$` for an id.
+/// What the program is asked beside what is recorded: all that writes a file, over each of the operator's. `FILE` stands for the operator's file, and a word with `$` for an id.
 const OVER_A_FILE: &[&str] = &[
     "model download $DIGITS --out FILE",
     "privacy statement $PRIVATE --html FILE",
@@ -27,12 +26,12 @@ const OVER_A_FILE: &[&str] = &[
     "demo --clients 2 --out FILE",
 ];
 
-/// Commands that are to serve on the operator's folder, or to recover it, while a coordinator runs there.
-const ON_THE_FOLDER: &[&str] = &[
-    "serve --listen 127.0.0.1:0 --data data",
-    "serve --listen 127.0.0.1:0 --data data --certificate data/server.pem",
-    "serve --listen 127.0.0.1:0 --data data --certificate data/server.key --key data/server.pem",
-    "key recover --data data",
+/// How `serve` is asked to serve what it must not: half of the coordinator's own files, one file without the other, one in the
+/// place of the other.
+const SERVED: [&[&str]; 3] = [
+    &["--data", "data"],
+    &["--data", "data", "--certificate", "data/server.pem"],
+    &["--data", "data", "--certificate", "data/server.key", "--key", "data/server.pem"],
 ];
 
 struct Possessions(BTreeMap<PathBuf, (Vec<u8>, u32)>);
@@ -103,10 +102,13 @@ async fn what_is_an_operators_survives_every_command() {
             possessions.assert_survived(&stage, &typed).await;
         }
     }
-    for typed in ON_THE_FOLDER {
-        assert!(!ask(&stage, typed, stage.api_key()), "`folkmoot {typed}` says that it was done");
-        possessions.assert_survived(&stage, typed).await;
+    for arguments in SERVED {
+        refusal_to_serve(stage.folder(), arguments);
+        possessions.assert_survived(&stage, &format!("serve {}", arguments.join(" "))).await;
     }
+    // A coordinator runs there.
+    assert!(!ask(&stage, "key recover --data data", stage.api_key()));
+    possessions.assert_survived(&stage, "key recover").await;
     // Two admins take each other's keys away; the second has none to do it with.
     let admin = AdminClient::new(&stage.url(), stage.api_key(), None).expect("the address is right");
     let second = admin.create_api_key("second", Role::Admin).await.unwrap();

@@ -2,6 +2,7 @@
 
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, UpdateDigest,
+    limits::COUNT_MAX,
     messages::{AbortReason, ReportRequest},
 };
 
@@ -105,7 +106,7 @@ pub(super) async fn the_first_report_stays(storage: &Storage) -> Result<(), Stor
     let fixture = Fixture::new(storage).await?;
     let (_, assignments) = fixture.reporting(1).await?;
     let id = assignments[0].id;
-    let report = ReportRequest { training_milliseconds: 1, download_bytes: 2, upload_bytes: u64::MAX };
+    let report = ReportRequest { training_milliseconds: 1, download_bytes: 2, upload_bytes: COUNT_MAX };
     assert_eq!(storage.report(id).await?, None);
     storage.record_report(id, &report, NOW).await?;
     storage.record_report(id, &ReportRequest { training_milliseconds: 9, ..report }, NOW).await?;

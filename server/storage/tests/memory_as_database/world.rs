@@ -5,7 +5,9 @@ use folkmoot_coordinator::{
     task::{Candidate, StopReason, TaskState},
 };
 use folkmoot_privacy::Unit;
-use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, Timestamp, messages::ReportRequest};
+use folkmoot_protocol::{
+    AssignmentId, OrganisationId, PopulationName, Timestamp, limits::COUNT_MAX, messages::ReportRequest,
+};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository,
     DropReason, LeaseRepository, LedgerRepository, MemoryStorage, ModelRecord, ModelRepository,
@@ -285,7 +287,7 @@ impl World {
             _ => {
                 let training_milliseconds = self.chance.below(9);
                 let report =
-                    ReportRequest { training_milliseconds, download_bytes: 2, upload_bytes: u64::MAX };
+                    ReportRequest { training_milliseconds, download_bytes: 2, upload_bytes: COUNT_MAX };
                 let _ = same!(self, record_report(id, &report, self.now));
                 Ok(())
             }

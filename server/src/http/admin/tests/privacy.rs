@@ -129,8 +129,7 @@ async fn newest_first(running: &Running) {
     assert_eq!(ask("before=0&limit=2").await.unwrap(), [4, 3]);
     assert_eq!(ask("before=2&limit=2").await.unwrap(), [1]);
     assert_eq!(ask("before=1&limit=2").await.unwrap(), [0_u64; 0]);
-    assert_eq!(ask(&format!("before={}&limit=2", 1_u64 << 53)).await.unwrap(), [4, 3]);
-    assert_eq!(ask(&format!("before={}&limit=2", u64::MAX)).await, None, "no integer is so large");
+    assert_eq!(ask(&format!("before={COUNT_MAX}&limit=2")).await.unwrap(), [4, 3]);
     assert_eq!(ask("before=3&after=1").await, None, "that is a refusal");
 }
 

@@ -1,0 +1,99 @@
+use super::*;
+
+const NOW: Timestamp = Timestamp(1_700_000_000_000);
+const YEAR: u64 = 365 * 86_400;
+
+fn chain_of(folder: &Path) -> Vec<CertificateDer<'static>> {
+    let file = folder.join(CHAIN_FILE);
+    CertificateDer::pem_file_iter(file).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn a_certificate_that_is_there_stays_and_its_missing_names_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = ["a.example".to_owned()];
+    ensure_authority(folder.path(), &first, NOW).unwrap();
+    let chain = folder.path().join(CHAIN_FILE);
+    let made = fs::read(&chain).unwrap();
+    let names = ["a.example", "b.example", "10.0.0.7", "localhost", "127.0.0.1"].map(str::to_owned);
+    assert_eq!(missing_names(&chain, &names), ["b.example", "10.0.0.7"]);
+    ensure_authority(folder.path(), &names, NOW).unwrap();
+    assert_eq!(fs::read(&chain).unwrap(), made);
+    let der = CertificateDer::from_pem_file(&chain).unwrap();
+    let certificate = ParsedCertificate::try_from(&der).unwrap();
+    for name in LOOPBACK_NAMES {
+        verify_server_name(&certificate, &ServerName::try_from(name).unwrap()).unwrap();
+    }
+
+    for name in [ROOT_FILE, CHAIN_FILE, KEY_FILE] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    ensure_authority(folder.path(), &names, NOW).unwrap();
+    assert!(missing_names(&chain, &names).is_empty());
+}
+
+#[test]
+fn a_part_of_the_files_is_refused_and_stays_as_it_is() {
+    let all = [ROOT_FILE, CHAIN_FILE, KEY_FILE];
+    // Every set that is neither empty nor whole.
+    for chosen in 1..7usize {
+        let folder = tempfile::tempdir().unwrap();
+        let there: Vec<&str> = (0..3).filter(|bit| chosen >> bit & 1 == 1).map(|bit| all[bit]).collect();
+        for name in &there {
+            fs::write(folder.path().join(name), format!("the operator's {name}")).unwrap();
+        }
+        let error = ensure_authority(folder.path(), &[], NOW).unwrap_err();
+        assert!(matches!(error, TlsError::Partial { .. }), "{error}");
+        assert!(error.to_string().contains("server.certificate and server.key"), "{error}");
+        for name in &there {
+            let kept = fs::read_to_string(folder.path().join(name)).unwrap();
+            assert_eq!(kept, format!("the operator's {name}"));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), there.len());
+    }
+}
+
+#[test]
+fn a_certificate_is_valid_for_ten_years() {
+    let folder = tempfile::tempdir().unwrap();
+    ensure_authority(folder.path(), &[], NOW).unwrap();
+    let (chain, now) = (chain_of(folder.path()), NOW.0 / 1000);
+    let root: Vec<_> =
+        CertificateDer::pem_file_iter(folder.path().join(ROOT_FILE)).unwrap().flatten().collect();
+    let both = [chain, root].concat();
+    assert!(!is_outside(&both, now) && !is_outside(&both, now + 9 * YEAR));
+    assert!(is_outside(&both, now - 3 * 86_400) && is_outside(&both, now + 11 * YEAR));
+}
+
+#[test]
+fn a_new_certificate_is_served_after_it_is_read_again() {
+    let [old, new] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    for folder in [&old, &new] {
+        ensure_authority(folder.path(), &[], NOW).unwrap();
+    }
+    let files = CertificateFiles::own(old.path());
+    let live = LiveCertificate::load(files.clone(), NOW).unwrap();
+    assert_eq!(live.reload(NOW).unwrap(), Reload::Same);
+    let before = live.served().get_inner();
+
+    // Half a pair is no certificate: what was served is served on.
+    fs::copy(new.path().join(CHAIN_FILE), &files.chain).unwrap();
+    assert!(live.reload(NOW).is_err());
+    assert!(Arc::ptr_eq(&before, &live.served().get_inner()));
+
+    fs::copy(new.path().join(KEY_FILE), &files.key).unwrap();
+    assert_eq!(live.reload(NOW).unwrap(), Reload::Exchanged);
+    assert!(!Arc::ptr_eq(&before, &live.served().get_inner()));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_made_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    ensure_authority(folder.path(), &[], NOW).unwrap();
+    for name in [ROOT_FILE, CHAIN_FILE, KEY_FILE] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
