@@ -11,6 +11,7 @@ pub mod credential;
 pub mod crowd;
 mod data_folder;
 pub mod device;
+mod disk;
 pub mod downstream;
 pub mod drivers;
 pub mod host;

@@ -3,7 +3,7 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_storage::TaskRepository;
 
 use super::App;
-use crate::refusal::Refusal;
+use crate::{disk::check_room, refusal::Refusal};
 
 /// Returns the routes that need no key.
 pub fn routes() -> Router<App> {
@@ -18,7 +18,8 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the process can do its work: the database answers, the drivers run, and it is not going down. A task
+/// `GET /readyz`: the process can do its work: the database answers, there is room on
+/// its disk, the drivers run, and it is not going down. A task
 /// whose driver panicked is counted, and does not keep the others from being served.
 async fn readyz(State(app): State<App>) -> Result<String, Refusal> {
     if *app.closing.borrow() {
@@ -27,6 +28,9 @@ async fn readyz(State(app): State<App>) -> Result<String, Refusal> {
     let unavailable =
         |error| Refusal::new(ErrorCode::Overloaded, format!("the database does not answer: {error}"));
     app.coordinator.storage.tasks_to_drive().await.map_err(unavailable)?;
+    if let Some(folder) = app.coordinator.ingest.log().folder() {
+        check_room(folder).map_err(|detail| Refusal::new(ErrorCode::Overloaded, detail))?;
+    }
     if app.drivers.is_down() {
         let detail = "the drivers panicked and are being started again; the log says why";
         return Err(Refusal::new(ErrorCode::Overloaded, detail));

@@ -10,8 +10,42 @@ use super::{
 /// Explains the aggregator and what an update may be.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
+    let mut said = combined(description);
+    said.push(match description.sums_on_arrival() {
+        true => "Updates are summed while they arrive.".into(),
+        false => "Updates are kept until the version is made, and combined then.".into(),
+    });
+    said.push(match &description.compression {
+        None => "They travel as 32-bit numbers.".into(),
+        Some(recipe) => format!(
+            "Clients that know {} compress them by it, but for tensors of fewer than {} elements.",
+            recipe.codec, recipe.exact_below
+        ),
+    });
+    for choice in &description.compression_choices {
+        let rules: Vec<String> = choice
+            .when
+            .iter()
+            .map(|rule| format!("`{}` {}", rule.attribute, condition(&rule.condition)))
+            .collect();
+        said.push(format!(
+            "One that knows {} compresses by that where {}; the first that holds counts.",
+            choice.recipe.codec,
+            rules.join(" and ")
+        ));
+    }
+    said.push(format!(
+        "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",
+        grid.value_max, grid.fraction_bits
+    ));
+    said
+}
+
+/// Explains what becomes of the deltas.
+fn combined(description: &TaskDescription) -> Vec<String> {
+    let grid = &description.grid;
     let weight_max = grouped(grid.weight_max);
-    let mut said = match description.aggregator {
+    match description.aggregator {
         AggregatorChoice::WeightedMean => vec![
             format!(
                 "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
@@ -60,33 +94,5 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
                 "The aggregate is their mean, weighted by the examples used, of which at most {weight_max} count."
             ),
         ],
-    };
-    said.push(match description.sums_on_arrival() {
-        true => "Updates are summed while they arrive.".into(),
-        false => "Updates are kept until the version is made, and combined then.".into(),
-    });
-    said.push(match &description.compression {
-        None => "They travel as 32-bit numbers.".into(),
-        Some(recipe) => format!(
-            "Clients that know {} compress them by it, but for tensors of fewer than {} elements.",
-            recipe.codec, recipe.exact_below
-        ),
-    });
-    for choice in &description.compression_choices {
-        let rules: Vec<String> = choice
-            .when
-            .iter()
-            .map(|rule| format!("`{}` {}", rule.attribute, condition(&rule.condition)))
-            .collect();
-        said.push(format!(
-            "One that knows {} compresses by that where {}; the first that holds counts.",
-            choice.recipe.codec,
-            rules.join(" and ")
-        ));
     }
-    said.push(format!(
-        "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",
-        grid.value_max, grid.fraction_bits
-    ));
-    said
 }

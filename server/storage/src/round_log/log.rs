@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use folkmoot_protocol::{AssignmentId, RoundId};
 
@@ -34,6 +34,14 @@ impl RoundLog {
     /// Makes a log that ends with its last handle, for simulations and tests. A segment goes when it is removed.
     pub fn in_memory() -> Self {
         Self { place: Place::Memory(Memory::default()) }
+    }
+
+    /// Returns the folder; none of a log in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Folder(folder) => Some(folder.path()),
+            Place::Memory(_) => None,
+        }
     }
 
     /// Opens an assignment's segment to append to it; it is made if it is missing.

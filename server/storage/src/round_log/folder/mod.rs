@@ -31,6 +31,10 @@ impl Folder {
         Ok(Self { path })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn open(
         &self,
         round: RoundId,
