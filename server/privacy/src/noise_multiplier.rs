@@ -16,7 +16,8 @@ pub const NOISE_MULTIPLIER_MAX: f64 = 1e9;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
-    /// A client's updates are replaced by zero, its schedule stays; that somebody took part is not hidden.
+    /// A client's updates are replaced by zero, as is its part in the count that adapts a clipping norm; its schedule stays;
+    /// that somebody took part is not hidden.
     #[default]
     ZeroOut,
     /// A client is in the population or is not.
@@ -40,7 +41,8 @@ impl Relation {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::ZeroOut => {
-                "the client's updates are replaced by zero, its schedule stays; that somebody took part is not hidden"
+                "the client's updates are replaced by zero, as is its part in the count that adapts a clipping norm; its \
+                 schedule stays; that somebody took part is not hidden"
             }
             Self::AddOrRemove => "the client is in the population or is not",
             Self::ReplaceOne => "the client's updates are replaced by any others within the clipping norm",
