@@ -121,7 +121,9 @@ def by_flowers_messages():
 
 def by_folkmoot(coordinator, tmp_path, make):
     model = linear_model(tmp_path / "model.onnx", WEIGHT, BIAS)
-    task = coordinator.task(task_text("flower", report_goal=len(COUNTS), rounds=ROUNDS), model)
+    # FedAvg takes clients' word for their weights.
+    text = task_text("flower", report_goal=len(COUNTS), rounds=ROUNDS) + '\n[aggregator]\nkind = "weighted_mean"\n'
+    task = coordinator.task(text, model)
     token = coordinator.token("flower")
     clients = [
         folkmoot.Client(
