@@ -9,8 +9,9 @@ use tokio::task::JoinSet;
 
 use crate::{Failure, clock, host::Ready, ingest::load};
 
-/// How often a client checks in while it waits for a round.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long a client rests before it checks in again: together with fetching and sending it stays below the 20 requests a
+/// second that a coordinator allows one client.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What the clients have seen.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,7 @@ impl Cohort {
             clients.spawn(async move {
                 loop {
                     let outcome = take_part(&transport, &values, schema_digest, &seen).await;
+                    tokio::time::sleep(PAUSE).await;
                     let mut seen = lock(&seen);
                     match outcome {
                         Ok(()) => seen.updates += 1,
@@ -88,10 +90,7 @@ async fn take_part(
                 return load::answer(transport, assignment, values, schema_digest).await;
             }
             Ok(CheckInResponse::Wait { .. }) => tokio::time::sleep(PAUSE).await,
-            Err(error) => {
-                tokio::time::sleep(PAUSE).await;
-                return Err(error.into());
-            }
+            Err(error) => return Err(error.into()),
         }
     }
 }
