@@ -7,7 +7,7 @@ use std::{
 /// How deep a folder is looked through.
 const DEPTH_MAX: usize = 4;
 
-/// What was found of a folder that only its owner is to read.
+/// The state in which a folder was found that only its owner is to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivateFolder {
     /// It is private, with all that is in it: it was so, or it is new.

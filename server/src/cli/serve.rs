@@ -66,7 +66,7 @@ enum ServeEvent<'a> {
     },
     /// SIGHUP, or files that changed.
     CertificateRead {
-        /// Whether new connections get another than before.
+        /// Says whether new connections get another certificate than before.
         is_new: bool,
     },
     CertificateRefused {

@@ -50,7 +50,7 @@ struct Clients {
 /// A client's id, or the beginning of the hash of a key that is being enrolled.
 type Who = [u8; 16];
 
-/// What is remembered of one client.
+/// The memory of one client.
 struct Remembered {
     /// Requests that it may send now, at `at`.
     tokens: f64,

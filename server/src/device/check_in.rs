@@ -181,11 +181,9 @@ fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
     }
     let texts =
         request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
-    if texts.into_iter().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
+    if texts.clone().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
         return refuse(format!("an attribute or sdk_version is longer than {ATTRIBUTE_BYTES_MAX} bytes"));
     }
-    let texts =
-        request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
     for text in texts.chain(&request.codecs) {
         check_characters(text).or_else(|fault| {
             refuse(format!("an attribute, a codec or sdk_version cannot be shown: {fault}"))

@@ -4,7 +4,7 @@ use crate::{
     limits::{COUNT_MAX, EXAMPLES_MAX, LOSS_MAX},
 };
 
-/// What the metrics of an update may be: what the work of a plan can bring, and no more.
+/// The largest metrics that an update may have: as much as the work of a plan can bring.
 ///
 /// Every number is so small that the sums over a round fit a database's integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum MetricFault {
     /// The examples are too few or too many.
     #[error("example_count is {found}; this plan allows {min} to {max}")]
     Examples {
-        /// What the update says.
+        /// The number in the update.
         found: u64,
         /// The least.
         min: u64,
@@ -33,7 +33,7 @@ pub enum MetricFault {
     /// The steps are too many.
     #[error("step_count is {found}; this plan allows at most {max}")]
     Steps {
-        /// What the update says.
+        /// The number in the update.
         found: u64,
         /// The most.
         max: u64,
@@ -41,7 +41,7 @@ pub enum MetricFault {
     /// More are right than there are.
     #[error("correct_count is {correct}, above the example_count of {examples}")]
     Correct {
-        /// What the update says.
+        /// The number in the update.
         correct: u64,
         /// The examples.
         examples: u64,
@@ -49,7 +49,7 @@ pub enum MetricFault {
     /// The losses are not finite, below 0, or above what float32 can tell.
     #[error("loss_sum is {found:e}; it must be 0 to {max:e} for {examples} examples")]
     Loss {
-        /// What the update says.
+        /// The number in the update.
         found: f64,
         /// The most.
         max: f64,

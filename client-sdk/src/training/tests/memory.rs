@@ -1,4 +1,4 @@
-//! What a training may hold is the app's to say: a plan may lower it, and not raise it.
+//! The app says how much memory a training may hold. A plan may lower that, and not raise it.
 
 use folkmoot_protocol::messages::AbortReason;
 

@@ -72,7 +72,7 @@ impl Aggregator for BoundedMean {
     }
 }
 
-/// What is kept of an update of this size: all of it, or what brings it to `largest`.
+/// Returns the share of an update of this size that is kept: all of it, or as much as brings it to `largest`.
 fn within(size: f64, largest: f64) -> f64 {
     if size <= largest { 1.0 } else { largest / size }
 }

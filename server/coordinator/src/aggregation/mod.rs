@@ -75,7 +75,7 @@ pub enum AggregatorChoice {
 }
 
 impl Default for AggregatorChoice {
-    /// What nobody chose must not give the model to one client.
+    /// Bounds every client: a default must not give the model to one of them.
     fn default() -> Self {
         AggregatorChoice::BoundedMean(BoundedMean::default())
     }

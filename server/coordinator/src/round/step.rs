@@ -129,7 +129,7 @@ impl Round {
                 let phase = Phase::Evaluated { at: now, cohort, accepted };
                 Ok((Round { phase, ..self }, vec![]))
             }
-            // What may not be released, or can never be, is thrown away.
+            // A version that may not be released, or can never be made, is thrown away.
             (Phase::Aggregating { .. }, RoundInput::Stop(reason)) if reason.ends_an_aggregation() => {
                 Ok(self.abandon(reason, now))
             }

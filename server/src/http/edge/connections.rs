@@ -141,7 +141,7 @@ pub struct Watched<S> {
     service: S,
     activity: Arc<Activity>,
     address: IpAddr,
-    _admitted: Arc<Admitted>,
+    admitted: Arc<Admitted>,
 }
 
 impl<S, B> Service<Request<B>> for Watched<S>
@@ -160,10 +160,13 @@ where
         let under_way = self.activity.begin();
         request.extensions_mut().insert(ConnectInfo(self.address));
         let answer = self.service.call(request);
-        let activity = self.activity.clone();
+        // A proxy sends for many on one connection: it does not end for one of them that does not slow down.
+        let listener = self.admitted.peer.map(|_| self.activity.clone());
         Box::pin(async move {
             let answer = answer.await?;
-            activity.answered(answer.status());
+            if let Some(activity) = listener {
+                activity.answered(answer.status());
+            }
             Ok(answer.map(|body| under_way.until_taken(body)))
         })
     }
@@ -190,7 +193,7 @@ where
             let (stream, service) = acceptor.accept(stream, service).await?;
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);
-            Ok((stream, Watched { service, activity, address, _admitted: Arc::new(admitted) }))
+            Ok((stream, Watched { service, activity, address, admitted: Arc::new(admitted) }))
         })
     }
 }
@@ -198,6 +201,8 @@ where
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+
+    use axum::http::StatusCode;
 
     use super::*;
 
@@ -248,5 +253,28 @@ mod tests {
             1000,
             "a proxy on the same machine is not limited"
         );
+    }
+
+    /// Else one client behind a proxy could end the connection of all.
+    #[tokio::test]
+    async fn a_proxys_connection_does_not_end_for_one_that_does_not_slow_down() {
+        let connections = connections(10, 10, &["10.0.0.0/8"]);
+        for (address, ends) in [([192, 0, 2, 1], true), ([10, 0, 0, 1], false), ([127, 0, 0, 1], false)] {
+            let address = IpAddr::from(address);
+            let mut watched = Watched {
+                service: tower::service_fn(async |_: Request<()>| {
+                    let mut answer = Response::new(Body::empty());
+                    *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+                    Ok::<_, Infallible>(answer)
+                }),
+                activity: Activity::new(),
+                address,
+                admitted: Arc::new(connections.admit(address).unwrap()),
+            };
+            for _ in 0..100 {
+                let Ok(_) = watched.call(Request::new(())).await;
+            }
+            assert_eq!(watched.activity.is_deaf(), ends, "{address}");
+        }
     }
 }

@@ -15,12 +15,6 @@ use std::{
 };
 
 pub use address::{Peer, Proxies};
-pub use budget::Budget;
-pub use connections::{Connections, Guarded};
-pub use files::raise_open_files;
-pub use throttle::Throttle;
-pub use warning::warn_of;
-
 use axum::{
     body::Body,
     extract::{ConnectInfo, State},
@@ -28,8 +22,12 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-
+pub use budget::Budget;
+pub use connections::{Connections, Guarded};
+pub use files::raise_open_files;
 use folkmoot_protocol::Timestamp;
+pub use throttle::Throttle;
+pub use warning::warn_of;
 
 use super::{App, HttpLimits};
 use crate::refusal::Refusal;
@@ -71,9 +69,7 @@ impl Edge {
     /// never refused for the wrong ones of others.
     pub fn failed(&self, sender: Peer, refusal: Refusal, now: Timestamp) -> Refusal {
         let detail = "too many wrong tokens or keys came from this address";
-        let is_limited = !sender.is_this_machine();
-        let checked = if is_limited { self.failures.check(sender, now, detail) } else { Ok(()) };
-        checked.err().unwrap_or(refusal)
+        self.failures.check(sender, now, detail).err().unwrap_or(refusal)
     }
 
     /// Returns who sent a request.
@@ -91,8 +87,6 @@ pub async fn limit_pages(
     next: Next,
 ) -> Result<Response, Refusal> {
     let sender = app.edge.sender(request.headers(), request.extensions());
-    if !sender.is_this_machine() {
-        app.edge.pages.check(sender, (app.clock)(), "this address asks for too many pages; slow down")?;
-    }
+    app.edge.pages.check(sender, (app.clock)(), "this address asks for too many pages; slow down")?;
     Ok(next.run(request).await)
 }
