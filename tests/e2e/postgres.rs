@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_client::Client;
 use folkmoot_engine::data::{CsvOptions, read_csv};
+use folkmoot_protocol::ErrorCode;
 use folkmoot_server::{
     cli::{AdminClient, Page},
     clock,
     host::{Host, HostConfig},
 };
 use folkmoot_storage::test_support::TestPostgres;
-use folkmoot_tests::deployment::patiently;
+use folkmoot_tests::{deployment::patiently, raw::Endpoint, raw_client::RawClient};
 use serde_json::json;
 
 const CLIENTS: usize = 3;
@@ -78,4 +79,41 @@ async fn real_clients_train_over_postgresql() {
     let versions = patiently("the last version", all).await;
     assert!(versions.iter().all(|version| version.number == 0 || version.round_id.is_some()));
     host.stop().await.unwrap();
+}
+
+/// Two coordinators at one database: what a client signed once, one of them takes once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_one_process_took_is_refused_by_the_other() {
+    let Some(postgres) = TestPostgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (database, mut hosts) = (postgres.database(), Vec::new());
+    for name in ["first", "second"] {
+        let mut config = HostConfig::loopback(folder.path().join(name));
+        config.database = Some(database.clone());
+        let host = Host::start(config, clock::system_clock(), clock::system_chance(), None).await.unwrap();
+        let pem = std::fs::read(host.root_certificate.clone().unwrap()).unwrap();
+        hosts.push((Endpoint::new(host.address.port(), &pem), pem, host));
+    }
+    let [(first, pem, host), (second, ..)] = &hosts[..] else { unreachable!("two were started") };
+    let api =
+        AdminClient::new(&host.url(), host.first_api_key.as_deref().unwrap(), Some(pem.clone())).unwrap();
+    let token = api.create_token("digits".parse().unwrap(), None, None).await.unwrap().token;
+
+    let client = RawClient::enrolled(first, &token).await;
+    let by_first = client.check_in(0).sign(&client.key);
+    let by_second = client.check_in(0).sign(&client.key);
+    let enrolment = RawClient::new(first);
+    let enrolment = enrolment.enrolment(&token).sign(&enrolment.key);
+    for (request, here, there) in
+        [(by_first, first, second), (by_second, second, first), (enrolment, first, second)]
+    {
+        let taken = here.send(&request).await;
+        assert_eq!(taken.code(), None, "{}", taken.text());
+        for again in [there, here] {
+            assert_eq!(again.send(&request).await.code(), Some(ErrorCode::RequestReplayed));
+        }
+    }
+    for (.., host) in hosts {
+        host.stop().await.unwrap();
+    }
 }

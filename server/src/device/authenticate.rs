@@ -8,7 +8,7 @@ use folkmoot_protocol::{
     limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
     signing::{self, SignedParts, SigningError},
 };
-use folkmoot_storage::{ClientRecord, ClientRepository};
+use folkmoot_storage::{ClientRecord, ClientRepository, SharedNonces};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
@@ -33,11 +33,11 @@ pub struct Claimed<'a> {
 /// Nonces are remembered in memory for the window in which a timestamp is taken, for each client by itself: nobody can fill
 /// the memory of others, and a client's own is bounded by the rate at which it may send (24,400 nonces of 8 bytes).
 /// A restart forgets them, so nothing is taken that was signed before the process started: its sender hears the time and signs
-/// again. Another process remembers its own; a request that is replayed to it changes nothing, because every request is
-/// idempotent (see `docs/threat-model.md`).
+/// again. Where several processes share a database, a nonce is also taken there, so that none takes what another took.
 #[derive(Default)]
 pub struct Authenticator {
     started_at: Timestamp,
+    shared: Option<SharedNonces>,
     clients: Mutex<Clients>,
 }
 
@@ -63,9 +63,9 @@ struct Remembered {
 }
 
 impl Authenticator {
-    /// Believes nothing that was signed before `started_at`.
-    pub fn new(started_at: Timestamp) -> Self {
-        Self { started_at, clients: Mutex::default() }
+    /// Believes nothing that was signed before `started_at`, nor what another process took, if nonces are `shared`.
+    pub fn new(started_at: Timestamp, shared: Option<SharedNonces>) -> Self {
+        Self { started_at, shared, clients: Mutex::default() }
     }
 
     /// Verifies a request and returns the client that sent it.
@@ -90,7 +90,7 @@ impl Authenticator {
         if client.revoked_at.is_some() {
             return Err(Refusal::new(ErrorCode::ClientRevoked, "this client's key was revoked"));
         }
-        self.take(*id.as_bytes(), claimed.parts.nonce, now)?;
+        self.take(*id.as_bytes(), claimed.parts.nonce, now).await?;
         Ok(client)
     }
 
@@ -112,10 +112,10 @@ impl Authenticator {
     ///
     /// # Errors
     /// A refusal if it was taken before.
-    pub fn take_enrolment(&self, public_key: &str, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+    pub async fn take_enrolment(&self, public_key: &str, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let hash = blake3::hash(public_key.as_bytes());
         let who = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
-        self.take(who, nonce, now)
+        self.take(who, nonce, now).await
     }
 
     fn check_claims(&self, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
@@ -142,10 +142,26 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Counts a request against its sender's rate, and takes its nonce.
-    fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+    /// Counts a request against its sender's rate, and takes its nonce: here, and then among all processes.
+    async fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+        let part = part_of(nonce);
+        let swept = self.take_here(who, part, now)?;
+        if let Some(shared) = &self.shared {
+            if !shared.take(who, part, now).await? {
+                return Err(replayed());
+            }
+            if swept {
+                self.forget(shared, now).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a nonce in this process. Returns whether it was time to forget old ones.
+    fn take_here(&self, who: Who, part: u64, now: Timestamp) -> Result<bool, Refusal> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.milliseconds_since(clients.swept_at) > WINDOW {
+        let is_time = now.milliseconds_since(clients.swept_at) > WINDOW;
+        if is_time {
             // Who sent nothing for so long has neither a nonce that counts nor a rate that is not whole again.
             clients.of.retain(|_, client| now.milliseconds_since(client.at) <= 2 * WINDOW);
             clients.swept_at = now;
@@ -153,8 +169,28 @@ impl Authenticator {
         let client = clients.of.entry(who).or_insert_with(|| Remembered::new(now));
         // The rate first: it bounds how many nonces there can be.
         client.take_rate(now)?;
-        client.take_nonce(nonce, now)
+        client.take_nonce(part, now)?;
+        Ok(is_time)
     }
+
+    /// Forgets shared nonces whose timestamp no process takes any more. If it fails, the next sweep does it.
+    async fn forget(&self, shared: &SharedNonces, now: Timestamp) {
+        // Twice the window: another process's clock may be behind by all of the skew.
+        let earliest = Timestamp(now.0.saturating_sub(2 * WINDOW));
+        if let Err(error) = shared.forget_before(earliest).await {
+            tracing::warn!(%error, "old nonces stay in the database until the next sweep");
+        }
+    }
+}
+
+/// Returns the part of a nonce's hash that is remembered of it.
+fn part_of(nonce: &str) -> u64 {
+    let hash = blake3::hash(nonce.as_bytes());
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
+}
+
+fn replayed() -> Refusal {
+    Refusal::new(ErrorCode::RequestReplayed, "the nonce was used before; sign again with a fresh one")
 }
 
 impl Remembered {
@@ -175,16 +211,13 @@ impl Remembered {
         Ok(())
     }
 
-    fn take_nonce(&mut self, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+    fn take_nonce(&mut self, part: u64, now: Timestamp) -> Result<(), Refusal> {
         if now.milliseconds_since(self.rotated_at) > WINDOW {
             self.previous = std::mem::take(&mut self.current);
             self.rotated_at = now;
         }
-        let hash = blake3::hash(nonce.as_bytes());
-        let part = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"));
         if self.previous.contains(&part) || self.current.contains(&part) {
-            let detail = "the nonce was used before; sign again with a fresh one";
-            return Err(Refusal::new(ErrorCode::RequestReplayed, detail));
+            return Err(replayed());
         }
         self.current.push(part);
         Ok(())
@@ -209,23 +242,27 @@ mod tests {
         result.err().map(|refusal| refusal.code())
     }
 
+    fn taken(authenticator: &Authenticator, who: u8, nonce: &str, now: Timestamp) -> Option<ErrorCode> {
+        code(authenticator.take_here([who; 16], part_of(nonce), now).map(|_| ()))
+    }
+
     #[test]
     fn a_nonce_is_taken_once_for_as_long_as_its_timestamp_is() {
         let authenticator = Authenticator::default();
-        let take = |now: u64| code(authenticator.take([1; 16], "n", Timestamp(now)));
+        let take = |now: u64| taken(&authenticator, 1, "n", Timestamp(now));
         let start = 1_000_000_000;
         assert_eq!(take(start), None);
         for later in [0, CLOCK_SKEW_MILLISECONDS_MAX, WINDOW] {
             assert_eq!(take(start + later), Some(ErrorCode::RequestReplayed), "{later}");
         }
-        assert_eq!(code(authenticator.take([2; 16], "n", Timestamp(start))), None);
+        assert_eq!(taken(&authenticator, 2, "n", Timestamp(start)), None);
     }
 
     /// A second nonce rotates the halves while the first one's timestamp is still taken.
     #[test]
     fn a_nonce_is_refused_after_the_halves_rotated() {
         let authenticator = Authenticator::default();
-        let take = |nonce: &str, now: u64| code(authenticator.take([1; 16], nonce, Timestamp(now)));
+        let take = |nonce: &str, now: u64| taken(&authenticator, 1, nonce, Timestamp(now));
         let start = 1_000_000_000;
         assert_eq!(take("first", start), None, "it begins the first half");
         assert_eq!(take("early", start + WINDOW), None, "the last moment of the first half");
@@ -239,7 +276,7 @@ mod tests {
     fn a_client_that_asks_too_often_must_wait() {
         let authenticator = Authenticator::default();
         let start = Timestamp(1_000_000);
-        let take = |nonce: usize, now| code(authenticator.take([1; 16], &nonce.to_string(), now));
+        let take = |nonce: usize, now| taken(&authenticator, 1, &nonce.to_string(), now);
         let refused = (0..1000).filter(|nonce| take(*nonce, start).is_some()).count();
         assert_eq!(refused, 1000 - BURST as usize);
         assert_eq!(take(1000, start.plus_seconds(1)), None);
@@ -252,8 +289,7 @@ mod tests {
         let start = 1_000_000_000;
         for second in 0..3 * WINDOW / 1000 {
             for one in 0..30 {
-                let _ =
-                    authenticator.take([1; 16], &format!("{second} {one}"), Timestamp(start + second * 1000));
+                taken(&authenticator, 1, &format!("{second} {one}"), Timestamp(start + second * 1000));
             }
         }
         let kept = |authenticator: &Authenticator| {
@@ -263,7 +299,7 @@ mod tests {
         let most = 2 * (BURST + WINDOW as f64 / 1000.0 * REQUESTS_PER_SECOND) as usize;
         assert!((most / 2..=most).contains(&kept(&authenticator)), "{} of {most}", kept(&authenticator));
         let later = Timestamp(start + 10 * WINDOW);
-        assert_eq!(code(authenticator.take([2; 16], "n", later)), None);
+        assert_eq!(taken(&authenticator, 2, "n", later), None);
         assert_eq!(kept(&authenticator), 1);
     }
 
@@ -282,7 +318,7 @@ mod tests {
         };
         let check = |started_at: u64, signed_at: u64, now: u64| {
             let claimed = Claimed { parts: parts(signed_at), signature: "" };
-            code(Authenticator::new(Timestamp(started_at)).check_claims(&claimed, Timestamp(now)))
+            code(Authenticator::new(Timestamp(started_at), None).check_claims(&claimed, Timestamp(now)))
         };
         let (skew, ahead) = (CLOCK_SKEW_MILLISECONDS_MAX, CLOCK_AHEAD_MILLISECONDS_MAX);
         let now = 1_000_000_000;

@@ -76,9 +76,9 @@ pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Res
 }
 
 /// Takes the nonce of an enrolment that is believed.
-pub fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
+pub async fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
     let nonce = text(&parts.headers, headers::NONCE).unwrap_or_default();
-    app.authenticator.take_enrolment(public_key, nonce, (app.clock)())
+    app.authenticator.take_enrolment(public_key, nonce, (app.clock)()).await
 }
 
 fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {

@@ -47,7 +47,7 @@ pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, Priv
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{SessionId, SessionRecord, SessionRepository};
-pub use sql::{Durability, SqlOptions, SqlStorage};
+pub use sql::{Durability, SharedNonces, SqlOptions, SqlStorage};
 pub use storage::Storage;
 pub use task::{Admission, TaskFilter, TaskRecord, TaskRepository};
 pub use token::{TokenId, TokenRecord, TokenRepository};

@@ -39,6 +39,6 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     let message: EnrolRequest = body::json(&bytes)?;
     signed::authenticate_enrolment(app, parts, &message.public_key)?;
     let token = device::believed_token(&app.coordinator, &message.token).await?;
-    signed::take_enrolment(app, parts, &message.public_key)?;
+    signed::take_enrolment(app, parts, &message.public_key).await?;
     device::enrol(&app.coordinator, &token, &message.public_key, (app.clock)()).await
 }

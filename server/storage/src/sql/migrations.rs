@@ -34,6 +34,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0005_users",
     "0006_console",
     "0007_ledger_events",
+    "0009_nonces",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each one that it ran.

@@ -22,6 +22,7 @@ mod migrations;
 mod model;
 mod model_version;
 mod monitor;
+mod nonces;
 mod page;
 mod participation;
 mod population;
@@ -36,6 +37,7 @@ mod transaction;
 pub(crate) use column::integer;
 pub use connect::{Durability, SqlOptions};
 use dialect::Dialect;
+pub use nonces::SharedNonces;
 use sqlx::AnyPool;
 
 /// The repositories in a database: SQLite in a file or in memory, or PostgreSQL.
