@@ -1,5 +1,6 @@
 //! What a budget costs: the planner of the command line and of the API.
 
+use folkmoot_coordinator::privacy::EPSILON_MAX;
 use folkmoot_privacy::{
     Delta, Epsilon, Unit,
     accountant::update_multiplier,
@@ -22,24 +23,31 @@ pub const CLIPPING_NORM: f64 = 1.0;
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// How many clients the population has, at least 1.
+    #[schema(minimum = 1)]
     pub clients: u64,
     /// How many updates a version is made of, at least 1.
+    #[schema(minimum = 1)]
     pub report_goal: u64,
     /// How many versions there will be, at least 1.
+    #[schema(minimum = 1)]
     pub rounds: u64,
-    /// What all of them together may spend of a client: above 0.
+    /// What all of them together may spend of a client: above 0, at most 1000.
+    #[schema(exclusive_minimum = 0.0, maximum = 1000.0)]
     pub epsilon: f64,
     /// The probability mass for which that need not hold; by default 1 / clients^1.1, rounded down to one digit.
     #[serde(default)]
     pub delta: Option<f64>,
     /// In how many versions a client's updates may be; by default in all.
     #[serde(default)]
+    #[schema(minimum = 1)]
     pub participations: Option<u64>,
     /// How many parameters the model has; by default a million.
     #[serde(default)]
+    #[schema(minimum = 1)]
     pub parameters: Option<u64>,
     /// The L2 norm to which updates are clipped; by default 1.
     #[serde(default)]
+    #[schema(exclusive_minimum = 0.0)]
     pub clipping_norm: Option<f64>,
     /// What is claimed of how clients are drawn; by default nothing.
     #[serde(default)]
@@ -96,10 +104,12 @@ pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
         return Err(fault(format!("{name} is 0 and must be at least 1")));
     }
     let clipping_norm = request.clipping_norm.unwrap_or(CLIPPING_NORM);
-    if !(clipping_norm.is_finite() && clipping_norm > 0.0) {
-        return Err(fault(format!("clipping_norm is {clipping_norm} and must be above 0")));
+    // No update has a larger norm that could be clipped to it: its values are float32.
+    if !(clipping_norm > 0.0 && clipping_norm <= f64::from(f32::MAX)) {
+        return Err(fault(format!("clipping_norm is {clipping_norm} and must be above 0 and a float32")));
     }
-    let epsilon = Epsilon::new(request.epsilon).ok().filter(|epsilon| epsilon.get() > 0.0);
+    let in_range = |epsilon: &Epsilon| epsilon.get() > 0.0 && epsilon.get() <= EPSILON_MAX;
+    let epsilon = Epsilon::new(request.epsilon).ok().filter(in_range);
     let delta = match request.delta {
         Some(delta) => Delta::new(delta).map_err(|error| fault(error.to_string()))?,
         None => default_delta(request.clients)?,
@@ -110,8 +120,10 @@ pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
         rounds: request.rounds,
         participations_max: request.participations.unwrap_or(request.rounds),
         is_poisson_claimed: request.amplification == PlannedAmplification::Poisson,
-        epsilon: epsilon
-            .ok_or_else(|| fault(format!("epsilon is {} and must be above 0", request.epsilon)))?,
+        epsilon: epsilon.ok_or_else(|| {
+            let epsilon = request.epsilon;
+            fault(format!("epsilon is {epsilon} and must be above 0 and at most {EPSILON_MAX}"))
+        })?,
         delta,
         unit: Unit::Client,
         parameters: request.parameters.unwrap_or(PARAMETERS),
@@ -139,7 +151,36 @@ fn default_delta(clients: u64) -> Result<Delta, PlanError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Numbers of every size, their ends among them.
+    fn counts() -> impl Strategy<Value = u64> {
+        prop_oneof![0..3u64, (0..64u32).prop_map(|bits| 1 << bits), Just(u64::MAX)]
+    }
+
+    fn numbers() -> impl Strategy<Value = f64> {
+        prop_oneof![(-308..308i32).prop_map(|exponent| 10f64.powi(exponent)), 0.0..2.0f64, Just(f64::MAX)]
+    }
+
+    proptest! {
+        /// Whatever is asked, there is a plan or an error that says why not.
+        #[test]
+        fn any_numbers_are_planned_or_refused(
+            clients in counts(), report_goal in counts(), rounds in counts(), epsilon in numbers(),
+            delta in prop::option::of(numbers()), participations in prop::option::of(counts()),
+            parameters in prop::option::of(counts()), clipping_norm in prop::option::of(numbers()),
+        ) {
+            let amplification = PlannedAmplification::None;
+            let request = PlanRequest {
+                clients, report_goal, rounds, epsilon, delta, participations, parameters, clipping_norm, amplification,
+            };
+            if let Ok(planned) = planned(&request) {
+                prop_assert!(planned.forecast.noise_multiplier.get() > 0.0);
+            }
+        }
+    }
 
     #[test]
     fn the_default_delta_has_one_digit_and_is_below_one_in_all_clients() {
@@ -170,6 +211,8 @@ mod tests {
             (PlanRequest { participations: Some(0), ..fine }, "participations"),
             (PlanRequest { epsilon: 0.0, ..fine }, "epsilon"),
             (PlanRequest { epsilon: f64::NAN, ..fine }, "epsilon"),
+            (PlanRequest { epsilon: EPSILON_MAX + 1.0, ..fine }, "epsilon"),
+            (PlanRequest { clients: 1 << 63, rounds: 280, epsilon: 1.8e307, ..fine }, "epsilon"),
             (PlanRequest { delta: Some(2.0), ..fine }, "delta"),
             (PlanRequest { clipping_norm: Some(f64::INFINITY), ..fine }, "clipping_norm"),
         ] {
