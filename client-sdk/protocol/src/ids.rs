@@ -102,7 +102,7 @@ impl AssignmentId {
 /// The name of a population, unique in its organisation: 1 to 64 of `a-z 0-9 -`, beginning with a letter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,63}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct PopulationName(String);
 

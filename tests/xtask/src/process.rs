@@ -15,6 +15,9 @@ use crate::clock;
 /// times what the slowest takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 
+/// How long a program may take until it serves.
+const SERVER_LIMIT: Duration = Duration::from_secs(60);
+
 /// The groups of the programs that run now: whoever ends this program ends them too.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
@@ -92,6 +95,37 @@ pub fn follow(
     let status = running.child.wait();
     let status = status.map_err(|error| Failure(format!("`{}`: {error}", running.name)))?;
     running.judge(status)
+}
+
+/// A program that serves until this value ends.
+pub struct Server {
+    _running: Running,
+    _lines: Receiver<String>,
+}
+
+impl Server {
+    /// Starts a program, and waits until `find` finds in a line of its standard output what its callers need.
+    ///
+    /// # Errors
+    /// Returns that the program could not start, ended, or said nothing of the kind within a minute.
+    pub fn start<T>(command: &mut Command, find: impl Fn(&str) -> Option<T>) -> Result<(Self, T), Failure> {
+        let mut running = Running::start(command.stdout(Stdio::piped()))?;
+        let lines = lines_of(&mut running.child);
+        let deadline = clock::now() + SERVER_LIMIT;
+        loop {
+            match lines.recv_timeout(deadline.saturating_duration_since(clock::now())) {
+                Ok(line) => {
+                    if let Some(found) = find(&line) {
+                        return Ok((Self { _running: running, _lines: lines }, found));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Err(running.is_too_slow(SERVER_LIMIT)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure(format!("`{}` ended before it served", running.name)));
+                }
+            }
+        }
+    }
 }
 
 /// Tells whether a command can be run and succeeds, and shows nothing of it.

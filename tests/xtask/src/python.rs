@@ -9,7 +9,7 @@ use std::process::Command;
 /// Tells tests which interpreter has the packages.
 pub const VARIABLE: &str = "FOLKMOOT_PYTHON";
 /// The packages. `docs/operators.md` names this version.
-const PACKAGES: [&str; 1] = ["onnx==1.23.2"];
+const PACKAGES: [&str; 2] = ["onnx==1.23.2", "schemathesis==4.32.5"];
 
 /// Tells whether there is a Python that can make an environment.
 pub fn is_present() -> bool {

@@ -46,6 +46,16 @@ struct Changed {
     task_ids: Vec<TaskId>,
 }
 
+/// An event, as the document describes it.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+struct ServerSentEvent {
+    /// `hello` or `tasks`.
+    event: String,
+    /// JSON: nothing in it for `hello`, the field `task_ids` for `tasks`.
+    data: String,
+}
+
 /// Who listens, by organisation. One look at the database serves all of one organisation's pages.
 #[derive(Default)]
 pub struct Listeners {
@@ -138,7 +148,7 @@ async fn pulses(
 #[utoipa::path(
     get, path = "/v1/admin/events", tag = "operations", security(("api_key" = ["viewer"])),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String, description = "Server-sent events"),
+        (status = 200, content_type = "text/event-stream", body = ServerSentEvent, description = "Server-sent events"),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
     )
 )]

@@ -2,6 +2,7 @@
 
 pub mod browser;
 pub mod console;
+pub mod contract;
 pub mod fuzz;
 pub mod kotlin;
 pub mod languages;

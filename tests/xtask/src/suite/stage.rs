@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::rust;
 use crate::install;
-use crate::stages::{browser, console, fuzz, kotlin, languages, lint, mobile, swift, wheel};
+use crate::stages::{browser, console, contract, fuzz, kotlin, languages, lint, mobile, swift, wheel};
 use crate::workspace::Failure;
 use clap::ValueEnum;
 
@@ -28,6 +28,8 @@ pub enum Stage {
     Test,
     /// Builds the browser package, checks its size, and tests it and the console in headless Chromium
     Browser,
+    /// Compares a running coordinator with the description of its API
+    Contract,
     /// Builds the wheel for Python, and tests it against a coordinator
     Python,
     /// Builds the package for Kotlin, and tests it on the JVM against a coordinator
@@ -55,6 +57,7 @@ impl Stage {
             Self::Build => "build",
             Self::Test => "test",
             Self::Browser => "browser",
+            Self::Contract => "contract",
             Self::Python => "python",
             Self::Kotlin => "kotlin",
             Self::Swift => "swift",
@@ -82,6 +85,7 @@ impl Stage {
             Self::Build => rust::build(),
             Self::Test => rust::test(quick),
             Self::Browser => browser::run(),
+            Self::Contract => contract::test(),
             Self::Python => wheel::test(),
             Self::Kotlin => kotlin::test(),
             Self::Swift => swift::test(),

@@ -27,11 +27,28 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
     /// A name for humans, 1 to 128 bytes without control characters: who will use it, and for what.
-    #[schema(value_type = String, min_length = 1, max_length = 128)]
+    #[schema(
+        value_type = String, min_length = 1, max_length = 128,
+        // No character that controls how text is shown, and one that is not space.
+        pattern = "^(?!\\s*$)[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+$"
+    )]
     pub name: DisplayName,
     /// `viewer` (see), `operator` (run tasks) or `admin` (hand out keys).
-    #[schema(value_type = String)]
+    #[schema(value_type = RoleWord)]
     pub role: Role,
+}
+
+/// What a key may do, as the document lists it.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+enum RoleWord {
+    /// See.
+    Viewer,
+    /// Run tasks.
+    Operator,
+    /// Hand out keys.
+    Admin,
 }
 
 /// A key that was made, with its secret. It is shown here and never again.

@@ -28,19 +28,33 @@ use crate::{
 pub struct SetPrivacyRequest {
     /// Whom the promises of its tasks protect: `client`, or `user`, with all devices. It can be changed only while nobody
     /// ever enrolled.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<UnitWord>)]
     pub unit: Option<Unit>,
     /// What all its tasks together may spend of a client or user: above 0, at most 1000. A task that would spend more
     /// ends, and one that promises nothing is refused.
+    #[schema(exclusive_minimum = 0.0, maximum = 1000.0)]
     pub epsilon: Option<f64>,
     /// The delta of epsilon: above 0, below 1. One comes with the other.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub delta: Option<f64>,
     /// Takes the budget away.
     pub no_budget: bool,
     /// The reason for which the tasks may spend more than before: needed to raise a budget or to take it away. It is written
     /// into the population's ledger, where everyone can read it who may read the ledger. At most 500 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 500)]
     pub weaken: Option<String>,
+}
+
+/// What is protected, as the document lists it.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+enum UnitWord {
+    /// Each client by itself.
+    Client,
+    /// A user, with all devices.
+    User,
 }
 
 /// Characters of a reason, at most.

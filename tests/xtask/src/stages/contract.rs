@@ -1,0 +1,105 @@
+//! The running coordinator against its own description: some two thousand requests that it allows and that it does not, made by
+//! Schemathesis (Hatfield-Dodds and Dygalo 2022, "Deriving semantics-aware fuzzers from web API schemas").
+
+use crate::process::{Server, output, run, run_reading, spelled};
+use crate::python;
+use crate::suite::outcome::Outcome;
+use crate::workspace::{Failure, cargo, root, target};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const CONFIG: &str = "tests/contract/schemathesis.toml";
+/// Requests that are made up for each operation, beside those that go through every part of its description.
+const EXAMPLES: &str = "20";
+
+/// Starts a coordinator and compares.
+///
+/// # Errors
+/// Returns what is missing, or that an answer was not what the description says.
+pub fn test() -> Result<Outcome, Failure> {
+    let Some(python) = python::interpreter() else {
+        let why = "there is no Python with its packages: `cargo xtask test --only install`";
+        return Outcome::left_out("contract", why);
+    };
+    // As for Kotlin and Python, so that nothing is compiled twice.
+    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
+    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    println!("xtask: contract: {}", spelled(&build));
+    run(&mut build)?;
+
+    let folder = target().join("contract");
+    let data = trained(&folder)?;
+    let mut serve = folkmoot(&["serve", "--listen", "127.0.0.1:0", "--tls", "off", "--data"]);
+    let line_of_url = |line: &str| line.strip_prefix("serving ").map(|url| url.trim().to_owned());
+    let (_coordinator, url) =
+        Server::start(serve.arg(&data).env("FOLKMOOT_LOG_LEVEL", "error"), line_of_url)?;
+    let key = read(&data.join("first-api-key"))?;
+    let ask = |arguments: &[&str]| {
+        let mut ask = folkmoot(arguments);
+        ask.args(["--json"]).env("FOLKMOOT_URL", &url).env("FOLKMOOT_API_KEY", key.trim());
+        let answer = output(&mut ask)?;
+        serde_json::from_str(&answer).map_err(|error| Failure(format!("`{}`: {error}", spelled(&ask))))
+    };
+    let task = id_of(&ask(&["task", "list"])?)?;
+    let round = id_of(&ask(&["task", "rounds", &task])?)?;
+
+    let mut compare = Command::new(python);
+    compare.args(["-m", "schemathesis.cli", "--config-file"]).arg(root().join(CONFIG)).arg("run");
+    compare.arg(format!("{url}/openapi.json")).env("FOLKMOOT_API_KEY", key.trim());
+    compare.env("FOLKMOOT_TASK", task).env("FOLKMOOT_ROUND", round);
+    compare.args(["--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES]);
+    // The same requests on every run: what fails once fails again.
+    compare.args(["--generation-deterministic", "--no-color"]);
+    let mut outcome = Outcome::done();
+    run_reading(compare.current_dir(&folder), |line| {
+        if let Some(cases) = generated(line) {
+            outcome.passed += cases;
+        }
+    })?;
+    outcome.complete()
+}
+
+/// Runs a small demo, and returns the data folder of its coordinator, which has a task with rounds and versions.
+fn trained(folder: &Path) -> Result<PathBuf, Failure> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
+    let mut demo = folkmoot(&["demo", "--rounds", "2", "--clients", "4", "--json", "--out"]);
+    output(demo.arg(folder.join("demo")))?;
+    Ok(folder.join("demo").join("run-1").join("coordinator"))
+}
+
+fn folkmoot(arguments: &[&str]) -> Command {
+    let program = target().join("debug").join(format!("folkmoot{}", env::consts::EXE_SUFFIX));
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| Failure(format!("{} cannot be read: {error}", path.display())))
+}
+
+/// Returns the id of the first thing of a list.
+fn id_of(list: &Value) -> Result<String, Failure> {
+    let id = list.pointer("/0/id").and_then(Value::as_str);
+    id.map(str::to_owned).ok_or_else(|| Failure(format!("nothing with an id is listed: {list}")))
+}
+
+/// Reads the line that counts the requests: `  1386 generated, 1386 passed`.
+fn generated(line: &str) -> Option<usize> {
+    line.trim().split_once(" generated")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_counts_is_read() {
+        assert_eq!(generated("  1386 generated, 19 found 19 unique failures, 52 skipped"), Some(1386));
+        assert_eq!(generated("Test cases:"), None);
+    }
+}
