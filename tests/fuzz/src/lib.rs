@@ -1,8 +1,10 @@
 //! What the fuzz targets share: models and recipes that a first few bytes choose, and a limit on memory.
 //!
-//! `cargo xtask fuzz` builds and runs them. The corpus is made from `client-sdk/update/fixtures/golden.txt`, so that
-//! it follows the format: every codec's payload is a seed.
+//! `cargo xtask fuzz` builds and runs them. The seeds are made from what the repository has of each format (the golden bytes
+//! of the codecs, the models and tasks of the examples, recorded messages), so that they follow it.
 
+#[path = "../../../client-sdk/data/tests/samples/mod.rs"]
+pub mod samples;
 pub mod seeds;
 
 use std::alloc::System;
@@ -36,7 +38,7 @@ pub fn within<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
 }
 
 /// Readies a target: writes its seeds where that is asked for, and lets a panic be told without the limit.
-pub fn prepare(seeds: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) {
+pub fn prepare(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     let tell_and_abort = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         ALLOCATOR.set_limit(usize::MAX).expect("there is no larger limit");

@@ -12,20 +12,49 @@ use crate::golden;
 /// Names the folder into which a target writes its seeds before it begins, as `cargo xtask fuzz` wants.
 const FOLDER: &str = "FOLKMOOT_FUZZ_SEEDS";
 
-/// Writes the seeds, each made from a codec's text, its number and its payload, where a folder is named.
-pub fn write(make: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) {
+/// Writes the seeds where a folder is named.
+pub fn write(make: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = env::var_os(FOLDER) else { return };
-    try_write(Path::new(&folder), make).expect("the folder of the seeds can be written to");
+    try_write(Path::new(&folder), &make()).expect("the folder of the seeds can be written to");
 }
 
-fn try_write(folder: &Path, make: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) -> io::Result<()> {
+fn try_write(folder: &Path, seeds: &[Vec<u8>]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for (number, (codec, payload)) in (0..).zip(golden()) {
-        for (kind, seed) in make(codec, number, &payload).iter().enumerate() {
-            fs::write(folder.join(format!("{number:02}-{kind}")), seed)?;
+    seeds
+        .iter()
+        .enumerate()
+        .try_for_each(|(number, seed)| fs::write(folder.join(format!("{number:03}")), seed))
+}
+
+/// Returns what is made of each codec's text, its number and its payload.
+pub fn of_codecs(make: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    (0..).zip(golden()).flat_map(|(number, (codec, payload))| make(codec, number, &payload)).collect()
+}
+
+/// Returns the files of the repository's folder `folder`, and of those below it, whose name has the ending.
+///
+/// # Panics
+/// If there is none: the seeds would be gone without a word.
+pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).expect("the repository has the folder");
+        for entry in entries {
+            let path = entry.expect("the folder can be read").path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if name.ends_with(ending) => {
+                    found.push((name, fs::read(&path).expect("the file can be read")))
+                }
+                false => {}
+            }
         }
     }
-    Ok(())
+    assert!(!found.is_empty(), "no file of {folder} ends with {ending}");
+    found.sort();
+    found
 }
 
 /// Returns a payload for the model of the golden bytes: as any codec's, and as its own.

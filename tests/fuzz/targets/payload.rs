@@ -8,7 +8,7 @@ use folkmoot_fuzz::{Choices, decoder_bytes_max, prepare, seeds, within};
 use folkmoot_update::codec::{Decoder, Tile, decode};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: prepare(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
+fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::payloads(number, payload))), |input: &[u8]| {
     let Some((Choices { schema, recipe, piece }, bytes)) = Choices::read(input) else { return };
     let parameters = schema.parameter_count();
     let most = decoder_bytes_max(&schema);

@@ -6,7 +6,7 @@ use folkmoot_fuzz::{prepare, seeds, within};
 use folkmoot_protocol::codec::{Codec, Recipe};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: prepare(|codec, _, _| seeds::recipes(codec)), |text: &str| {
+fuzz_target!(init: prepare(|| seeds::of_codecs(|codec, _, _| seeds::recipes(codec))), |text: &str| {
     // A rule is a hundred bytes for thirty of JSON, and a list grows by doubling.
     let most = (64 << 10) + 32 * text.len();
     within(most, || {

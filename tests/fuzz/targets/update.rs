@@ -8,7 +8,7 @@ use folkmoot_fuzz::{Choices, decoder_bytes_max, prepare, seeds, within};
 use folkmoot_update::{Piece, UpdateDecoder};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: prepare(|_, number, payload| seeds::updates(number, payload)), |input: &[u8]| {
+fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::updates(number, payload))), |input: &[u8]| {
     let Some((Choices { schema, recipe, piece }, bytes)) = Choices::read(input) else { return };
     let mut seen = 0;
     // The pieces are shown as bytes too: one tile more. Of float32 only a value is kept.

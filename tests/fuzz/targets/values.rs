@@ -8,7 +8,7 @@ use folkmoot_protocol::{TensorSchema, TensorSpec};
 use folkmoot_update::codec::{decode, encode};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: prepare(|_, number, payload| seeds::payloads(number, payload)), |input: &[u8]| {
+fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::payloads(number, payload))), |input: &[u8]| {
     let Some((choices, bytes)) = Choices::read(input) else { return };
     let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     let tensor = TensorSpec { name: "t".to_owned(), shape: vec![values.len() as u64] };

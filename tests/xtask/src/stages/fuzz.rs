@@ -12,7 +12,11 @@ use std::process::Command;
 use std::{fs, str};
 
 const MANIFEST: &str = "tests/fuzz/Cargo.toml";
-const TARGETS: [&str; 4] = ["payload", "update", "recipe", "values"];
+/// What a client and a coordinator read of each other, and what people bring.
+const TARGETS: [&str; 8] =
+    ["payload", "update", "recipe", "values", "onnx", "safetensors", "data", "message"];
+/// What only a coordinator reads. They are built when they are asked for, since all of it is compiled with coverage.
+const COORDINATOR_TARGETS: [&str; 3] = ["task", "configuration", "http"];
 /// Counters and comparisons at every edge.
 const COVERAGE: [&str; 6] = [
     "-Cpasses=sancov-module",
@@ -24,8 +28,8 @@ const COVERAGE: [&str; 6] = [
 ];
 /// Where a target writes its seeds before it begins.
 const SEEDS_VARIABLE: &str = "FOLKMOOT_FUZZ_SEEDS";
-/// The longest input that is tried: some twice the longest seed.
-const INPUT_BYTES_MAX: u32 = 4096;
+/// The longest input that is tried: some twice the longest seed of most targets.
+const INPUT_BYTES_MAX: u32 = 16 << 10;
 /// The memory of a target with all its inputs; each input has a far smaller limit of its own.
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
 /// An input that takes longer is a finding.
@@ -34,9 +38,12 @@ const INPUT_SECONDS_MAX: u32 = 10;
 /// What to run, and for how long.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The target; all of them without a name
-    #[arg(value_parser = TARGETS)]
+    /// The target; all of them without a name, but for those of the coordinator
+    #[arg(value_parser = every_target())]
     target: Option<String>,
+    /// Run the coordinator's targets, too
+    #[arg(long)]
+    coordinator: bool,
     /// How long each target runs
     #[arg(long, default_value_t = 10)]
     seconds: u32,
@@ -46,14 +53,22 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns what is run among the tests: every target, for ten seconds.
+    /// Returns what is run among the tests: every target but the coordinator's, for five seconds.
     pub fn briefly() -> Self {
-        Self::for_seconds(10)
+        Self { target: None, coordinator: false, seconds: 5, input: None }
     }
 
     /// Returns every target, each for so many seconds.
     pub fn for_seconds(seconds: u32) -> Self {
-        Self { target: None, seconds, input: None }
+        Self { target: None, coordinator: true, seconds, input: None }
+    }
+
+    /// Says whether a target is run.
+    fn names(&self, target: &str) -> bool {
+        match &self.target {
+            Some(only) => only == target,
+            None => self.coordinator || TARGETS.contains(&target),
+        }
     }
 }
 
@@ -67,17 +82,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut build = cargo(&["build", "--locked", "--release", "--manifest-path", MANIFEST]);
     // A named target keeps the coverage out of build scripts, which have no fuzzer in them.
     build.args(["--target", &host]).arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE.join(" "));
+    let targets: Vec<&str> = every_target().into_iter().filter(|target| arguments.names(target)).collect();
+    build.args(targets.iter().flat_map(|target| ["--bin", target]));
+    if targets.iter().any(|target| COORDINATOR_TARGETS.contains(target)) {
+        build.args(["--features", "coordinator"]);
+    }
     println!("xtask: fuzz: {}", spelled(&build));
     run_command(&mut build)?;
     let programs = folder.join(host).join("release");
-    let chosen = |target: &&&str| arguments.target.as_ref().is_none_or(|only| only == **target);
-    TARGETS.iter().filter(chosen).try_for_each(|target| {
+    targets.into_iter().try_for_each(|target| {
         let program = programs.join(target);
         match &arguments.input {
             Some(input) => run_command(Command::new(program).arg(input)),
             None => search(target, &program, &folder.join(target), arguments.seconds),
         }
     })
+}
+
+/// Returns the names of all targets.
+fn every_target() -> Vec<&'static str> {
+    [&TARGETS[..], &COORDINATOR_TARGETS[..]].concat()
 }
 
 /// Runs one target, whose folder keeps the inputs that reached something new from run to run.
@@ -130,8 +154,8 @@ mod tests {
     fn every_target_of_the_package_is_run() {
         let manifest = fs::read_to_string(root().join(MANIFEST)).unwrap();
         let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"targets/")).count();
-        assert_eq!(named, TARGETS.len());
-        for target in TARGETS {
+        assert_eq!(named, every_target().len());
+        for target in every_target() {
             assert!(manifest.contains(&format!("path = \"targets/{target}.rs\"")), "{target}");
         }
     }

@@ -1,0 +1,24 @@
+//! Any text as a coordinator's configuration: what is read and found good can be turned into what a coordinator needs.
+
+#![no_main]
+
+use std::path::Path;
+
+use folkmoot_fuzz::prepare;
+use folkmoot_server::config::{Config, KEYS, toml_file};
+use libfuzzer_sys::fuzz_target;
+
+/// Each setting of the default configuration, alone and all together.
+fn seeds() -> Vec<Vec<u8>> {
+    let whole = toml::to_string(&Config::default()).expect("the defaults are TOML");
+    let lines =
+        |key: &&str| key.split_once('.').map(|(table, key)| format!("[{table}]\n{key} = 1\n").into_bytes());
+    KEYS.iter().filter_map(lines).chain([whole.into_bytes()]).collect()
+}
+
+fuzz_target!(init: prepare(seeds), |text: &str| {
+    let Ok(config) = toml_file::parse::<Config>(Path::new("folkmoot.toml"), text) else { return };
+    if config.check().is_ok() {
+        config.host_config();
+    }
+});

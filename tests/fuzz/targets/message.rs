@@ -1,0 +1,40 @@
+//! Any text as each message of the protocol: it is refused, or it is the same after it was written and read again.
+
+#![no_main]
+
+use std::fmt::Debug;
+
+use folkmoot_fuzz::{prepare, seeds, within};
+use folkmoot_protocol::{
+    Plan, Problem,
+    messages::{
+        AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse, ReportRequest,
+        UploadStatus,
+    },
+};
+use libfuzzer_sys::fuzz_target;
+use serde::{Serialize, de::DeserializeOwned};
+
+fn seeds() -> Vec<Vec<u8>> {
+    seeds::files("tests/golden/data/messages", ".json").into_iter().map(|(_, json)| json).collect()
+}
+
+fn read<M: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
+    // The deepest of them is a plan, whose rules and schedules are some hundred bytes for ten of JSON.
+    let most = (64 << 10) + 64 * text.len();
+    let Ok(message) = within(most, || serde_json::from_str::<M>(text)) else { return };
+    let json = serde_json::to_string(&message).expect("a message is JSON");
+    assert_eq!(serde_json::from_str::<M>(&json).expect("it was written as JSON"), message);
+}
+
+fuzz_target!(init: prepare(seeds), |text: &str| {
+    read::<EnrolRequest>(text);
+    read::<EnrolResponse>(text);
+    read::<CheckInRequest>(text);
+    read::<CheckInResponse>(text);
+    read::<AbortRequest>(text);
+    read::<ReportRequest>(text);
+    read::<UploadStatus>(text);
+    read::<Plan>(text);
+    read::<Problem>(text);
+});
