@@ -41,7 +41,7 @@ pub use onnx::{ExportError, ImportError, ImportLimits};
 pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, ExamplePrivacy, GradientCheck, GradientClipping, InspectedParameter, Inspection,
-    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError, Precision, Progress,
+    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts, PlanError, Precision, Progress,
     RunningStatistics, SecretChance, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory,
     TrainingOutcome, TrainingPlan, block_on,
 };

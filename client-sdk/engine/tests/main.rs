@@ -13,6 +13,7 @@ mod fuzz;
 mod gpu;
 mod memory;
 mod onnx_backend;
+mod outer_products;
 mod plans;
 mod restart;
 mod resume;

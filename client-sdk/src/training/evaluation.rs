@@ -76,7 +76,12 @@ impl Evaluation {
             let detail = "the loss of these weights is not finite";
             return Err(WorkError::new(AbortReason::TrainingFailed, detail));
         }
-        Ok(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), metrics: self.metrics })
+        Ok(TrainingOutcome {
+            delta: Vec::new(),
+            weights: Vec::new(),
+            products: Vec::new(),
+            metrics: self.metrics,
+        })
     }
 }
 

@@ -41,7 +41,11 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
     let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
         .map_err(|error| failed(format!("the operating system gave no randomness: {error}")))?;
     let memory = memory(assignment, trained, stored);
-    let how = Compression { recipe: assignment.recipe.as_deref(), memory: memory.as_ref() };
+    let how = Compression {
+        recipe: assignment.recipe.as_deref(),
+        memory: memory.as_ref(),
+        products: &trained.outcome.products,
+    };
     let made = make_update(header, delta, plan, how, assignment.clipping_norm, &mut rng).map_err(
         |error| match error {
             MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),

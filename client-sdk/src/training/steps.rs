@@ -7,6 +7,7 @@ use folkmoot_protocol::{
     AssignmentId,
     messages::{AbortReason, Assignment},
 };
+use folkmoot_update::codec::wanted_products;
 
 use super::{
     Chunk, Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, time_limit::TimeLimit,
@@ -48,6 +49,10 @@ impl Training {
             Some(resumed) => resumed,
             None => (fresh(inputs, assignment.assignment_id, examples)?, Duration::ZERO),
         };
+        if assignment.clipping_norm.is_none() && inputs.plan.local_noise.is_none() {
+            let recipe = assignment.recipe.as_deref();
+            trainer.record_outer_products(&wanted_products(recipe, &inputs.plan.schema));
+        }
         let plan = &inputs.plan.training;
         if plan.example_privacy.is_some() {
             let chance = SystemChance::new()

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use folkmoot_protocol::{
-    Plan, Recipe,
+    OuterProducts, Plan, Recipe,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
 use rand::CryptoRng;
@@ -58,10 +58,15 @@ pub fn make_update(
         add_noise(delta.to_mut(), grid, noise.scale, rng)?;
         (header.weight, header.metrics) = (1, UpdateMetrics::default());
     }
+    // Clipping and noise change the delta, and not the products.
+    let how = match &delta {
+        Cow::Borrowed(_) => how,
+        Cow::Owned(_) => Compression { products: &[], ..how },
+    };
     // After noise there is no norm to keep to.
     let norm_max = clipping_norm.filter(|_| plan.local_noise.is_none());
     if let Some(recipe) = how.recipe
-        && let Some(made) = compressed(&header, &delta, plan, recipe, how.memory, norm_max)?
+        && let Some(made) = compressed(&header, &delta, plan, recipe, how, norm_max)?
     {
         return Ok(made);
     }
@@ -77,6 +82,9 @@ pub struct Compression<'a> {
     pub recipe: Option<&'a Recipe>,
     /// What earlier updates of the task left out.
     pub memory: Option<&'a Memory>,
+    /// For each tensor the outer products that add up to its change, where they were recorded. They are used only if the delta
+    /// is sent as it was trained, without clipping and noise.
+    pub products: &'a [Option<OuterProducts>],
 }
 
 /// An update, and what it leaves out.
@@ -95,7 +103,7 @@ fn compressed(
     delta: &[f32],
     plan: &Plan,
     recipe: &Recipe,
-    memory: Option<&Memory>,
+    Compression { memory, products, .. }: Compression<'_>,
     norm_max: Option<u64>,
 ) -> Result<Option<Made>, MakeError> {
     let seed = header.assignment_id.seed();
@@ -104,7 +112,7 @@ fn compressed(
     }
     let mut delta = Cow::from(delta);
     for _ in 0..=SHORTENINGS_MAX {
-        let encoded = codec::encode(&plan.schema, recipe, &delta, seed, memory)?;
+        let encoded = codec::encode_recorded(&plan.schema, recipe, &delta, products, seed, memory)?;
         let Ok(arriving) = codec::decode(&plan.schema, &encoded.bytes) else { return Ok(None) };
         if arriving.iter().any(|value| value.abs() > plan.grid.value_max) {
             return Ok(None);
@@ -235,7 +243,7 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         for (codec, kept) in [("eden:1", 0.99), ("eden:4", 0.99), ("random_k:0.1", 0.99), ("fp16", 0.98)] {
             let recipe = Recipe::of(codec.parse().unwrap());
-            let how = Compression { recipe: Some(&recipe), memory: None };
+            let how = Compression { recipe: Some(&recipe), ..Compression::default() };
             let made = make_update(header.clone(), &delta, &plan, how, Some(steps), &mut rng).unwrap();
             assert!(made.bytes.len() < 30_000, "{codec}: it is compressed");
             let arriving = codec::decode(&plan.schema, &made.bytes[HEADER_BYTES..]).unwrap();

@@ -15,7 +15,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_update::{
     Compression,
-    codec::{Memory, PendingMemory},
+    codec::{Memory, PendingMemory, wanted_products},
     make_update,
 };
 use rand::{SeedableRng, rngs::SysRng};
@@ -203,15 +203,23 @@ impl Bench {
         let examples = crowd.examples(training.client).map_err(|error| failed(&error))?;
         let held = examples.len() as u64;
         let Training { lesson, weights, .. } = training;
-        let (mut delta, metrics) = match lesson.plan.work {
+        let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
                 let evaluator = self.evaluators.entry(lesson.digest);
                 let evaluator =
                     evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
-                (Vec::new(), evaluator.evaluate(weights, &examples).map_err(|error| failed(&error))?)
+                (
+                    Vec::new(),
+                    Vec::new(),
+                    evaluator.evaluate(weights, &examples).map_err(|error| failed(&error))?,
+                )
             }
             Work::Training => {
                 let trainer = self.trainer(training, &examples).map_err(|error| failed(&error))?;
+                if training.clipping_norm.is_none() && lesson.plan.local_noise.is_none() {
+                    let recipe = training.recipe.as_deref();
+                    trainer.record_outer_products(&wanted_products(recipe, &lesson.plan.schema));
+                }
                 loop {
                     let progress = trainer.progress();
                     let left = training.steps_max.saturating_sub(progress.step);
@@ -221,11 +229,12 @@ impl Bench {
                     trainer.advance(left).map_err(|error| failed(&error))?;
                 }
                 let outcome = trainer.outcome();
-                (outcome.delta, outcome.metrics)
+                (outcome.delta, outcome.products, outcome.metrics)
             }
         };
         if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
             attack.distort(&mut delta, training.assignment_id.seed());
+            products.clear();
         }
         let grid = lesson.plan.grid;
         let header = UpdateHeader {
@@ -250,7 +259,11 @@ impl Bench {
         };
         // Noise protects no one here; that it cannot be repeated is the price of one way to make an update.
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
-        let how = Compression { recipe: training.recipe.as_deref(), memory: training.memory.as_ref() };
+        let how = Compression {
+            recipe: training.recipe.as_deref(),
+            memory: training.memory.as_ref(),
+            products: &products,
+        };
         let made = make_update(header, &delta, &lesson.plan, how, training.clipping_norm, &mut rng)
             .map_err(|error| failed(&error))?;
         let (bytes, memory) = (made.bytes, made.memory);

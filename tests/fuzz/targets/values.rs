@@ -1,21 +1,30 @@
-//! Any values under any codec: they are refused, or what is decoded is finite; block weights are near them.
+//! Any values under any codec, with any outer products: they are refused, or what is decoded is finite; block weights are near
+//! them.
 
 #![no_main]
 
 use folkmoot_fuzz::{Choices, prepare, seeds};
 use folkmoot_protocol::codec::{Codec, Recipe};
-use folkmoot_protocol::{TensorSchema, TensorSpec};
-use folkmoot_update::codec::{decode, encode};
+use folkmoot_protocol::{OuterProducts, TensorSchema, TensorSpec};
+use folkmoot_update::codec::{decode, encode_recorded};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::payloads(number, payload))), |input: &[u8]| {
     let Some((choices, bytes)) = Choices::read(input) else { return };
     let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-    let tensor = TensorSpec { name: "t".to_owned(), shape: vec![values.len() as u64] };
+    // A matrix where that is possible, with a few products of the same values.
+    let columns = if values.len() % 8 == 0 { 8 } else { 1 };
+    let rows = values.len() / columns;
+    let shape = if columns == 1 { vec![rows as u64] } else { vec![rows as u64, columns as u64] };
+    let count = choices.piece % 4;
+    let some = |length: usize| values.iter().copied().cycle().take(count * length).collect();
+    let products = OuterProducts { count, left: some(rows), right: some(columns) };
+    let tensor = TensorSpec { name: "t".to_owned(), shape };
     let schema = TensorSchema { tensors: vec![tensor] };
     let weights = Codec::Weights { bits: 8, block: 64 };
     let recipe = choices.recipe.unwrap_or(Recipe { exact_below: 0, ..Recipe::of(weights) });
-    let Ok(encoded) = encode(&schema, &recipe, &values, choices.piece as u64, None) else {
+    let products = [Some(products)];
+    let Ok(encoded) = encode_recorded(&schema, &recipe, &values, &products, choices.piece as u64, None) else {
         assert!(values.iter().any(|value| value.is_nan() || value.abs() > 7.9e28));
         return;
     };

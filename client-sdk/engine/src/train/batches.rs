@@ -60,6 +60,15 @@ impl BatchOrder {
         self.steps_total
     }
 
+    /// The examples of all steps together, each counted as often as it is seen.
+    pub(super) fn examples_total(&self) -> u64 {
+        let (passes, rest) =
+            (self.steps_total / self.steps_per_epoch, self.steps_total % self.steps_per_epoch);
+        passes
+            .saturating_mul(self.example_count as u64)
+            .saturating_add(rest.saturating_mul(self.step_size as u64))
+    }
+
     /// Draws the examples of a step, of which a full batch are expected.
     pub(super) fn draw(&mut self, chance: &mut dyn SecretChance) -> &[usize] {
         let expected = self.full_batch();

@@ -8,6 +8,7 @@ mod checkpoint;
 mod clipping;
 #[cfg(feature = "gpu")]
 mod comparison;
+mod dense_slopes;
 mod error;
 mod inspect;
 mod learning_rate;
@@ -21,6 +22,8 @@ mod per_example;
 mod poisson;
 mod private_step;
 mod private_sum;
+mod recorder;
+mod recording;
 mod restart;
 mod secret_chance;
 mod step_graph;
@@ -39,8 +42,8 @@ pub use checkpoint::CheckpointError;
 pub use comparison::Comparison;
 pub use error::TrainError;
 pub use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, PlanError,
-    Precision, RunningStatistics, TrainingPlan,
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
+    PlanError, Precision, RunningStatistics, TrainingPlan,
 };
 pub use inspect::{Cost, InspectedParameter, Inspection, StepMemory};
 #[cfg(feature = "gpu")]

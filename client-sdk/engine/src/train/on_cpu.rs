@@ -91,7 +91,7 @@ impl Trainer {
             correction: self.gradient_correction.as_deref(),
         };
         let step = StepNumber { number: step + 1, learning_rate: learning_rate(&self.plan, step) };
-        let slots = self.optimizer.slots();
+        let (slots, factor) = (self.optimizer.slots(), -f64::from(step.learning_rate) * f64::from(scale));
         let (mut state, mut is_finite) = (&mut self.state[..], true);
         for (range, gradient) in gradients {
             let (own, others) = state.split_at_mut(slots * range.len());
@@ -99,6 +99,7 @@ impl Trainer {
             let optimizer = &*self.optimizer;
             is_finite &= update_tensor(optimizer, step, &adjustment, range, &mut self.weights, gradient, own);
         }
+        self.steps.conclude(factor);
         is_finite
     }
 }

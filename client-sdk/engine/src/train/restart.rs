@@ -52,6 +52,7 @@ impl Trainer {
         }
         self.forget_gpu();
         self.batches.restart(&self.plan, examples.len(), seed);
+        self.steps.record(self.batches.examples_total());
         self.examples = examples.clone();
         self.seed = seed;
         self.weights.copy_from_slice(starting_weights);

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use folkmoot_protocol::OuterProducts;
+
 use super::TrainError;
+use super::dense_slopes::{DenseSlope, Side, dense_slopes};
+use super::recorder::Recorded;
 use super::step_graph::{StepForm, StepGraph};
 use super::steps::StepSource;
 use crate::batch::Batch;
@@ -22,6 +26,8 @@ pub(super) struct StepProgram<E = f32> {
     trained: Vec<Range<usize>>,
     /// Where the statistics lie that have new values.
     statistics: Vec<Range<usize>>,
+    /// The products of which gradients consist, of the parameters that are recorded. Their sides are the last outputs.
+    dense: Vec<(usize, Vec<DenseSlope>)>,
 }
 
 /// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
@@ -46,10 +52,13 @@ impl<E: Element> StepProgram<E> {
         let place = |(index, value): &(usize, ValueId)| (ranges[*index].clone(), *value);
         let (trained, slopes): (Vec<_>, Vec<_>) = step.slopes.iter().map(place).unzip();
         let (statistics, new_values): (Vec<_>, Vec<_>) = step.statistics.iter().map(place).unzip();
-        let outputs = [&[step.output, step.loss], &slopes[..], &new_values[..]].concat();
+        let dense = dense(source, &step);
+        let sides = dense.iter().flat_map(|(_, slopes)| slopes);
+        let sides: Vec<ValueId> = sides.flat_map(|slope| [slope.left.value, slope.right.value]).collect();
+        let outputs = [&[step.output, step.loss], &slopes[..], &new_values[..], &sides[..]].concat();
         let program = Program::plan(&step.graph, &outputs, ranges, source.threads);
         let mixes_examples = step.mixes_examples;
-        Ok(Self { program, batch_size, has_shares, mixes_examples, trained, statistics })
+        Ok(Self { program, batch_size, has_shares, mixes_examples, trained, statistics, dense })
     }
 
     /// Takes the memory of runs, if it has not been taken before.
@@ -128,6 +137,28 @@ impl StepProgram {
         self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
     }
 
+    /// Appends the outer products that add up to the last batch's gradient of a matrix, times `share`. Those that are 0 are left
+    /// out. None if the gradient is no such sum, or there are more than pay.
+    pub(super) fn append_products(
+        &self,
+        matrix: Recorded,
+        share: f32,
+        mut products: OuterProducts,
+    ) -> Option<OuterProducts> {
+        let mut output = GRADIENTS + self.trained.len() + self.statistics.len();
+        for (parameter, slopes) in &self.dense {
+            if *parameter == matrix.parameter {
+                for (pair, slope) in slopes.iter().enumerate() {
+                    let [left, right] = [0, 1].map(|side| self.program.output(output + 2 * pair + side));
+                    append(slope, [left, right], share, matrix.count_max(), &mut products)?;
+                }
+                return Some(products);
+            }
+            output += 2 * slopes.len();
+        }
+        None
+    }
+
     /// Runs a program of batch size 1 with one example of a larger batch.
     pub(super) fn run_example(
         &mut self,
@@ -152,4 +183,49 @@ impl StepProgram {
             weights[range.clone()].copy_from_slice(self.program.output(output));
         }
     }
+}
+
+/// Finds the products of which the recorded parameters' gradients consist.
+fn dense(source: &StepSource, step: &StepGraph) -> Vec<(usize, Vec<DenseSlope>)> {
+    let slope = |parameter| step.slopes.iter().find(|(index, _)| *index == parameter);
+    let found = source.recorded.iter().filter_map(|one| {
+        let (_, slope) = slope(one.parameter)?;
+        Some((one.parameter, dense_slopes(&step.graph, *slope, one.rows, one.columns)?))
+    });
+    found.collect()
+}
+
+/// None if there are more than `count_max`.
+fn append(
+    slope: &DenseSlope,
+    [left, right]: [&[f32]; 2],
+    share: f32,
+    count_max: usize,
+    products: &mut OuterProducts,
+) -> Option<()> {
+    for index in 0..slope.count {
+        let is_zero =
+            |side: &Side, values| vector(side, values, slope.count, index).all(|element| element == 0.0);
+        if is_zero(&slope.left, left) || is_zero(&slope.right, right) {
+            continue;
+        }
+        if products.count == count_max {
+            return None;
+        }
+        products.count += 1;
+        products.left.extend(vector(&slope.left, left, slope.count, index).map(|element| share * element));
+        products.right.extend(vector(&slope.right, right, slope.count, index));
+    }
+    Some(())
+}
+
+/// One of the vectors of a stored matrix.
+fn vector<'a>(
+    side: &Side,
+    values: &'a [f32],
+    count: usize,
+    index: usize,
+) -> impl Iterator<Item = f32> + use<'a> {
+    let (first, step) = if side.are_rows { (index * side.length, 1) } else { (index, count) };
+    values[first..].iter().step_by(step).take(side.length).copied()
 }

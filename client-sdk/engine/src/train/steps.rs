@@ -4,6 +4,7 @@ use super::accumulator::{Accumulator, Part};
 use super::memory::MemoryLimit;
 use super::parameters::Parameters;
 use super::per_example::PerExample;
+use super::recorder::{Recorded, Recorder};
 use super::step_program::{Observer, StepProgram};
 use super::{GradientClipping, SecretChance, TrainError, TrainingPlan};
 use crate::batch::{Batch, weight_sum};
@@ -32,6 +33,8 @@ pub(crate) struct StepSource {
     pub(crate) has_shares: bool,
     /// Threads of a step.
     pub(crate) threads: usize,
+    /// The matrices of which outer products are recorded.
+    pub(crate) recorded: Vec<Recorded>,
 }
 
 impl StepSource {
@@ -52,6 +55,7 @@ impl StepSource {
             layout: Layout::new(model.output_shape(), form),
             has_shares: false,
             threads: 1,
+            recorded: Vec::new(),
         })
     }
 
@@ -91,6 +95,8 @@ pub(super) struct Steps {
     programs: Vec<StepProgram>,
     /// With per-example clipping, where the average of the gradients goes. It needs no accumulator: it is one.
     per_example: Option<PerExample>,
+    /// If outer products are recorded.
+    recorder: Option<Recorder>,
 }
 
 impl Steps {
@@ -106,6 +112,7 @@ impl Steps {
         let is_accumulating = plan.accumulation_steps > 1;
         let is_in_parts = is_accumulating || plan.example_privacy.is_some();
         let mut steps = Self {
+            recorder: None,
             source,
             micro_batch: is_in_parts.then_some(plan.batch_size as usize),
             accumulator: Accumulator::default(),
@@ -186,6 +193,24 @@ impl Steps {
         }
     }
 
+    /// Ends a step that added `factor` times its gradient to the weights.
+    pub(super) fn conclude(&mut self, factor: f64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.conclude(factor);
+        }
+    }
+
+    /// Begins to record a training that sees so many examples, if anything is to be recorded.
+    pub(super) fn record(&mut self, examples: u64) {
+        let recorded = &self.source.recorded;
+        self.recorder = (!recorded.is_empty()).then(|| Recorder::new(recorded, examples));
+    }
+
+    /// What was recorded of outer products.
+    pub(super) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
     /// Adds the noise of example privacy to the last step, without which it has no gradient.
     pub(super) fn release(&mut self, chance: &mut dyn SecretChance) {
         if let Some(per_example) = &mut self.per_example {
@@ -217,6 +242,9 @@ impl Steps {
         program.run(weights, batch, seed, observe);
         program.store_statistics(weights);
         let share = part.share(self.source.has_shares);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(program, if part.is_whole() { 1.0 } else { share as f32 });
+        }
         if !part.is_whole() {
             self.accumulator.add(program, part, share);
             observe("accumulate", 0);
@@ -307,6 +335,7 @@ impl Steps {
     pub(super) fn memory_bytes(&self) -> usize {
         let programs: usize = self.programs.iter().map(StepProgram::memory_bytes).sum();
         let programs = programs + self.accumulator.memory_bytes();
+        let programs = programs + self.recorder.as_ref().map_or(0, Recorder::memory_bytes);
         programs + self.per_example.as_ref().map_or(0, PerExample::memory_bytes)
     }
 }

@@ -39,6 +39,11 @@ impl TrainedPart {
         self.tensors.iter().map(|(position, _)| &self.model.parameters()[*position])
     }
 
+    /// The positions of the tensors among the model's parameters.
+    pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
+        self.tensors.iter().map(|(position, _)| *position)
+    }
+
     /// The schema of updates and versions.
     pub fn schema(&self) -> TensorSchema {
         TensorSchema { tensors: self.tensors().map(TensorSpec::from).collect() }

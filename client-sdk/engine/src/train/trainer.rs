@@ -1,5 +1,7 @@
 //! The training loop, turned inside out: the caller asks for each step.
 
+use folkmoot_protocol::OuterProducts;
+
 use super::batches::BatchOrder;
 use super::checkpoint::{self, Checkpoint};
 use super::memory::MemoryLimit;
@@ -35,6 +37,9 @@ pub struct TrainingOutcome {
     pub delta: Vec<f32>,
     /// The local weights of the whole model, flat in schema order.
     pub weights: Vec<f32>,
+    /// For each tensor of the part the outer products whose sum its delta is, up to rounding, where they were recorded; nothing
+    /// without [`Trainer::record_outer_products`].
+    pub products: Vec<Option<OuterProducts>>,
     /// Sums over the batches as they were seen, each before its update. With example privacy they are 0 but for the steps:
     /// the rest would tell of the examples.
     pub metrics: Metrics,
@@ -99,6 +104,7 @@ impl Trainer {
             layout,
             has_shares: examples.weights().is_some(),
             threads: 1,
+            recorded: Vec::new(),
         };
         let steps = Steps::new(source, &plan, batches.full_batch())?;
         let optimizer = optimizer(plan.optimizer);
@@ -159,6 +165,7 @@ impl Trainer {
     pub fn set_threads(&mut self, threads: usize) -> Result<(), TrainError> {
         let source = StepSource { threads: threads.max(1), ..self.steps.source().clone() };
         self.steps = Steps::new(source, &self.plan, self.batches.full_batch())?;
+        self.steps.record(self.batches.examples_total());
         self.memory_limit().check(self.batches.full_batch(), self.steps.memory_bytes())
     }
 
@@ -236,14 +243,15 @@ impl Trainer {
     /// Ends training, after all steps or before: then the outcome is that of the steps so far.
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
-        TrainingOutcome { delta: self.delta(), metrics: self.metrics_to_tell(), weights: self.weights }
+        let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
+        TrainingOutcome { delta, products, metrics, weights: self.weights }
     }
 
     /// What training would leave behind if it ended now. The trainer is kept, to go on or for [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
-        let (delta, metrics) = (self.delta(), self.metrics_to_tell());
-        TrainingOutcome { delta, weights: self.weights.clone(), metrics }
+        let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
+        TrainingOutcome { delta, products, weights: self.weights.clone(), metrics }
     }
 
     fn metrics_to_tell(&self) -> Metrics {

@@ -10,7 +10,7 @@ pub const ROTATION_BLOCK: u32 = 4096;
 const ROTATED_BLOCK_MIN: u32 = 64;
 /// The largest rank of a factor.
 const RANK_MAX: u32 = 1024;
-/// What sufficient factors may leave out, as a share of the norm.
+/// What sufficient factors may leave out, as a share of the norm, if it is not 0.
 const FACTOR_ERRORS: std::ops::RangeInclusive<f64> = 1e-6..=0.1;
 /// Rounds of a warm-up, at most.
 const WARMUP_ROUNDS_MAX: u32 = 10_000;
@@ -117,13 +117,14 @@ pub enum Codec {
         #[serde(default = "iterations")]
         iterations: u32,
     },
-    /// Sufficient factors (Xie et al. 2014): two thin matrices whose product is within a relative error of the tensor, or
-    /// float32 where no such factors have fewer bytes. Each tensor gets the cheaper form by itself (HybComm, Zhang et
-    /// al. 2017).
+    /// Sufficient factors (Xie et al. 2014): the outer products of a dense layer's steps as the engine recorded them, or two
+    /// thin matrices whose product is within a relative error of the tensor, or float32. Each tensor gets the form of the
+    /// fewest bytes by itself (HybComm, Zhang et al. 2017).
     SufficientFactors {
         /// Columns of a factor, at most; from 1 to 1024.
         rank_max: u32,
-        /// The largest L2 norm of what the factors leave out, as a share of the tensor's: from 1e-6 to 0.1.
+        /// The largest L2 norm of what the factors leave out, as a share of the tensor's: from 1e-6 to 0.1. With 0 nothing is
+        /// left out: recorded products travel as they are.
         #[serde(default = "factor_error")]
         error: f64,
     },
@@ -228,8 +229,8 @@ impl Codec {
             }
             Self::SufficientFactors { rank_max, error } => {
                 faults.range("sufficient_factors.rank_max", rank_max, 1..=RANK_MAX);
-                if !FACTOR_ERRORS.contains(&error) {
-                    faults.add("sufficient_factors.error", error, "from 1e-6 to 0.1");
+                if error != 0.0 && !FACTOR_ERRORS.contains(&error) {
+                    faults.add("sufficient_factors.error", error, "0, or from 1e-6 to 0.1");
                 }
             }
             Self::Drive { block, .. } => faults.block("drive.block", block, ROTATED_BLOCK_MIN),

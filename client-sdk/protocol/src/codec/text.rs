@@ -187,6 +187,7 @@ mod tests {
             "low_rank:4,iterations=1",
             "sufficient_factors:8",
             "sufficient_factors:8,error=0.01",
+            "sufficient_factors:64,error=0.0",
             "drive",
             "drive:block=256,unbiased=false",
             "eden:4",
@@ -215,7 +216,7 @@ mod tests {
             ("none:3", "key=value"),
             ("none:a=3", "none"),
             ("top_k:0", "above 0"),
-            ("sufficient_factors:8,error=0", "from 1e-6 to 0.1"),
+            ("sufficient_factors:8,error=1e-7", "0, or from 1e-6 to 0.1"),
             ("threshold:1e-60", "threshold.magnitude"),
             ("deep_gradient:0.1,momentum=1", "below 1"),
         ];

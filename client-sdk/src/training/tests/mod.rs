@@ -5,5 +5,6 @@ mod example_privacy;
 mod frozen;
 mod local_trainer;
 mod memory;
+mod outer_products;
 mod scene;
 mod time_limit;

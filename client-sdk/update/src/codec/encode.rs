@@ -1,4 +1,4 @@
-use folkmoot_protocol::TensorSchema;
+use folkmoot_protocol::{OuterProducts, TensorSchema};
 
 use super::{
     Codec, Recipe, RecipeFault, TILE, deep_gradient,
@@ -7,13 +7,14 @@ use super::{
     memory::{Memory, PendingMemory},
     payload::write_header,
     random::Place,
+    recorded::{self, OfSides},
     selection::{Selection, share_of},
     sums::{largest_magnitude, sum_of_squares},
     tile::{TileDecoder, TileEncoder, TileValues, Workspace},
 };
 
 /// The largest magnitude that is encoded, 2^96: no codec's scale passes float32 then.
-const MAGNITUDE_MAX: f32 = 7.922_816_3e28;
+pub(super) const MAGNITUDE_MAX: f32 = 7.922_816_3e28;
 
 /// An encoded update.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,22 @@ pub fn encode(
     seed: u64,
     memory: Option<&Memory>,
 ) -> Result<Encoded, EncodeError> {
+    encode_recorded(schema, recipe, values, &[], seed, memory)
+}
+
+/// Encodes an update of which outer products are known: for each tensor those of which `values` are the sum, up to the rounding of
+/// weights to float32, or none. Products that do not have a tensor's shape are left aside.
+///
+/// # Errors
+/// Those of [`encode()`].
+pub fn encode_recorded(
+    schema: &TensorSchema,
+    recipe: &Recipe,
+    values: &[f32],
+    products: &[Option<OuterProducts>],
+    seed: u64,
+    memory: Option<&Memory>,
+) -> Result<Encoded, EncodeError> {
     if let Some(fault) = recipe.validate().into_iter().next() {
         return Err(EncodeError::Recipe(fault));
     }
@@ -87,13 +104,16 @@ pub fn encode(
         lossless: recipe.lossless,
         memory: memory.cloned(),
         gradient_norm: gradient_norm(schema, &codecs, values),
+        products: None,
         workspace: Workspace::default(),
     };
     write_header(schema.tensors.len(), seed, &mut encoder.bytes);
     let mut first = 0;
     for (index, (tensor, codec)) in schema.tensors.iter().zip(codecs).enumerate() {
         let count = tensor.element_count().unwrap_or(0) as usize;
-        encoder.tensor(index, codec, Sides::of(&tensor.shape), first, &values[first..first + count])?;
+        let sides = Sides::of(&tensor.shape);
+        encoder.products = products.get(index).and_then(Option::as_ref);
+        encoder.tensor(index, codec, sides, first, &values[first..first + count])?;
         first += count;
     }
     let memory = encoder.memory.map(|memory| PendingMemory(Memory { rounds: memory.rounds + 1, ..memory }));
@@ -122,16 +142,18 @@ fn check(values: &[f32], first: usize) -> Result<(), EncodeError> {
     Err(EncodeError::Value { index: (first + at) as u64, value: values[at] })
 }
 
-struct Encoder {
+struct Encoder<'a> {
     bytes: Vec<u8>,
     seed: u64,
     lossless: bool,
     memory: Option<Memory>,
     gradient_norm: f64,
+    /// Those of the tensor that is written.
+    products: Option<&'a OuterProducts>,
     workspace: Workspace,
 }
 
-impl Encoder {
+impl Encoder<'_> {
     /// Appends one tensor, and brings what it leaves into the memory.
     fn tensor(
         &mut self,
@@ -234,7 +256,12 @@ impl Encoder {
             }
             (Codec::SufficientFactors { rank_max, error }, Some(sides)) => {
                 let place = Place { seed: self.seed, tensor: index, tile: 0 };
-                let factors = factors::sufficient(values, sides, rank_max as usize, error, place);
+                let rank_max = rank_max as usize;
+                let recorded = self.products.filter(|products| products.are_of(sides));
+                let factors = match recorded {
+                    Some(products) => recorded::factors(products, sides, rank_max, error, place),
+                    None => factors::sufficient(values, sides, rank_max, error, place),
+                };
                 factors.map(|factors| (factors, sides))
             }
             _ => None,

@@ -95,7 +95,7 @@ pub(crate) fn low_rank(
 /// Finds factors of the smallest rank whose product is within `error` of the matrix, as a share of its L2 norm; none if
 /// that takes more than `rank_max` columns, or no fewer numbers than the matrix has.
 ///
-/// The error is measured on what a decoder will read, in float64.
+/// The error is measured on what a decoder will read, in float64. Without an error there are none: rounding alone has one.
 pub(crate) fn sufficient(
     values: &[f32],
     sides: Sides,
@@ -104,6 +104,9 @@ pub(crate) fn sufficient(
     place: Place,
 ) -> Option<Factors> {
     let most = rank_max.min(sides.rank_max());
+    if error == 0.0 {
+        return None;
+    }
     let squares = super::sums::sum_of_squares(values);
     if squares == 0.0 {
         return Some(Factors { rank: 0, left: Vec::new(), right: Vec::new() });

@@ -32,6 +32,7 @@ mod power;
 mod random;
 mod random_k;
 mod real;
+mod recorded;
 mod rice;
 mod rotation;
 mod selection;
@@ -45,13 +46,14 @@ mod uniform;
 mod weights;
 
 pub use decode::{CutOff, Decoder, PayloadError, Tile, decode};
-pub use encode::{EncodeError, Encoded, encode};
+pub use encode::{EncodeError, Encoded, encode, encode_recorded};
 pub use expected::expected_error;
 use fault::Fault;
 pub use folkmoot_protocol::codec::{Codec, CodecTextError, Recipe, RecipeFault, Rule, TILE};
 pub use measure::{Measurement, measure};
 pub use memory::{Memory, MemoryError, PendingMemory};
 pub use parts::{Part, PartError, decode_parts, encode_part};
+pub use recorded::wanted_products;
 pub use tile::TileValues;
 
 /// Runs a loop that is compiled for every instruction set the processor may have.

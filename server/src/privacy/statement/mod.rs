@@ -2,6 +2,7 @@
 
 mod disclosure;
 mod html;
+mod protection;
 mod sentences;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! The statement in words. Each sentence says what is enforced, or whose word it rests on.
 
 use folkmoot_coordinator::privacy::{CentralPrivacy, Clipping, LocalPrivacy, StreamShape, Terms};
-use folkmoot_privacy::{Epsilon, Unit, ledger::Participation, opinion::Opinion};
+use folkmoot_privacy::{Epsilon, ledger::Participation, opinion::Opinion};
 
-use super::{Promise, Sentence, Statement, disclosure};
+use super::{Promise, Sentence, Statement, disclosure, protection};
 
 impl Statement {
     pub(super) fn say(&mut self, about: &str, text: impl Into<String>) {
@@ -23,60 +23,13 @@ pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
                     takes the noise away again. It is for tests only.";
         statement.say("Protection", text);
     }
-    say_who_is_protected(statement, promise);
+    protection::say_who_is_protected(statement, promise);
     say_what_is_spent(statement, promise);
     say_mechanism(statement, promise);
     say_sampling(statement, promise);
     say_what_is_not_counted(statement, promise);
     disclosure::say_what_is_shown(statement, promise);
     say_accountant(statement, promise);
-}
-
-fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {
-    statement.say(
-        "What is protected",
-        format!(
-            "All examples of one {}, together, in everything that this task releases: its model versions.",
-            promise.unit()
-        ),
-    );
-    let unit = match promise.unit() {
-        Unit::Client => {
-            "One enrolled client. A person with two enrolled devices is two clients, and so is a device that enrols anew: \
-             the coordinator does not know it again, and asks it as if it had never taken part."
-        }
-        Unit::User => {
-            "One user, whom the enrolment tokens name. All devices of a user count as one: one at a time takes part, and \
-             what all of them were in is added up, also where a device enrolled anew. That a person has one name is the word of who hands the tokens out."
-        }
-    };
-    statement.say("Unit", unit);
-    let relation = promise.terms.charge.noise_multiplier.relation();
-    let count = match promise.terms.count_deviation {
-        Some(_) => " Their place in the count of short updates is taken out with them.",
-        None => "",
-    };
-    statement.say(
-        "Neighbours",
-        format!("{}: {}.{count}", capitalised(&relation.to_string()), relation.in_words()),
-    );
-    let (against, trusted) = if promise.is_local() {
-        (
-            "Whoever sees what clients send, the coordinator and its operator too, and all released versions, and knows \
-             everything about the other clients.",
-            "The client's own software, which adds the noise; and the coordinator in that it sends every client this plan, \
-             with this noise, and asks it no more often. An app can check the plan before it consents. That a training \
-             failed, and how long it took, is told without noise.",
-        )
-    } else {
-        (
-            "Whoever sees released versions, all of them, and knows everything about the other clients.",
-            "The coordinator and its operator: they see every update before the coordinator adds the noise, and no client \
-             can check that it does.",
-        )
-    };
-    statement.say("Against whom", against);
-    statement.say("Who is trusted", trusted);
 }
 
 fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
@@ -90,30 +43,35 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         ),
         None => String::new(),
     };
-    let at_once = match promise.terms.charge.participation {
-        Participation::Whole { .. } if promise.is_local() => {
-            " All that a client may send is charged when its task takes the first update, whatever comes of it."
+    let spent_by = match promise.terms.charge.participation {
+        Participation::Whole { .. } if promise.is_local() && budget.releases == 0 => {
+            "The coordinator charges all that a client may send before it reads the first byte of the task's first update.".into()
         }
-        Participation::Whole { .. } => " All of it is charged with the first version.",
-        _ => "",
+        Participation::Whole { .. } if promise.is_local() => {
+            "It covers all that a client may send, and was charged before the coordinator read the first byte of the task's \
+             first update, whatever came of that."
+                .into()
+        }
+        Participation::Whole { .. } => format!(
+            "It is spent of every {unit} at most, by the {} versions that were released with noise. All of it is charged \
+             with the first version.",
+            budget.releases
+        ),
+        _ => format!(
+            "It is spent of every {unit} at most, by the {} versions that were released with noise.",
+            budget.releases
+        ),
     };
     statement.say(
         "Spent so far",
-        format!(
-            "{}{rho}. It is spent of every {unit} at most, by the {} versions that were released with noise.{at_once}\
-             {by_loss_distribution}",
-            opinion(promise, budget.by_task.epsilon),
-            budget.releases
-        ),
+        format!("{}{rho}. {spent_by}{by_loss_distribution}", opinion(promise, budget.by_task.epsilon)),
     );
-    statement.say(
-        "Budget",
-        format!(
-            "{}. The task ends before a version would spend more; a version and its charge are stored together or not at \
-             all.",
-            opinion(promise, budget.epsilon)
-        ),
-    );
+    let kept = if promise.is_local() {
+        "The task takes no update before its charge is stored."
+    } else {
+        "The task ends before a version would spend more; a version and its charge are stored together or not at all."
+    };
+    statement.say("Budget", format!("{}. {kept}", opinion(promise, budget.epsilon)));
     let rounds = match statement.releases_max {
         Some(most) => format!("The task ends after {most} versions, or when its budget is spent."),
         None => "No number of versions is planned: the budget or another condition ends the task.".into(),
@@ -205,7 +163,7 @@ fn central_mechanism(central: &CentralPrivacy, terms: &Terms) -> String {
         None => String::new(),
     };
     format!(
-        "{clipping}; the coordinator refuses a longer one. It adds discrete Gaussian noise {size}, from the operating \
+        "{clipping}; the coordinator refuses a longer one. The coordinator adds discrete Gaussian noise {size}, from the operating \
          system's generator, to the sum of the updates as integers, and divides by the report goal of {}, however many \
          reported.{count}",
         terms.report_goal
@@ -269,26 +227,28 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
 
 fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say(
-        "Metrics",
-        "Clients' losses, accuracies and example counts are not released, nor are versions measured on clients. What is \
-         measured on the operator's own examples costs clients nothing.",
+        "Not released",
+        "Clients' losses, accuracies and example counts, and measurements of versions on clients. What is measured on the \
+         operator's own examples costs clients nothing.",
     );
-    let not_hidden = match promise.terms.charge.participation {
+    let not_protected = match promise.terms.charge.participation {
         _ if promise.is_local() => {
-            "Who took part, and when; how many examples a client said that it holds when it checked in, and its attributes."
+            "Who took part, and when. To the coordinator and its operator also how many examples a client said that it holds \
+             when it checked in, and its attributes."
         }
         Participation::AtMost { .. } | Participation::Whole { .. } => {
-            "Who took part, and when; how many were drawn, and how many reported."
+            "Who took part, and when; how many were drawn, and how many reported. From the coordinator and its operator \
+             nothing is hidden."
         }
         Participation::Poisson { .. } => {
             "That a client is of the population; when rounds drew and ended, and which of them drew nobody because too few \
              clients waited. Hidden is who was drawn, how many were, and how many of them reported: no role is told, \
              neither by the API and the metrics nor by the console. Who reads the coordinator's database or watches its \
-             network sees it. Who sees how many clients another task of the population has drawn meanwhile may infer it: \
+             network sees it, and from the operator nothing is hidden. Who sees how many clients another task of the population has drawn meanwhile may infer it: \
              run none beside this one."
         }
     };
-    statement.say("Not hidden", not_hidden);
+    statement.say("Not protected", not_protected);
     say_ancestors(statement, promise);
     if let Some(head) = statement.ledger_head.clone() {
         statement.say(
@@ -357,7 +317,7 @@ fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
     capitalised(&Opinion::new(epsilon, promise.budget.delta, promise.unit(), promise.clients).to_string())
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

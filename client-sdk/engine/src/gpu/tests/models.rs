@@ -36,6 +36,7 @@ fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
         layout: Layout::new(model.output_shape(), LabelForm::Values),
         has_shares: false,
         threads: 1,
+        recorded: Vec::new(),
     };
     let form = StepForm { batch_size: BATCH_SIZE, has_shares: false, has_scale: false };
     let step = StepGraph::new(&source, form).expect("every example can be trained");

@@ -228,7 +228,9 @@ async fn the_statement_says_what_is_withheld_and_what_is_shown() {
     }
     let shown = said("Shown");
     for figure in [
-        "are enrolled, wait and train",
+        "are enrolled, are revoked, wait and train",
+        "an enrolment token was used",
+        "metrics, which need no key",
         "attributes",
         "when rounds open and close",
         "a training failed or an update was refused",

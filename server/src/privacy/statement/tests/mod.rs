@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod examples;
+
 /// Makes a task with this part `privacy`.
 fn task(name: &str, privacy: &Value, selection: &Value) -> TaskRecord {
     let description = json!({
@@ -82,10 +84,14 @@ fn all_that_a_reader_needs_is_said() {
     assert!(spent <= 4.0 && statement.epsilon_of_population.unwrap() > spent);
     assert_eq!((statement.releases, statement.participations_max), (20, Some(10)));
     let wanted = [
-        ("Unit", "One enrolled client.".to_owned()),
+        ("Unit", "One enrolled client, with all its examples.".to_owned()),
         ("Unit", "a device that enrols anew".into()),
-        ("Neighbours", "Zero-out: ".into()),
+        ("Setting", "Central differential privacy".into()),
+        ("Adjacency", "Zero-out: two runs are adjacent".into()),
+        ("Adjacency", "of one client is replaced by zeros, and its place in the count".into()),
+        ("Released", "to clients the clipping norm".into()),
         ("Who is trusted", "The coordinator and its operator".into()),
+        ("Who is trusted", "loss and example count and how long it trained".into()),
         ("Spent so far", format!("Reasonable: epsilon {spent:.3} at delta 1e-6 per client; rho {rho:.6}.")),
         ("Spent so far", "by the 20 versions".into()),
         ("Budget", "Reasonable: epsilon 4.000 at delta 1e-6 per client.".into()),
@@ -99,7 +105,7 @@ fn all_that_a_reader_needs_is_said() {
         ("Sampling", "Nothing is claimed".into()),
         ("Participations", "at most 10 versions. Each is charged in full. No separation".into()),
         ("Other tasks", "Tuning runs and stopped tasks".into()),
-        ("Metrics", "losses, accuracies and example counts are not released".into()),
+        ("Not released", "losses, accuracies and example counts".into()),
         ("Accountant", format!("zCDP, folkmoot-privacy {ACCOUNTANT_VERSION}")),
     ];
     for (about, text) in wanted {
@@ -132,7 +138,7 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
     );
     assert!(said(&statement, "Accountant").starts_with("RDP, "));
     let hidden = "Hidden is who was drawn, how many were, and how many of them reported: no role is told";
-    assert!(said(&statement, "Not hidden").contains(hidden));
+    assert!(said(&statement, "Not protected").contains(hidden));
     assert!(said(&statement, "Rounds").contains("is abandoned only before it draws"));
 }
 
@@ -214,6 +220,11 @@ fn local_noise_trusts_nobody_else() {
     assert!(statement.epsilon_spent.is_some_and(|spent| spent <= 40.0), "{statement:?}");
     let wanted = [
         ("Against whom", "the coordinator and its operator too"),
+        ("Setting", "Local differential privacy"),
+        ("Adjacency", "replaced by any other within the clipping norm"),
+        ("Released", "To the coordinator, every update"),
+        ("Spent so far", "was charged before the coordinator read the first byte"),
+        ("Budget", "takes no update before its charge is stored"),
         ("Who is trusted", "The client's own software"),
         ("Mechanism", "before the update leaves the device"),
         ("Participations", "at most 2 assignments"),
@@ -266,7 +277,8 @@ fn a_population_of_users_says_so() {
     assert_eq!(statement.unit, Some(Unit::User));
     assert_eq!(statement.epsilon_budget_of_population, Some(10.0));
     for (about, text) in [
-        ("Unit", "All devices of a user count as one"),
+        ("Unit", "with all examples on all devices"),
+        ("Adjacency", "every update of one user is replaced"),
         ("Spent so far", "of every user at most"),
         ("Other tasks", "budget of epsilon 10.000 at delta 1e-7, of which "),
         ("Participations", "lets a user's updates into at most 10 versions"),

@@ -1,0 +1,76 @@
+//! The gradients of dense layers, as the values whose outer products they are the sum of.
+
+use crate::graph::{ElementOp, Graph, Op, Source, ValueId};
+
+/// A matrix product that is a gradient, or a part of it: the sum of the outer products of its sides' vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DenseSlope {
+    /// Has an element for each row of the gradient.
+    pub(super) left: Side,
+    /// Has an element for each column.
+    pub(super) right: Side,
+    /// Outer products.
+    pub(super) count: usize,
+}
+
+/// A stored matrix as vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Side {
+    pub(super) value: ValueId,
+    /// Elements of a vector.
+    pub(super) length: usize,
+    /// Whether vectors are the rows, or else the columns.
+    pub(super) are_rows: bool,
+}
+
+/// Finds the products that add up to a gradient of `rows` times `columns`. None if it is anything else.
+pub(super) fn dense_slopes(
+    graph: &Graph,
+    slope: ValueId,
+    rows: usize,
+    columns: usize,
+) -> Option<Vec<DenseSlope>> {
+    let mut at = slope;
+    // A parameter may be read in another shape of as many rows and columns.
+    while let Some((Op::Reshape, inputs)) = node_of(graph, at) {
+        at = inputs[0];
+    }
+    let found = find(graph, at, false)?;
+    let fits = |one: &DenseSlope| (one.left.length, one.right.length) == (rows, columns);
+    found.iter().all(fits).then_some(found)
+}
+
+fn find(graph: &Graph, id: ValueId, is_swapped: bool) -> Option<Vec<DenseSlope>> {
+    let (op, inputs) = node_of(graph, id)?;
+    match op {
+        Op::MatMul { transpose_a, transpose_b } => {
+            let [a, b] = [inputs[0], inputs[1]];
+            let (&[a_rows, a_columns], &[b_rows, b_columns]) = (graph.shape(a), graph.shape(b)) else {
+                return None;
+            };
+            let side = |value, rows, columns, are_rows| Side {
+                value,
+                length: if are_rows { columns } else { rows },
+                are_rows,
+            };
+            let left = side(a, a_rows, a_columns, *transpose_a);
+            let right = side(b, b_rows, b_columns, !*transpose_b);
+            let count = if *transpose_a { a_rows } else { a_columns };
+            let (left, right) = if is_swapped { (right, left) } else { (left, right) };
+            Some(vec![DenseSlope { left, right, count }])
+        }
+        Op::Transpose { axes } if axes == &[1, 0] => find(graph, inputs[0], !is_swapped),
+        Op::Element(ElementOp::Add) if inputs.iter().all(|input| graph.shape(*input) == graph.shape(id)) => {
+            let parts: Option<Vec<_>> = inputs.iter().map(|input| find(graph, *input, is_swapped)).collect();
+            Some(parts?.concat())
+        }
+        _ => None,
+    }
+}
+
+fn node_of(graph: &Graph, id: ValueId) -> Option<(&Op, &[ValueId])> {
+    match graph.values[id.0].source {
+        Source::Node(index) => Some((&graph.nodes[index].op, &graph.nodes[index].inputs)),
+        _ => None,
+    }
+}

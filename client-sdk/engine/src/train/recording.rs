@@ -1,0 +1,56 @@
+//! Which outer products a training records, and what becomes of them.
+
+use folkmoot_protocol::OuterProducts;
+
+use super::recorder::{Recorded, is_sum_of_gradients};
+use super::steps::{StepSource, Steps};
+use super::{TrainedPart, Trainer};
+
+impl Trainer {
+    /// Records the outer products that add up to the change of dense layers: `wanted` says for each tensor of the
+    /// [`TrainedPart`] whether it is to be.
+    ///
+    /// Only steps of plain SGD are sums of outer products: without momentum, weight decay, a proximal term, a gradient
+    /// correction, clipping by value or of single examples, and with single precision. Of other plans nothing is recorded, nor
+    /// of a tensor that is no weight of a dense layer or of which the training's examples have more products than pay, nor of a
+    /// training of which a step ran on a device or before a checkpoint. Training gives the same bits, recorded or not.
+    ///
+    /// It is to be called before the first step, and stays over [`Trainer::restart`]. Where the plan allows too little memory for it,
+    /// nothing is recorded.
+    pub fn record_outer_products(&mut self, wanted: &[bool]) {
+        if self.metrics.step_count > 0 || !is_sum_of_gradients(&self.plan) {
+            return;
+        }
+        let source = self.steps.source();
+        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        let tensors = part.positions().zip(wanted).filter(|(_, wanted)| **wanted);
+        let examples = self.batches.examples_total();
+        let recorded = tensors.filter_map(|(position, _)| {
+            let (rows, others) = source.model.parameters()[position].shape.split_first()?;
+            let matrix = Recorded { parameter: position, rows: *rows, columns: others.iter().product() };
+            (!others.is_empty() && matrix.pays(examples)).then_some(matrix)
+        });
+        let recorded: Vec<Recorded> = recorded.collect();
+        if recorded.iter().all(|one| source.recorded.contains(one)) {
+            return;
+        }
+        let source = StepSource { recorded, ..source.clone() };
+        let full_batch = self.batches.full_batch();
+        let Ok(mut steps) = Steps::new(source, &self.plan, full_batch) else { return };
+        steps.record(examples);
+        if self.memory_limit().check(full_batch, steps.memory_bytes()).is_ok() {
+            self.steps = steps;
+        }
+    }
+
+    /// The recorded products of every tensor of the part; nothing if none were asked for.
+    pub(super) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
+        let Some(recorder) = self.steps.recorder() else { return Vec::new() };
+        let source = self.steps.source();
+        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        let is_corrected = self.gradient_correction.is_some();
+        let products =
+            |position| recorder.products(position, self.metrics.step_count).filter(|_| !is_corrected);
+        part.positions().map(|position| products(position).cloned()).collect()
+    }
+}
