@@ -72,6 +72,7 @@ pub async fn start_demo(
             uses_max: Some(demo.clients()),
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: now,
         })

@@ -4,7 +4,7 @@ use axum::{
     http::StatusCode,
 };
 use folkmoot_protocol::{ClientId, ErrorCode, Problem};
-use folkmoot_storage::ClientRepository;
+use folkmoot_storage::{ClientRepository, TokenAfter};
 
 use crate::{
     http::{
@@ -29,7 +29,8 @@ pub async fn revoke_client(
     Path(text): Path<String>,
 ) -> Result<StatusCode, Refusal> {
     let id: ClientId = read::id(&text, ErrorCode::ResourceUnknown)?;
-    let revoked = app.coordinator.storage.revoke_client(caller.organisation_id, id, (app.clock)()).await;
+    let (storage, now) = (&app.coordinator.storage, (app.clock)());
+    let revoked = storage.revoke_client(caller.organisation_id, id, TokenAfter::Open, now).await;
     revoked.map_err(read::missing("client", &text))?;
     tracing::info!(client = %id, api_key = caller.api_key_id, "client revoked");
     Ok(StatusCode::NO_CONTENT)

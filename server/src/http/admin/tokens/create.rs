@@ -97,6 +97,7 @@ pub async fn create_token(
         uses_max: request.uses_max,
         uses: 0,
         expires_at: request.expires_in_seconds.map(|seconds| now.plus_seconds(seconds)),
+        closed_at: None,
         revoked_at: None,
         created_at: now,
     };
