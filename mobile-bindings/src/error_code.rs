@@ -88,6 +88,8 @@ pub enum ErrorCode {
     EnrolmentTokenExpired,
     /// The enrolment token was used as often as it may be.
     EnrolmentTokenExhausted,
+    /// The enrolment token enrols no new clients, because one that had enrolled with it was revoked.
+    EnrolmentTokenClosed,
     /// The request carries no API key.
     ApiKeyMissing,
     /// The API key is not known, or was revoked.

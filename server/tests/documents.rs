@@ -16,8 +16,8 @@ use folkmoot_server::cli::Cli;
 const PRINTED_ADDRESS: &str = "127.0.0.1:8443";
 /// Of a UUID.
 const ID_LETTERS: usize = 36;
-/// What may stand where a document prints TASK.
-const A_TASK: &str = "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f";
+/// What may stand where a document prints TASK or CLIENT.
+const AN_ID: &str = "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is a folder of it").to_owned()
@@ -76,7 +76,7 @@ fn arguments(command: &str) -> Option<Vec<String>> {
     let ours = rest.split(['|', '>']).next().unwrap_or_default();
     // What is to be filled in.
     let filled = |word: String| match word.as_str() {
-        "TASK" => A_TASK.to_owned(),
+        "TASK" | "CLIENT" => AN_ID.to_owned(),
         "POPULATION" => "digits".to_owned(),
         "A" | "S" => "1".to_owned(),
         word => word.replace('…', "placeholder"),

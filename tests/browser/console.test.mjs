@@ -84,6 +84,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByLabel('Population', { exact: true }).fill('watched');
   await page.getByRole('button', { name: 'Make a token' }).click();
   const token = await page.locator('.secret code').textContent();
+  await page.getByRole('cell', { name: '0 of 1,000' }).waitFor();
   const clients = natives(coordinator, token, 3);
   try {
     await page.goBack();
@@ -247,6 +248,7 @@ test('a viewer is offered nothing, and the API refuses all the same', { timeout:
       'Cancel',
       'Roll back',
       'Revoke',
+      'Revoke with clients',
       'Make a token',
       'Make a key',
     ]) {

@@ -7,7 +7,7 @@ use folkmoot_protocol::{
     Timestamp, UpdateDigest, headers,
     limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
 };
-use folkmoot_storage::ClientRepository;
+use folkmoot_storage::{ClientRepository, TokenAfter};
 use folkmoot_tests::{
     deployment::Deployment,
     raw::{Answer, RawRequest},
@@ -176,7 +176,8 @@ async fn a_revoked_client_is_out_and_the_round_goes_on() {
     let revoked = &members[0];
     let storage = deployment.storage().await;
     let id = revoked.client.id.expect("it is enrolled");
-    storage.revoke_client(deployment.task.organisation, id, now()).await.expect("it can be revoked");
+    let revoked_client = storage.revoke_client(deployment.task.organisation, id, TokenAfter::Open, now());
+    revoked_client.await.expect("it can be revoked");
     storage.close().await;
 
     let client = &revoked.client;

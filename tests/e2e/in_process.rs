@@ -70,6 +70,7 @@ impl InProcess {
             uses_max: None,
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: START,
         };

@@ -9,7 +9,8 @@ use folkmoot_protocol::{
     limits::ENROLMENT_BYTES_MAX,
     messages::EnrolResponse,
 };
-use folkmoot_storage::TokenRepository;
+use folkmoot_server::{cli::AdminClient, credential::Credential};
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, Role, SqlStorage, TokenRepository};
 use folkmoot_tests::{
     deployment::Deployment,
     raw_client::RawClient,
@@ -115,5 +116,66 @@ async fn clients_that_race_for_the_last_uses_do_not_all_get_one() {
         assert!(ids.contains(&again.client_id));
     }
     assert_eq!(code_of(&deployment, &token).await, Some(EnrolmentTokenExhausted));
+    deployment.assert_unharmed().await;
+}
+
+/// Makes a key of an admin, and a client of the administrative API that shows it.
+async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
+    let key = Credential::from_random_bytes(random_bytes(), random_bytes());
+    let record = ApiKeyRecord {
+        id: key.id.clone(),
+        organisation_id: deployment.task.organisation,
+        name: "test".into(),
+        role: Role::Admin,
+        secret_hash: key.secret_hash(),
+        created_at: now(),
+        revoked_at: None,
+    };
+    storage.create_api_key(&record).await.expect("a key can be stored");
+    let certificate = deployment.http_settings().certificate_pem;
+    AdminClient::new(&deployment.url(), &key.to_string(), certificate).expect("its address is one")
+}
+
+/// What was found: a device whose key was revoked came back with a new one, by the token that it still had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_device_does_not_come_back_by_its_token() {
+    let spec = TaskSpec::synthetic(&[6, 8, 3], 2, 1);
+    let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let (storage, task) = (deployment.storage().await, &deployment.task);
+    let [own, other] = [
+        create_token(&storage, task.organisation, &task.population, |_| {}).await,
+        create_token(&storage, task.organisation, &task.population, |_| {}).await,
+    ];
+    let admin = admin(&deployment, &storage).await;
+    storage.close().await;
+    let enrol = async |client: &mut RawClient, token: &str| {
+        let response: EnrolResponse = client.send(&client.enrolment(token)).await.json();
+        client.id = Some(response.client_id);
+        response.client_id
+    };
+    let mut clients: [RawClient; 3] = std::array::from_fn(|_| RawClient::new(&deployment.endpoint));
+    let [device, neighbour, stranger] = &mut clients;
+    let id = enrol(device, &own).await;
+    enrol(neighbour, &own).await;
+    enrol(stranger, &other).await;
+
+    let revoked = admin.revoke_client(id, false).await.expect("it can be revoked");
+    let (own_id, _) = own.split_once('.').expect("a token has two parts");
+    assert_eq!((revoked.client.token_id.as_deref(), revoked.token_closed), (Some(own_id), true));
+    assert_eq!(device.send(&device.check_in(1)).await.code(), Some(ClientRevoked));
+    for _ in 0..3 {
+        assert_eq!(code_of(&deployment, &own).await, Some(EnrolmentTokenClosed), "with a new key");
+    }
+    assert_eq!(device.send(&device.enrolment(&own)).await.code(), Some(ClientRevoked), "with its old key");
+    assert_eq!(neighbour.send(&neighbour.check_in(1)).await.code(), None, "others go on");
+    assert_eq!(neighbour.send(&neighbour.enrolment(&own)).await.code(), None, "a lost answer is repeated");
+    // What this does not stop, as the threat model says: a device with a second token.
+    assert_eq!(code_of(&deployment, &other).await, None);
+
+    let all = admin.revoke_token_and_clients(own_id).await.expect("it can be revoked");
+    assert_eq!(all.clients_revoked, 1, "the neighbour, as the device was revoked before");
+    assert_eq!(neighbour.send(&neighbour.check_in(1)).await.code(), Some(ClientRevoked));
+    assert_eq!(stranger.send(&stranger.check_in(1)).await.code(), None, "it came by another token");
+    assert_eq!(code_of(&deployment, &own).await, Some(EnrolmentTokenInvalid));
     deployment.assert_unharmed().await;
 }

@@ -220,6 +220,7 @@ pub async fn create_token(
         uses_max: None,
         uses: 0,
         expires_at: None,
+        closed_at: None,
         revoked_at: None,
         created_at: now(),
     };

@@ -90,6 +90,8 @@ error_codes! {
     EnrolmentTokenExpired = "enrolment_token_expired", 403, GiveUp;
     /// The enrolment token was used as often as it may be.
     EnrolmentTokenExhausted = "enrolment_token_exhausted", 403, GiveUp;
+    /// The enrolment token enrols no new clients, because one that had enrolled with it was revoked.
+    EnrolmentTokenClosed = "enrolment_token_closed", 403, GiveUp;
     /// The request carries no API key.
     ApiKeyMissing = "api_key_missing", 401, GiveUp;
     /// The API key is not known, or was revoked.

@@ -138,9 +138,16 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert [one["id"] for one in admin.tasks()] == [warm["id"], task["id"]]
     assert [one["id"] for one in admin.tasks(state="cancelled", name="LIN")] == [warm["id"]]
 
-    admin.revoke_client(enrolled[0].client_id)
+    client = admin.client(enrolled[0].client_id)
+    assert (client["population"], client["revoked_at"]) == ("lines", None)
+    assert list(admin.clients_of_token(client["token_id"])) == [client]
+    assert not admin.revoke_client(client["id"], keep_token_open=True)["token_closed"]
+    assert admin.tokens()[0]["closed_at"] is None
+    assert admin.revoke_client(client["id"])["token_closed"]
     [record] = admin.tokens()
     assert (record["uses"], record["revoked_at"]) == (1, None)
+    assert record["closed_at"] > 0
+    assert admin.revoke_token_and_clients(record["id"])["clients_revoked"] == 0
     admin.revoke_token(record["id"])
     assert admin.tokens()[0]["revoked_at"] > 0
     created = admin.create_api_key("a notebook", "viewer")
@@ -195,7 +202,9 @@ def test_examples_are_those_that_the_command_brings(coordinator, admin, tmp_path
 def test_a_round_is_seen_when_it_has_ended(coordinator, admin, tmp_path, generator):
     task = admin.create_task(description("watched", rounds=3), model(tmp_path), activate=True)
     assert list(admin.watch(task, seconds_max=0.2)) == []
-    token = admin.create_token("watched")["token"]
+    made = admin.create_token("watched")
+    token, record = made["token"], made["record"]
+    assert (record["uses_max"], record["expires_at"] - record["created_at"]) == (1_000, 30 * 86_400_000)
     seen, watching = [], threading.Event()
 
     def watch():

@@ -44,6 +44,11 @@ pub async fn enrol(
             let detail = "the enrolment token was used as often as it may be; ask for another";
             Err(Refusal::new(ErrorCode::EnrolmentTokenExhausted, detail))
         }
+        EnrolOutcome::TokenClosed => {
+            let detail = "the enrolment token enrols no new clients, because one that enrolled with it was revoked; ask for \
+                another";
+            Err(Refusal::new(ErrorCode::EnrolmentTokenClosed, detail))
+        }
         EnrolOutcome::UserMissing => {
             let detail = "this population promises privacy to users, and the enrolment token names none; ask for another";
             Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))

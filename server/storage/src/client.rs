@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
-use crate::StorageError;
+use crate::{StorageError, TokenId};
 
 /// One enrolled install of the SDK.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct ClientRecord {
     pub population: PopulationName,
     /// Its Ed25519 public key, in base64, as it enrolled with it.
     pub public_key: String,
+    /// The token with which it enrolled first; `None` if that was before lineage was stored.
+    pub token_id: Option<TokenId>,
     /// Whose device it is, where that is known.
     pub user_key: Option<UserKey>,
     /// When it enrolled.
@@ -33,6 +35,8 @@ pub enum EnrolOutcome {
     TokenExpired,
     /// The token was used as often as it may be.
     TokenExhausted,
+    /// The token enrols nobody new, because a client that had enrolled with it was revoked.
+    TokenClosed,
     /// The population's unit of privacy is the user, and the token names none.
     UserMissing,
     /// The same key had enrolled before, for another user than the token's.
@@ -41,12 +45,22 @@ pub enum EnrolOutcome {
     TokenInvalid,
 }
 
+/// What becomes of the token of a client that is revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenAfter {
+    /// It enrols nobody new: the device may still have it, and can make any number of keys.
+    Closed,
+    /// It enrols as before.
+    Open,
+}
+
 /// Clients.
 #[async_trait]
 pub trait ClientRepository {
     /// Enrols a client by a token whose secret the caller has verified, in one transaction: two clients that
     /// race for a token's last use do not both get it. A known key is recognised before the token's expiry and
-    /// uses are looked at (a lost answer must be repeatable), but not on a revoked or unknown token.
+    /// uses are looked at, and before its closing (a lost answer must be repeatable), but not on a revoked or unknown
+    /// token.
     async fn enrol(
         &self,
         token_id: &str,
@@ -73,7 +87,17 @@ pub trait ClientRepository {
         count: u64,
     ) -> Result<bool, StorageError>;
 
-    /// Revokes a client's key; one that is revoked already stays as it is.
+    /// Lists the clients that enrolled with the organisation's token, the newest first: at most `limit`, those before `before`.
+    async fn clients_of_token(
+        &self,
+        organisation_id: OrganisationId,
+        token_id: &str,
+        limit: u32,
+        before: Option<ClientId>,
+    ) -> Result<Vec<ClientRecord>, StorageError>;
+
+    /// Revokes a client's key and, if so asked, closes the token with which it enrolled, in one transaction. What is revoked or
+    /// closed already stays as it is. Returns the client.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such client.
@@ -81,6 +105,7 @@ pub trait ClientRepository {
         &self,
         organisation_id: OrganisationId,
         id: ClientId,
+        token: TokenAfter,
         now: Timestamp,
-    ) -> Result<(), StorageError>;
+    ) -> Result<ClientRecord, StorageError>;
 }

@@ -33,7 +33,7 @@ pub use assignment::{
 };
 pub use blob::{BlobStore, BlobStoreError};
 pub use check_in::{CheckInRecord, CheckInRepository};
-pub use client::{ClientRecord, ClientRepository, EnrolOutcome};
+pub use client::{ClientRecord, ClientRepository, EnrolOutcome, TokenAfter};
 pub use error::StorageError;
 pub use evaluation::{EvaluationRecord, EvaluationRepository, EvaluationSource};
 pub use lease::LeaseRepository;

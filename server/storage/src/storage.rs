@@ -22,7 +22,7 @@ use crate::{
     ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
     PopulationRepository, PrivacyChange, PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository,
     SessionRecord, SessionRepository, SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository,
-    TokenRecord, TokenRepository, UpdateTraffic,
+    TokenAfter, TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.
@@ -102,13 +102,17 @@ ask! {
         token(id: &str) -> Option<TokenRecord>;
         tokens(organisation_id: OrganisationId) -> Vec<TokenRecord>;
         revoke_token(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
+        revoke_token_and_clients(organisation_id: OrganisationId, id: &str, now: Timestamp) -> u64;
     }
     ClientRepository {
         enrol(token_id: &str, public_key: &str, id_if_new: ClientId, now: Timestamp) -> EnrolOutcome;
         client(id: ClientId) -> Option<ClientRecord>;
         client_count(organisation_id: OrganisationId, population: &PopulationName) -> u64;
         has_clients(organisation_id: OrganisationId, population: &PopulationName, count: u64) -> bool;
-        revoke_client(organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> ();
+        clients_of_token(organisation_id: OrganisationId, token_id: &str, limit: u32, before: Option<ClientId>)
+            -> Vec<ClientRecord>;
+        revoke_client(organisation_id: OrganisationId, id: ClientId, token: TokenAfter, now: Timestamp)
+            -> ClientRecord;
     }
     CheckInRepository {
         check_in(check_in: &CheckInRecord) -> bool;

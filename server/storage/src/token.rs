@@ -25,6 +25,8 @@ pub struct TokenRecord {
     pub uses: u64,
     /// When it ends; `None` for never.
     pub expires_at: Option<Timestamp>,
+    /// When it was closed to new clients, because one that had enrolled with it was revoked.
+    pub closed_at: Option<Timestamp>,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
     /// When it was made.
@@ -64,4 +66,16 @@ pub trait TokenRepository {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError>;
+
+    /// Revokes a token and every client that has enrolled with it, in one transaction: no enrolment that races with it leaves
+    /// a client behind. Returns how many clients were revoked that were not before.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such token.
+    async fn revoke_token_and_clients(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<u64, StorageError>;
 }

@@ -65,6 +65,7 @@ async fn token(storage: &SqlStorage) -> Result<TokenRecord, StorageError> {
         uses_max: None,
         uses: 0,
         expires_at: None,
+        closed_at: None,
         revoked_at: None,
         created_at: now,
     };

@@ -5,7 +5,8 @@ use super::Recorded;
 pub const COMMANDS: &[Recorded] = &[
     ("population list", &["", "--json", "--api-key nothing"]),
     ("population clients", &["digits", "digits --json", "nobody"]),
-    ("population revoke-client", &["$CLIENT", "$CLIENT --json", "$UNKNOWN"]),
+    ("population show-client", &["$CLIENT", "$CLIENT --json", "$UNKNOWN"]),
+    ("population revoke-client", &["$CLIENT --keep-token-open", "$CLIENT", "$CLIENT --json", "$UNKNOWN"]),
     (
         "population set",
         &[
@@ -18,8 +19,22 @@ pub const COMMANDS: &[Recorded] = &[
         ],
     ),
     ("token list", &["", "--json", "--api-key nothing"]),
-    ("token create", &["digits --uses 3", "digits --user anna --expires-in 3600 --json", "Digits!"]),
-    ("token revoke", &["$TOKEN", "$TOKEN --json", "nothing"]),
+    (
+        "token create",
+        &[
+            "digits",
+            "digits --uses 3 --no-expiry",
+            "digits --unlimited-uses",
+            "digits --uses 3 --unlimited-uses",
+            "digits --user anna --expires-in 3600 --json",
+            "Digits!",
+        ],
+    ),
+    ("token clients", &["0000000000000001 --limit 2", "$TOKEN", "$TOKEN --json", "nothing"]),
+    (
+        "token revoke",
+        &["$TOKEN", "$TOKEN --json", "$TOKEN --with-clients", "$TOKEN --with-clients --json", "nothing"],
+    ),
     ("key list", &["", "--json", "--api-key nothing"]),
     ("key create", &["dashboard", "robot --role operator --json", "robot --role owner"]),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),

@@ -14,7 +14,7 @@ use folkmoot_server::{
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, ClientRepository, EnrolOutcome, EvaluationRecord, EvaluationRepository,
     EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository, Role, Storage,
-    TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
+    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, VersionMaking,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -168,6 +168,7 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
         uses_max: None,
         uses: 0,
         expires_at: None,
+        closed_at: None,
         revoked_at: None,
         created_at: ago(50_000 - number),
     };
@@ -180,7 +181,8 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
         let enrolled = storage.enrol(&token(1).id, &public_key, id, ago(40_000)).await.expect(WORKS);
         assert!(matches!(enrolled, EnrolOutcome::Enrolled(_)), "{enrolled:?}");
     }
-    storage.revoke_client(organisation, client(CLIENTS - 1), ago(3_000)).await.expect(WORKS);
+    let revoked = storage.revoke_client(organisation, client(CLIENTS - 1), TokenAfter::Open, ago(3_000));
+    revoked.await.expect(WORKS);
     let key = |number: u64, name: &str, role: Role| ApiKeyRecord {
         id: format!("{number:016x}"),
         organisation_id: organisation,

@@ -12,6 +12,7 @@ use folkmoot_server::{
     cli::AdminClient,
     clock,
     host::{Host, HostConfig},
+    http::admin::tokens::CreateTokenRequest,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -82,10 +83,11 @@ async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
         "stop": { "rounds": arguments.rounds },
     }))?;
     admin.create_task(description, model.model, true).await?;
+    let token = CreateTokenRequest { unlimited_uses: true, ..CreateTokenRequest::of(population) };
     Ok(Ready {
         url: host.url(),
         root_certificate: host.root_certificate.clone(),
-        token: admin.create_token(population, None, None).await?.token,
+        token: admin.create_token_from(&token).await?.token,
         schema_digest: model.schema.digest(),
     })
 }

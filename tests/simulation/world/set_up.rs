@@ -151,6 +151,7 @@ async fn enrol(
         uses_max: None,
         uses: 0,
         expires_at: None,
+        closed_at: None,
         revoked_at: None,
         created_at: Timestamp(BEGINNING),
     };

@@ -62,6 +62,8 @@ class ErrorCode(str, enum.Enum):
     """The enrolment token has expired."""
     ENROLMENT_TOKEN_EXHAUSTED = "enrolment_token_exhausted"
     """The enrolment token was used as often as it may be."""
+    ENROLMENT_TOKEN_CLOSED = "enrolment_token_closed"
+    """The enrolment token enrols no new clients, because one that had enrolled with it was revoked."""
     API_KEY_MISSING = "api_key_missing"
     """The request carries no API key."""
     API_KEY_INVALID = "api_key_invalid"

@@ -63,6 +63,7 @@ final class SurfaceTests: XCTestCase {
         case .enrolmentTokenInvalid: return "enrolment_token_invalid"
         case .enrolmentTokenExpired: return "enrolment_token_expired"
         case .enrolmentTokenExhausted: return "enrolment_token_exhausted"
+        case .enrolmentTokenClosed: return "enrolment_token_closed"
         case .apiKeyMissing: return "api_key_missing"
         case .apiKeyInvalid: return "api_key_invalid"
         case .roleInsufficient: return "role_insufficient"

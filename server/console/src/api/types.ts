@@ -19,6 +19,7 @@ export type ModelSummary = S['ModelSummary'];
 export type Overview = S['OverviewView'];
 export type Population = S['PopulationView'];
 export type Problem = S['Problem'];
+export type RevokedClient = S['RevokedClient'];
 export type Round = S['RoundView'];
 export type RoundAssignments = S['RoundAssignmentsView'];
 export type RoundFunnel = S['RoundFunnelView'];

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { get, send } from '../api/client';
-import type { ApiKey, CreatedApiKey, CreatedToken, Token } from '../api/types';
+import type { ApiKey, CreatedApiKey, CreatedToken, RevokedClient, Token } from '../api/types';
 import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table, Time } from '../components';
 import { count } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
@@ -43,36 +43,48 @@ export default function AccessView() {
 
 function RevokeClient() {
   const [id, setId] = useState('');
-  const [done, setDone] = useState<string>();
+  const [isKeptOpen, setKeptOpen] = useState(false);
+  const [done, setDone] = useState<RevokedClient>();
+  const ofToken = isKeptOpen
+    ? 'Its token stays open, so a device that still has the token can come back with a new key.'
+    : 'Its token enrols no new clients any more; the others that enrolled with it go on.';
   const confirm = {
     title: 'Revoke this client?',
-    text: `The coordinator takes no request of ${id} any more, and it cannot be brought back. What it has contributed stays.`,
+    text: `The coordinator takes no request of ${id} any more, and it cannot be brought back. What it has contributed stays. ${ofToken}`,
     word: 'Revoke the client',
   };
+  const path = `/clients/${encodeURIComponent(id)}/revoke?keep_token_open=${isKeptOpen}`;
   return (
-    <Card title="Revoke a client" note="By its id, as its own log shows it. Clients are not listed: nobody's data are shown here.">
+    <Card
+      title="Revoke a client"
+      note="By its id, as its own log shows it. Clients are not listed here: `folkmoot token clients` lists those of a token."
+    >
       <div class="inline">
         <Field label="Client">
           {(field) => <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value.trim())} />}
         </Field>
         {id && (
-          <Action
-            kind="danger"
-            act={() => send('POST', `/clients/${encodeURIComponent(id)}/revoke`)}
-            done={() => setDone(id)}
-            confirm={confirm}
-          >
+          <Action kind="danger" act={async () => setDone(await send<RevokedClient>('POST', path))} confirm={confirm}>
             Revoke
           </Action>
         )}
       </div>
+      <label class="check">
+        <input type="checkbox" checked={isKeptOpen} onChange={(event) => setKeptOpen(event.currentTarget.checked)} /> Keep its token open to
+        new clients
+      </label>
       {done && (
         <p class="good" role="status">
-          {done} is revoked.
+          {done.client.id} is revoked. {tokenOf(done)}
         </p>
       )}
     </Card>
   );
+}
+
+function tokenOf({ client, token_closed }: RevokedClient): string {
+  if (!client.token_id) return 'The token with which it enrolled is not known.';
+  return `Its token ${client.token_id} ${token_closed ? 'enrols no new clients' : 'is still open'}.`;
 }
 
 function Tokens() {
@@ -107,20 +119,13 @@ function Tokens() {
                 {
                   name: 'Enrolled',
                   isNumber: true,
-                  show: (token) => (token.uses_max ? `${count(token.uses)} of ${count(token.uses_max)}` : count(token.uses)),
+                  show: (token) => `${count(token.uses)} of ${token.uses_max ? count(token.uses_max) : 'any number'}`,
                 },
                 { name: 'Ends', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
                 { name: 'Made', show: (token) => <Time at={token.created_at} /> },
                 {
                   name: 'State',
-                  show: (token) =>
-                    token.revoked_at ? (
-                      <>
-                        revoked <Time at={token.revoked_at} />
-                      </>
-                    ) : (
-                      'in use'
-                    ),
+                  show: (token) => <TokenState token={token} />,
                 },
                 ...(may('operator') ? [{ name: 'Revoke', show: (token: Token) => <RevokeToken token={token} done={data.again} /> }] : []),
               ]}
@@ -132,8 +137,42 @@ function Tokens() {
   );
 }
 
+function TokenState({ token }: { token: Token }) {
+  if (token.revoked_at) {
+    return (
+      <>
+        revoked <Time at={token.revoked_at} />
+      </>
+    );
+  }
+  if (!token.closed_at) return <>in use</>;
+  return (
+    <>
+      closed <Time at={token.closed_at} />, when a client of it was revoked
+    </>
+  );
+}
+
+/** Both ways to revoke a token. A token that is revoked already may still have its clients revoked. */
 function RevokeToken({ token, done }: { token: Token; done: () => void }) {
-  if (token.revoked_at) return null;
+  const withClients = {
+    title: 'Revoke this token and its clients?',
+    text: `The coordinator takes no request any more of the ${count(token.uses)} clients that enrolled in ${token.population} with it. None of them can be brought back; each would have to enrol anew with another token.`,
+    word: 'Revoke the token and its clients',
+  };
+  return (
+    <div class="actions">
+      {!token.revoked_at && <RevokeTokenOnly token={token} done={done} />}
+      {may('admin') && token.uses > 0 && (
+        <Action kind="danger" act={() => send('POST', `/tokens/${token.id}/revoke-clients`)} done={done} confirm={withClients}>
+          Revoke with clients
+        </Action>
+      )}
+    </div>
+  );
+}
+
+function RevokeTokenOnly({ token, done }: { token: Token; done: () => void }) {
   const confirm = {
     title: 'Revoke this token?',
     text: `Nobody can enrol in ${token.population} with it any more, and it cannot be brought back. The ${count(token.uses)} clients that it has enrolled stay.`,
@@ -148,16 +187,18 @@ function RevokeToken({ token, done }: { token: Token; done: () => void }) {
 
 function NewToken({ made }: { made: (token: CreatedToken) => void }) {
   const [population, setPopulation] = useState('');
-  const [uses, setUses] = useState('');
-  const [days, setDays] = useState('');
+  const [uses, setUses] = useState('1000');
+  const [isUnlimited, setUnlimited] = useState(false);
+  const [days, setDays] = useState('30');
+  const [isEndless, setEndless] = useState(false);
   const [user, setUser] = useState('');
   const [error, setError] = useState<Error>();
   const submit = async (event: Event) => {
     event.preventDefault();
     const body = {
       population,
-      ...(uses ? { uses_max: Number(uses) } : {}),
-      ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}),
+      ...(isUnlimited ? { unlimited_uses: true } : { uses_max: Number(uses) }),
+      ...(isEndless ? { no_expiry: true } : { expires_in_seconds: Math.round(Number(days) * 86_400) }),
       ...(user ? { user } : {}),
     };
     try {
@@ -180,20 +221,53 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
           />
         )}
       </Field>
-      <Field label="Clients at most (none: any number)">
-        {(field) => <input {...field} type="number" min="1" value={uses} onInput={(event) => setUses(event.currentTarget.value)} />}
-      </Field>
-      <Field label="Days until it ends (none: never)">
+      <Field label="Clients at most">
         {(field) => (
-          <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
+          <input
+            {...field}
+            type="number"
+            min="1"
+            required
+            disabled={isUnlimited}
+            value={uses}
+            onInput={(event) => setUses(event.currentTarget.value)}
+          />
         )}
       </Field>
+      <Field label="Days until it ends">
+        {(field) => (
+          <input
+            {...field}
+            type="number"
+            min="0.01"
+            step="any"
+            required
+            disabled={isEndless}
+            value={days}
+            onInput={(event) => setDays(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <label class="check">
+        <input type="checkbox" checked={isUnlimited} onChange={(event) => setUnlimited(event.currentTarget.checked)} /> Any number of
+        clients
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={isEndless} onChange={(event) => setEndless(event.currentTarget.checked)} /> No end
+      </label>
       <Field label="User whose devices they are (where a user is protected)">
         {(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
       </Field>
       <Button type="submit" kind="primary">
         Make a token
       </Button>
+      {(isUnlimited || isEndless) && (
+        <p class="fault" role="status">
+          {isUnlimited
+            ? 'Whoever finds this token can enrol without end, and outvote the honest clients.'
+            : 'Whoever finds this token, even years from now, can enrol with it until it is revoked.'}
+        </p>
+      )}
       {error && <ErrorNote error={error} />}
     </form>
   );

@@ -4,6 +4,7 @@ mod clients;
 mod list;
 mod revoke_client;
 mod set;
+mod show_client;
 
 use clap::Subcommand;
 
@@ -16,7 +17,9 @@ pub enum Command {
     List(list::Args),
     /// Show who a population's clients are, taken together.
     Clients(clients::Args),
-    /// Take no request of a client any more.
+    /// Show when a client enrolled, and with which token.
+    ShowClient(show_client::Args),
+    /// Take no request of a client any more, and close its token to new clients.
     RevokeClient(revoke_client::Args),
     /// Say whom the promises in a population protect, and what all its tasks together may spend.
     Set(set::Args),
@@ -31,6 +34,7 @@ impl Command {
         match self {
             Command::List(args) => list::run(args).await,
             Command::Clients(args) => clients::run(args).await,
+            Command::ShowClient(args) => show_client::run(args).await,
             Command::RevokeClient(args) => revoke_client::run(args).await,
             Command::Set(args) => set::run(args).await,
         }

@@ -32,9 +32,10 @@ fn text(tokens: &[TokenView]) -> String {
             token.population.to_string(),
             format!("{}/{}", token.uses, or_dash(token.uses_max)),
             or_dash(token.expires_at.map(moment)),
+            or_dash(token.closed_at.map(moment)),
             or_dash(token.revoked_at.map(moment)),
             moment(token.created_at),
         ]
     });
-    table(["TOKEN", "POPULATION", "USES", "EXPIRES", "REVOKED", "CREATED"], rows)
+    table(["TOKEN", "POPULATION", "USES", "EXPIRES", "CLOSED", "REVOKED", "CREATED"], rows)
 }

@@ -1,5 +1,6 @@
 //! `folkmoot token …`
 
+pub(super) mod clients;
 mod create;
 mod list;
 mod revoke;
@@ -15,7 +16,9 @@ pub enum Command {
     Create(create::Args),
     /// List tokens, oldest first.
     List(list::Args),
-    /// Revoke a token; the clients that it has enrolled stay.
+    /// List the clients that enrolled with a token, the newest first.
+    Clients(clients::Args),
+    /// Revoke a token; the clients that it has enrolled stay, unless they are revoked, too.
     Revoke(revoke::Args),
 }
 
@@ -28,6 +31,7 @@ impl Command {
         match self {
             Command::Create(args) => create::run(args).await,
             Command::List(args) => list::run(args).await,
+            Command::Clients(args) => clients::run(args).await,
             Command::Revoke(args) => revoke::run(args).await,
         }
     }

@@ -5,7 +5,10 @@ use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_storage::{PopulationRepository, TaskFilter, TaskRepository, TokenRecord, TokenRepository};
 
-use super::tasks::view::{TaskView, view};
+use super::{
+    tasks::view::{TaskView, view},
+    tokens::create::EXPIRES_IN_DEFAULT,
+};
 use crate::{
     credential::Credential,
     http::{App, admin::access::Caller},
@@ -71,7 +74,8 @@ pub async fn start_demo(
             user_key: None,
             uses_max: Some(demo.clients()),
             uses: 0,
-            expires_at: None,
+            expires_at: Some(now.plus_seconds(EXPIRES_IN_DEFAULT)),
+            closed_at: None,
             revoked_at: None,
             created_at: now,
         })

@@ -105,9 +105,17 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/tokens", Operator, tokens::create::create_token),
         endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
         endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),
+        endpoint(&get, "/tokens/{id}/clients", Admin, tokens::clients::list_clients_of_token),
+        endpoint(
+            &post,
+            "/tokens/{id}/revoke-clients",
+            Admin,
+            tokens::revoke_clients::revoke_clients_of_token,
+        ),
         endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
         endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
         endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),
+        endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
     ]
 }

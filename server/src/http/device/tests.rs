@@ -72,6 +72,7 @@ impl Edge {
             uses_max: None,
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: START,
         };

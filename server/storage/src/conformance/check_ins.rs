@@ -6,7 +6,7 @@ use folkmoot_protocol::{ClientId, PopulationName};
 use super::fixture::{Fixture, NOW, fresh, later};
 use crate::{
     AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, Storage,
-    StorageError,
+    StorageError, TokenAfter,
 };
 
 pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), StorageError> {
@@ -104,7 +104,7 @@ pub(super) async fn a_client_with_an_assignment_does_not_wait(storage: &Storage)
 pub(super) async fn a_revoked_client_does_not_wait(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let clients = fixture.waiting_clients(1).await?;
-    storage.revoke_client(fixture.organisation_id, clients[0], NOW).await?;
+    storage.revoke_client(fixture.organisation_id, clients[0], TokenAfter::Open, NOW).await?;
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);
     Ok(())
 }

@@ -3,7 +3,9 @@
 use folkmoot_protocol::ClientId;
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, Storage, StorageError, TokenRepository};
+use crate::{
+    ClientRecord, ClientRepository, EnrolOutcome, Storage, StorageError, TokenAfter, TokenRepository,
+};
 
 pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
@@ -14,14 +16,17 @@ pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result
         organisation_id: fixture.organisation_id,
         population: fixture.population.clone(),
         public_key: key.clone(),
+        token_id: Some(fixture.token_id.clone()),
         user_key: None,
         enrolled_at: NOW,
         revoked_at: None,
     };
     let first = storage.enrol(&fixture.token_id, &key, id, NOW).await?;
     assert_eq!(first, EnrolOutcome::Enrolled(client.clone()));
-    let again = storage.enrol(&fixture.token_id, &key, unused, later(1)).await?;
-    assert_eq!(again, EnrolOutcome::Known(client.clone()));
+    for token_id in [&fixture.token_id, &fixture.token(None, None).await?] {
+        let again = storage.enrol(token_id, &key, unused, later(1)).await?;
+        assert_eq!(again, EnrolOutcome::Known(client.clone()), "it stays of the token that was first");
+    }
     assert_eq!(storage.client(id).await?, Some(client));
     assert_eq!(storage.client(unused).await?, None);
     assert_eq!(storage.token(&fixture.token_id).await?.map(|token| token.uses), Some(1));
@@ -61,10 +66,11 @@ pub(super) async fn a_client_is_revoked_by_its_organisation_only(
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let client_id = fixture.client().await?;
     fixture.client().await?;
-    let foreign = storage.revoke_client(other.organisation_id, client_id, later(1)).await;
+    let foreign = storage.revoke_client(other.organisation_id, client_id, TokenAfter::Closed, later(1)).await;
     assert!(matches!(foreign, Err(StorageError::NotFound("client"))), "{foreign:?}");
-    storage.revoke_client(fixture.organisation_id, client_id, later(2)).await?;
-    storage.revoke_client(fixture.organisation_id, client_id, later(3)).await?;
+    assert_eq!(storage.token(&fixture.token_id).await?.and_then(|token| token.closed_at), None);
+    storage.revoke_client(fixture.organisation_id, client_id, TokenAfter::Open, later(2)).await?;
+    storage.revoke_client(fixture.organisation_id, client_id, TokenAfter::Open, later(3)).await?;
     let revoked_at = storage.client(client_id).await?.and_then(|client| client.revoked_at);
     assert_eq!(revoked_at, Some(later(2)));
     assert_eq!(storage.client_count(fixture.organisation_id, &fixture.population).await?, 1);

@@ -82,6 +82,7 @@ impl Fixture {
             uses_max: None,
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: NOW,
         }

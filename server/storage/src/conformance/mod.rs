@@ -12,6 +12,7 @@ mod fixture;
 mod flows;
 mod leases;
 mod ledgers;
+mod lineage;
 mod model_versions;
 mod monitor;
 mod races;
@@ -49,6 +50,10 @@ cases! {
     enrolments::a_client_enrols_once_by_its_key,
     enrolments::a_token_that_is_spent_expired_or_revoked_enrols_nobody,
     enrolments::a_client_is_revoked_by_its_organisation_only,
+    lineage::the_clients_of_a_token_are_listed_in_pages,
+    lineage::a_revoked_client_closes_its_token,
+    lineage::a_token_is_revoked_with_its_clients,
+    lineage::no_client_outlives_a_token_that_is_revoked_with_its_clients,
     users::a_token_names_its_user_where_users_are_protected,
     users::who_is_protected_does_not_change_under_the_enrolled,
     users::all_devices_of_a_user_count_as_one,

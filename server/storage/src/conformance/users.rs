@@ -11,7 +11,7 @@ use folkmoot_protocol::{ClientId, TaskId, UserKey};
 use super::fixture::{Fixture, NOW, change_of, fresh, fresh_name, stored, update_of, with_phase};
 use crate::{
     AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome, ParticipationRepository,
-    PopulationRepository, PrivacyOutcome, RoundRepository, Storage, StorageError, TokenRecord,
+    PopulationRepository, PrivacyOutcome, RoundRepository, Storage, StorageError, TokenAfter, TokenRecord,
     TokenRepository,
 };
 
@@ -124,7 +124,7 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     storage.accept_update(&update_of(&assignments[1])).await?;
     assert_eq!(users(task.id).await?[0], (devices[2], started(2, false)), "both were accepted");
     // A device that is given up and enrols anew is the same user's still, with all that the user has done.
-    storage.revoke_client(fixture.organisation_id, devices[0], NOW).await?;
+    storage.revoke_client(fixture.organisation_id, devices[0], TokenAfter::Open, NOW).await?;
     let again = ClientId::from_random_bytes(fresh());
     storage.enrol(&ann, &fresh_name(), again, NOW).await?;
     assert!(storage.check_in(&fixture.check_in_of(again)).await?);

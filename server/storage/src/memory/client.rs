@@ -6,7 +6,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter};
 
 #[async_trait]
 impl ClientRepository for MemoryStorage {
@@ -42,20 +42,54 @@ impl ClientRepository for MemoryStorage {
         Ok(self.lock().clients.count(organisation_id, population) >= count)
     }
 
+    async fn clients_of_token(
+        &self,
+        organisation_id: OrganisationId,
+        token_id: &str,
+        limit: u32,
+        before: Option<ClientId>,
+    ) -> Result<Vec<ClientRecord>, StorageError> {
+        let state = self.lock();
+        let place = |client: &ClientRecord| (client.enrolled_at, client.id);
+        let before = match before {
+            None => None,
+            Some(id) => {
+                match state.clients.get(id).filter(|client| client.organisation_id == organisation_id) {
+                    None => return Ok(Vec::new()),
+                    found => found.map(place),
+                }
+            }
+        };
+        let mut clients: Vec<ClientRecord> = state
+            .clients
+            .of_token(token_id)
+            .filter(|client| client.organisation_id == organisation_id)
+            .filter(|client| before.is_none_or(|before| place(client) < before))
+            .cloned()
+            .collect();
+        clients.sort_by_key(|client| std::cmp::Reverse(place(client)));
+        clients.truncate(limit as usize);
+        Ok(clients)
+    }
+
     async fn revoke_client(
         &self,
         organisation_id: OrganisationId,
         id: ClientId,
+        token: TokenAfter,
         now: Timestamp,
-    ) -> Result<(), StorageError> {
+    ) -> Result<ClientRecord, StorageError> {
         check_moment(now)?;
         let mut state = self.lock();
-        if !state.clients.revoke(organisation_id, id, now) {
-            return Err(StorageError::NotFound("client"));
-        }
+        let revoked = state.clients.revoke(organisation_id, id, now);
+        let client = revoked.cloned().ok_or(StorageError::NotFound("client"))?;
         // It is not to be drawn any more.
         state.pool.remove(id);
-        Ok(())
+        let id = client.token_id.as_ref().filter(|_| token == TokenAfter::Closed);
+        if let Some(token) = id.and_then(|id| state.tokens.get_mut(id)) {
+            token.closed_at.get_or_insert(now);
+        }
+        Ok(client)
     }
 }
 
@@ -71,6 +105,9 @@ impl State {
         let Some(token) = token else { return Ok(EnrolOutcome::TokenInvalid) };
         if let Some(client) = self.clients.with_key(token.organisation_id, &token.population, public_key) {
             return Ok(token.known(client.clone()));
+        }
+        if token.closed_at.is_some() {
+            return Ok(EnrolOutcome::TokenClosed);
         }
         let populations = self.populations.get(&token.organisation_id);
         let population = populations.and_then(|populations| populations.get(&token.population));
@@ -94,6 +131,7 @@ impl State {
             organisation_id: token.organisation_id,
             population: token.population.clone(),
             public_key: public_key.to_owned(),
+            token_id: Some(token.id.clone()),
             user_key: token.user_key,
             enrolled_at: now,
             revoked_at: None,

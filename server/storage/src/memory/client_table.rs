@@ -51,6 +51,11 @@ impl ClientTable {
         self.by_user.get(&user).into_iter().flatten().copied()
     }
 
+    /// Lists the clients that enrolled with a token, in no order.
+    pub(super) fn of_token(&self, token_id: &str) -> impl Iterator<Item = &ClientRecord> {
+        self.by_id.values().filter(move |client| client.token_id.as_deref() == Some(token_id))
+    }
+
     /// Adds a client whose id and key are new.
     pub(super) fn insert(&mut self, client: ClientRecord) {
         let population = (client.organisation_id, client.population.clone());
@@ -63,15 +68,19 @@ impl ClientTable {
         self.by_id.insert(client.id, client);
     }
 
-    /// Revokes the organisation's client, unless it is revoked already; `false` if there is none.
-    pub(super) fn revoke(&mut self, organisation_id: OrganisationId, id: ClientId, now: Timestamp) -> bool {
-        let client = self.by_id.get_mut(&id).filter(|client| client.organisation_id == organisation_id);
-        let Some(client) = client else { return false };
+    /// Revokes the organisation's client, unless it is revoked already, and returns it.
+    pub(super) fn revoke(
+        &mut self,
+        organisation_id: OrganisationId,
+        id: ClientId,
+        now: Timestamp,
+    ) -> Option<&ClientRecord> {
+        let client = self.by_id.get_mut(&id).filter(|client| client.organisation_id == organisation_id)?;
         if client.revoked_at.is_none() {
             client.revoked_at = Some(now);
             let population = (organisation_id, client.population.clone());
             *self.counts.entry(population).or_insert(1) -= 1;
         }
-        true
+        Some(client)
     }
 }

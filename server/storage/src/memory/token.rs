@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_protocol::{ClientId, OrganisationId, Timestamp};
 
 use super::{
     MemoryStorage, State,
@@ -32,17 +32,45 @@ impl TokenRepository for MemoryStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        check_moment(now)?;
+        self.lock().revoke_token(organisation_id, id, now)
+    }
+
+    async fn revoke_token_and_clients(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<u64, StorageError> {
         let mut state = self.lock();
-        let token = state.tokens.get_mut(id).filter(|token| token.organisation_id == organisation_id);
-        token.ok_or(StorageError::NotFound("token"))?.revoked_at.get_or_insert(now);
-        Ok(())
+        state.revoke_token(organisation_id, id, now)?;
+        let clients: Vec<ClientId> = state.clients.of_token(id).map(|client| client.id).collect();
+        let mut revoked = 0;
+        for client in clients {
+            let before = state.clients.get(client).is_some_and(|client| client.revoked_at.is_some());
+            state.clients.revoke(organisation_id, client, now);
+            // It is not to be drawn any more.
+            state.pool.remove(client);
+            revoked += u64::from(!before);
+        }
+        Ok(revoked)
     }
 }
 
 impl State {
+    fn revoke_token(
+        &mut self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), StorageError> {
+        check_moment(now)?;
+        let token = self.tokens.get_mut(id).filter(|token| token.organisation_id == organisation_id);
+        token.ok_or(StorageError::NotFound("token"))?.revoked_at.get_or_insert(now);
+        Ok(())
+    }
+
     fn create_token(&mut self, token: &TokenRecord) -> Result<(), StorageError> {
-        let moments = [token.expires_at, token.revoked_at].map(|at| at.map(|at| at.0));
+        let moments = [token.expires_at, token.closed_at, token.revoked_at].map(|at| at.map(|at| at.0));
         check_counts(moments.into_iter().chain([token.uses_max]).flatten())?;
         check_counts([token.uses, token.created_at.0])?;
         if self.tokens.contains_key(&token.id) {

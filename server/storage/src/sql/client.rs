@@ -8,7 +8,7 @@ use super::{
     enrol::enrol,
     transaction::in_transaction,
 };
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter};
 
 #[async_trait]
 impl ClientRepository for SqlStorage {
@@ -56,24 +56,55 @@ impl ClientRepository for SqlStorage {
         Ok(found >= count)
     }
 
+    async fn clients_of_token(
+        &self,
+        organisation_id: OrganisationId,
+        token_id: &str,
+        limit: u32,
+        before: Option<ClientId>,
+    ) -> Result<Vec<ClientRecord>, StorageError> {
+        const FIRST: &str = "SELECT * FROM clients WHERE organisation_id = $1 AND token_id = $2 \
+             ORDER BY enrolled_at DESC, id DESC LIMIT $3";
+        const NEXT: &str = "SELECT * FROM clients WHERE organisation_id = $1 AND token_id = $2 \
+             AND (enrolled_at, id) < (SELECT enrolled_at, id FROM clients WHERE organisation_id = $1 AND id = $4) \
+             ORDER BY enrolled_at DESC, id DESC LIMIT $3";
+        let sql = if before.is_some() { NEXT } else { FIRST };
+        let mut query =
+            sqlx::query(sql).bind(organisation_id.to_string()).bind(token_id).bind(i64::from(limit));
+        if let Some(before) = before {
+            query = query.bind(before.to_string());
+        }
+        query.fetch_all(&self.reader).await?.iter().map(client_of).collect()
+    }
+
     async fn revoke_client(
         &self,
         organisation_id: OrganisationId,
         id: ClientId,
+        token: TokenAfter,
         now: Timestamp,
-    ) -> Result<(), StorageError> {
-        const UPDATE: &str = "UPDATE clients SET revoked_at = COALESCE(revoked_at, $1) \
+    ) -> Result<ClientRecord, StorageError> {
+        const CLOSE: &str = "UPDATE tokens SET closed_at = COALESCE(closed_at, $1) WHERE id = \
+             (SELECT token_id FROM clients WHERE organisation_id = $2 AND id = $3)";
+        const REVOKE: &str = "UPDATE clients SET revoked_at = COALESCE(revoked_at, $1) \
              WHERE organisation_id = $2 AND id = $3";
+        const SELECT: &str = "SELECT * FROM clients WHERE id = $1";
         in_transaction!(self, |connection| {
-            let query =
-                sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id.to_string());
-            if query.execute(&mut *connection).await?.rows_affected() == 0 {
+            let on_client = |sql| -> Result<_, StorageError> {
+                let query = sqlx::query(sql).bind(moment(now)?).bind(organisation_id.to_string());
+                Ok(query.bind(id.to_string()))
+            };
+            // The token first, as an enrolment locks it.
+            if token == TokenAfter::Closed {
+                on_client(CLOSE)?.execute(&mut *connection).await?;
+            }
+            if on_client(REVOKE)?.execute(&mut *connection).await?.rows_affected() == 0 {
                 return Err(StorageError::NotFound("client"));
             }
             // It is not to be drawn any more.
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(id.to_string());
-            query.execute(connection).await?;
-            Ok(())
+            query.execute(&mut *connection).await?;
+            client_of(&sqlx::query(SELECT).bind(id.to_string()).fetch_one(connection).await?)
         })
     }
 }
@@ -85,6 +116,7 @@ pub(super) fn client_of(row: &AnyRow) -> Result<ClientRecord, StorageError> {
         organisation_id: columns.parsed("organisation_id")?,
         population: columns.parsed("population")?,
         public_key: columns.text("public_key")?,
+        token_id: columns.optional_parsed("token_id")?,
         user_key: columns.optional_parsed("user_key")?,
         enrolled_at: columns.moment("enrolled_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,

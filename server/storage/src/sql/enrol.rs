@@ -32,6 +32,9 @@ pub(super) async fn enrol(
     if let Some(client) = client_by_key(connection, &token, public_key).await? {
         return Ok(token.known(client));
     }
+    if token.closed_at.is_some() {
+        return Ok(EnrolOutcome::TokenClosed);
+    }
     if token.user_key.is_none() && unit(connection, dialect, &token).await? == Unit::User {
         return Ok(EnrolOutcome::UserMissing);
     }
@@ -85,14 +88,16 @@ async fn insert_client(
     id: ClientId,
     now: Timestamp,
 ) -> Result<bool, StorageError> {
-    const INSERT: &str = "INSERT INTO clients (id, organisation_id, population, public_key, enrolled_at, user_key) \
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+    const INSERT: &str = "INSERT INTO clients \
+         (id, organisation_id, population, public_key, enrolled_at, user_key, token_id) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
     let query = sqlx::query(INSERT)
         .bind(id.to_string())
         .bind(token.organisation_id.to_string())
         .bind(token.population.as_str())
         .bind(public_key)
         .bind(moment(now)?)
-        .bind(token.user_key.map(String::from));
+        .bind(token.user_key.map(String::from))
+        .bind(&token.id);
     Ok(query.execute(connection).await?.rows_affected() == 1)
 }

@@ -24,6 +24,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0005_users",
     "0006_console",
     "0007_ledger_events",
+    "0008_token_lineage",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -34,6 +35,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0005_users",
     "0006_console",
     "0007_ledger_events",
+    "0008_token_lineage",
     "0009_nonces",
 );
 

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
-use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
@@ -13,7 +13,8 @@ use crate::{StorageError, TokenRecord, TokenRepository};
 impl TokenRepository for SqlStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \
-             expires_at, revoked_at, created_at, user_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+             expires_at, revoked_at, created_at, user_key, closed_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
              ON CONFLICT (id) DO NOTHING";
         in_transaction!(self, |connection| {
             let inserted = sqlx::query(INSERT)
@@ -27,6 +28,7 @@ impl TokenRepository for SqlStorage {
                 .bind(optional_integer(token.revoked_at.map(|at| at.0))?)
                 .bind(moment(token.created_at)?)
                 .bind(token.user_key.map(String::from))
+                .bind(optional_integer(token.closed_at.map(|at| at.0))?)
                 .execute(connection)
                 .await
                 .map_err(missing("population"))?;
@@ -51,15 +53,42 @@ impl TokenRepository for SqlStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        const UPDATE: &str = "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $1) \
-             WHERE organisation_id = $2 AND id = $3";
+        in_transaction!(self, |connection| revoke(connection, organisation_id, id, now).await)
+    }
+
+    async fn revoke_token_and_clients(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<u64, StorageError> {
+        const REVOKE: &str = "UPDATE clients SET revoked_at = $1 WHERE token_id = $2 AND revoked_at IS NULL";
+        const WITHDRAW: &str =
+            "DELETE FROM check_ins WHERE client_id IN (SELECT id FROM clients WHERE token_id = $1)";
         in_transaction!(self, |connection| {
-            let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
-            match query.execute(connection).await?.rows_affected() {
-                0 => Err(StorageError::NotFound("token")),
-                _ => Ok(()),
-            }
+            // The token first: an enrolment that has its row locked is over then, and none begins.
+            revoke(connection, organisation_id, id, now).await?;
+            let query = sqlx::query(REVOKE).bind(moment(now)?).bind(id);
+            let revoked = query.execute(&mut *connection).await?.rows_affected();
+            // They are not to be drawn any more.
+            sqlx::query(WITHDRAW).bind(id).execute(connection).await?;
+            Ok(revoked)
         })
+    }
+}
+
+async fn revoke(
+    connection: &mut AnyConnection,
+    organisation_id: OrganisationId,
+    id: &str,
+    now: Timestamp,
+) -> Result<(), StorageError> {
+    const UPDATE: &str =
+        "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $1) WHERE organisation_id = $2 AND id = $3";
+    let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
+    match query.execute(connection).await?.rows_affected() {
+        0 => Err(StorageError::NotFound("token")),
+        _ => Ok(()),
     }
 }
 
@@ -74,6 +103,7 @@ pub(super) fn token_of(row: &AnyRow) -> Result<TokenRecord, StorageError> {
         uses_max: columns.optional_count("uses_max")?,
         uses: columns.count("uses")?,
         expires_at: columns.optional_moment("expires_at")?,
+        closed_at: columns.optional_moment("closed_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,
         created_at: columns.moment("created_at")?,
     })

@@ -27,6 +27,10 @@ impl World {
             let _ = same!(self, client(client(number)));
             let _ = same!(self, outstanding_assignment(client(number)));
             let _ = same!(self, token(&name(number)));
+            for before in [None, Some(client(number))] {
+                let _ =
+                    same!(self, clients_of_token(organisation(number % 2), &name(4 + number % 2), 3, before));
+            }
             let _ = same!(self, api_key(&name(number)));
         }
         for id in self.assignments.clone() {

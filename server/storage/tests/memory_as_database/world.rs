@@ -12,7 +12,7 @@ use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository,
     DropReason, LeaseRepository, LedgerRepository, MemoryStorage, ModelRecord, ModelRepository,
     ModelVersionRepository, PopulationRepository, PrivacyChange, Role, SqlOptions, SqlStorage,
-    TaskRepository, TokenRecord, TokenRepository,
+    TaskRepository, TokenAfter, TokenRecord, TokenRepository,
 };
 
 use super::{
@@ -137,6 +137,8 @@ impl World {
         let _ = same!(self, create_api_key(&key));
         if self.chance.happens(10) {
             let _ = same!(self, revoke_token(organisation_id, &id, self.now));
+            let other = name(self.chance.below(4));
+            let _ = same!(self, revoke_token_and_clients(organisation_id, &other, self.now));
             let _ = same!(self, revoke_api_key(organisation_id, &id, self.now));
         }
         Ok(())
@@ -178,6 +180,7 @@ impl World {
             uses_max: None,
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: self.now,
         }
@@ -222,7 +225,8 @@ impl World {
         match self.chance.below(12) {
             0 => {
                 let organisation_id = organisation(self.chance.below(4) / 3);
-                let _ = same!(self, revoke_client(organisation_id, client_id, self.now));
+                let token = self.chance.one_of(&[TokenAfter::Closed, TokenAfter::Open]);
+                let _ = same!(self, revoke_client(organisation_id, client_id, token, self.now));
             }
             1..4 => {
                 let _ = same!(self, withdraw_check_in(client_id));

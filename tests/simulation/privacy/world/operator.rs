@@ -6,7 +6,7 @@ use folkmoot_server::{
     registry::{self, CreateTaskRequest},
 };
 use folkmoot_storage::{
-    ClientRepository, ModelVersionRepository, RoundRepository, TaskRepository, WarmStart,
+    ClientRepository, ModelVersionRepository, RoundRepository, TaskRepository, TokenAfter, WarmStart,
 };
 
 use super::{Task, World, refused};
@@ -158,7 +158,7 @@ impl World {
         let (nature, user) = (self.clients[index].nature, self.clients[index].user);
         if self.chance.happens(700) && !self.clients[index].is_gone {
             let (id, now) = (self.clients[index].record.id, self.now());
-            self.storage.revoke_client(self.organisation, id, now).await?;
+            self.storage.revoke_client(self.organisation, id, TokenAfter::Closed, now).await?;
             self.clients[index].is_gone = true;
             // A coin may still draw it, and it will not deliver.
             self.record.lengths.insert(self.clients[index].unit, 0.0);

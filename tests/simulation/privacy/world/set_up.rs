@@ -130,6 +130,7 @@ impl World {
             uses_max: None,
             uses: 0,
             expires_at: None,
+            closed_at: None,
             revoked_at: None,
             created_at: now,
         };

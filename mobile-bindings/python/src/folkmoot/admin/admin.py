@@ -241,15 +241,20 @@ class Admin(Looking):
         *,
         user: str | None = None,
         uses_max: int | None = None,
+        unlimited_uses: bool = False,
         expires_in_seconds: int | None = None,
+        no_expiry: bool = False,
     ) -> views.CreatedToken:
         """Makes an enrolment token; its secret is in the answer, and never again.
 
         The population is made if there is none of this name. `user` says whose devices it enrols, where the population's
-        unit of privacy is the user. Without `uses_max` it enrols any number of clients, without `expires_in_seconds` for ever.
+        unit of privacy is the user. It enrols 1,000 clients unless `uses_max` says how many, or `unlimited_uses` lets it
+        enrol any number. It ends after 30 days unless `expires_in_seconds` says when, or `no_expiry` lets it go on until
+        it is revoked.
         """
         said = {"user": user, "uses_max": uses_max, "expires_in_seconds": expires_in_seconds}
-        answer = self._connection.ask("POST", "tokens", {"population": population, **said})
+        body = {"population": population, "unlimited_uses": unlimited_uses, "no_expiry": no_expiry, **said}
+        answer = self._connection.ask("POST", "tokens", body)
         return views.filled(views.CreatedToken, answer)
 
     def tokens(self) -> list[views.TokenView]:
@@ -259,6 +264,15 @@ class Admin(Looking):
     def revoke_token(self, token_id: str) -> None:
         """Revokes an enrolment token. The clients that it has enrolled stay enrolled."""
         self._connection.ask("DELETE", f"tokens/{segment(token_id)}")
+
+    def revoke_token_and_clients(self, token_id: str) -> views.RevokedTokenClients:
+        """Revokes an enrolment token and every client that enrolled with it. It needs an admin's key."""
+        answer = self._connection.ask("POST", f"tokens/{segment(token_id)}/revoke-clients")
+        return views.filled(views.RevokedTokenClients, answer)
+
+    def clients_of_token(self, token_id: str) -> Iterator[views.ClientView]:
+        """Lists the clients that enrolled with a token, the newest first. It needs an admin's key."""
+        return self._paged(views.ClientView, f"tokens/{segment(token_id)}/clients", "before", "id")
 
     def create_api_key(self, name: str, role: Literal["viewer", "operator", "admin"]) -> views.CreatedApiKey:
         """Makes an API key; its secret is in the answer, and never again. `name` says who will use it, and for what."""
@@ -273,9 +287,19 @@ class Admin(Looking):
         """Revokes an API key. A key cannot revoke itself, so that there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")
 
-    def revoke_client(self, client_id: str) -> None:
-        """Revokes a client's key: the coordinator takes no request of it any more."""
-        self._connection.ask("POST", f"clients/{segment(client_id)}/revoke")
+    def client(self, client_id: str) -> views.ClientView:
+        """Shows a client, with the token with which it enrolled. It needs an admin's key."""
+        return views.filled(views.ClientView, self._connection.get(f"clients/{segment(client_id)}"))
+
+    def revoke_client(self, client_id: str, *, keep_token_open: bool = False) -> views.RevokedClient:
+        """Revokes a client's key: the coordinator takes no request of it any more.
+
+        The token with which it enrolled is closed to new clients, and the others that it enrolled go on. With
+        `keep_token_open` it stays open, and a device that still has it can come back with a new key.
+        """
+        query = "?keep_token_open=true" if keep_token_open else ""
+        answer = self._connection.ask("POST", f"clients/{segment(client_id)}/revoke{query}")
+        return views.filled(views.RevokedClient, answer)
 
     def _change(self, task: TaskLike, verb: str) -> views.TaskView:
         return views.filled(views.TaskView, self._connection.ask("POST", f"{task_path(task)}/{verb}"))

@@ -266,7 +266,11 @@ class EntryView(TypedDict):
 
 
 class TokenView(TypedDict):
-    """An enrolment token without its secret. `uses_max` is None for any number of clients."""
+    """An enrolment token without its secret.
+
+    `uses_max` is None for any number of clients. A token is closed when a client that enrolled with it is revoked: it enrols
+    nobody new.
+    """
 
     id: str
     population: str
@@ -275,7 +279,32 @@ class TokenView(TypedDict):
     uses_max: int | None
     created_at: int
     expires_at: int | None
+    closed_at: int | None
     revoked_at: int | None
+
+
+class ClientView(TypedDict):
+    """A client and where it came from. `token_id` is None of clients from before that was stored."""
+
+    id: str
+    population: str
+    token_id: str | None
+    enrolled_at: int
+    revoked_at: int | None
+
+
+class RevokedClient(TypedDict):
+    """A client that was revoked, and whether its token enrols nobody new any more."""
+
+    client: ClientView
+    token_closed: bool
+
+
+class RevokedTokenClients(TypedDict):
+    """A token that was revoked with its clients; `clients_revoked` are those that were not before."""
+
+    token_id: str
+    clients_revoked: int
 
 
 class CreatedToken(TypedDict):

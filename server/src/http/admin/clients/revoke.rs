@@ -1,11 +1,13 @@
 use axum::{
-    Extension,
-    extract::{Path, State},
-    http::StatusCode,
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
 };
 use folkmoot_protocol::{ClientId, ErrorCode, Problem};
-use folkmoot_storage::ClientRepository;
+use folkmoot_storage::{ClientRepository, TokenAfter};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use super::view::ClientView;
 use crate::{
     http::{
         App,
@@ -14,12 +16,32 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Revokes a client's key: the coordinator takes no request of it any more.
+/// What becomes of the client's token.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RevokeClientQuery {
+    /// Leaves the token open with which the client enrolled. A device that still has it can then come back with a new key.
+    #[serde(default)]
+    keep_token_open: bool,
+}
+
+/// A client that was revoked, and what became of its token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RevokedClient {
+    /// The client.
+    pub client: ClientView,
+    /// Whether this closed the token with which it enrolled, or found it closed: the token enrols nobody new.
+    pub token_closed: bool,
+}
+
+/// Revokes a client's key: the coordinator takes no request of it any more. The token with which it enrolled is closed to new
+/// clients unless the query keeps it open; clients that enrolled with it before go on.
 #[utoipa::path(
     post, path = "/v1/admin/clients/{id}/revoke", tag = "clients", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The client")),
+    params(("id" = String, Path, description = "The client"), RevokeClientQuery),
     responses(
-        (status = 204, description = "It is revoked"),
+        (status = 200, body = RevokedClient),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
     )
 )]
@@ -27,10 +49,15 @@ pub async fn revoke_client(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(text): Path<String>,
-) -> Result<StatusCode, Refusal> {
+    query: Result<Query<RevokeClientQuery>, QueryRejection>,
+) -> Result<Json<RevokedClient>, Refusal> {
+    let keep_token_open = read::query(query)?.keep_token_open;
     let id: ClientId = read::id(&text, ErrorCode::ResourceUnknown)?;
-    let revoked = app.coordinator.storage.revoke_client(caller.organisation_id, id, (app.clock)()).await;
-    revoked.map_err(read::missing("client", &text))?;
-    tracing::info!(client = %id, api_key = caller.api_key_id, "client revoked");
-    Ok(StatusCode::NO_CONTENT)
+    let after = if keep_token_open { TokenAfter::Open } else { TokenAfter::Closed };
+    let storage = &app.coordinator.storage;
+    let revoked = storage.revoke_client(caller.organisation_id, id, after, (app.clock)()).await;
+    let client = ClientView::of(revoked.map_err(read::missing("client", &text))?);
+    tracing::info!(client = %id, token = client.token_id, keep_token_open, api_key = caller.api_key_id, "client revoked");
+    let token_closed = !keep_token_open && client.token_id.is_some();
+    Ok(Json(RevokedClient { client, token_closed }))
 }

@@ -268,19 +268,14 @@ async fn users_are_named_by_their_tokens() {
     let free = SetPrivacyRequest { no_budget: true, weaken, ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&people, &free).await.unwrap();
     let token = async |user: Option<&str>| {
-        let request = CreateTokenRequest {
-            population: people.clone(),
-            user: user.map(str::to_owned),
-            uses_max: None,
-            expires_in_seconds: None,
-        };
+        let user = user.map(str::to_owned);
+        let request = CreateTokenRequest { user, ..CreateTokenRequest::of(people.clone()) };
         admin.create_token_from(&request).await
     };
     let endless = CreateTokenRequest {
-        population: people.clone(),
         user: Some("ann".into()),
-        uses_max: None,
         expires_in_seconds: Some(100_000_000 * 86_400),
+        ..CreateTokenRequest::of(people.clone())
     };
     let (code, detail) = refused(admin.create_token_from(&endless).await);
     assert!(code == ErrorCode::MalformedRequest && detail.contains("100 years"), "{detail}");

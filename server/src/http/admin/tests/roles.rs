@@ -51,9 +51,12 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /tokens", "operator"),
             ("GET /tokens", "viewer"),
             ("DELETE /tokens/{id}", "operator"),
+            ("GET /tokens/{id}/clients", "admin"),
+            ("POST /tokens/{id}/revoke-clients", "admin"),
             ("POST /api-keys", "admin"),
             ("GET /api-keys", "admin"),
             ("DELETE /api-keys/{id}", "admin"),
+            ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
         ]
         .map(|(endpoint, role)| (endpoint.to_owned(), role)),

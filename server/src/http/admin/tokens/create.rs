@@ -5,7 +5,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use folkmoot_privacy::Unit;
-use folkmoot_protocol::{Count, ErrorCode, PopulationName, Problem, UserKey};
+use folkmoot_protocol::{Count, ErrorCode, PopulationName, Problem, Timestamp, UserKey};
 use folkmoot_storage::{PopulationRecord, PopulationRepository, TokenRecord, TokenRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,6 +22,10 @@ use crate::{
 
 /// Bytes of a user's id, at most.
 const USER_BYTES_MAX: usize = 128;
+/// Clients that a token enrols if nothing is said.
+pub(crate) const USES_DEFAULT: u64 = 1_000;
+/// Seconds until a token ends if nothing is said: 30 days.
+pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
 /// Seconds until a token ends, at most: 100 years.
 const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
@@ -36,14 +40,67 @@ pub struct CreateTokenRequest {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,
-    /// How many clients it may enrol, 1 to 2^53; none for any number.
+    /// How many clients it may enrol, 1 to 2^53. Without this and without `unlimited_uses`, 1,000.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 9007199254740992_u64)]
     pub uses_max: Option<u64>,
-    /// After how many seconds it ends, 1 to 3,153,600,000 (100 years); none for never.
+    /// Lets it enrol any number of clients, so whoever finds it can enrol without end. Not together with
+    /// `uses_max`.
+    #[serde(default)]
+    pub unlimited_uses: bool,
+    /// After how many seconds it ends, 1 to 3,153,600,000 (100 years). Without this and without `no_expiry`, 2,592,000
+    /// (30 days).
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 3_153_600_000_u64)]
     pub expires_in_seconds: Option<u64>,
+    /// Lets it enrol clients until it is revoked. Not together with `expires_in_seconds`.
+    #[serde(default)]
+    pub no_expiry: bool,
+}
+
+impl CreateTokenRequest {
+    /// Asks for a token with the bounds that hold if nothing is said.
+    pub fn of(population: PopulationName) -> Self {
+        let (user, uses_max, expires_in_seconds) = (None, None, None);
+        Self { population, user, uses_max, unlimited_uses: false, expires_in_seconds, no_expiry: false }
+    }
+
+    /// Returns how many clients the token enrols; none for any number.
+    fn uses_max(&self) -> Result<Option<u64>, Refusal> {
+        match (self.uses_max, self.unlimited_uses) {
+            (Some(0), _) => malformed(format!(
+                "uses_max is 0; it must be at least 1. Leave it out for {USES_DEFAULT}, or set unlimited_uses"
+            )),
+            (Some(uses), true) => malformed(format!(
+                "uses_max is {uses} and unlimited_uses is set; a token has one or the other. Leave one out"
+            )),
+            (None, true) => Ok(None),
+            (uses, false) => Ok(Some(uses.unwrap_or(USES_DEFAULT))),
+        }
+    }
+
+    /// Returns when a token ends that is made now; none for never.
+    fn expires_at(&self, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+        match (self.expires_in_seconds, self.no_expiry) {
+            (Some(0), _) => malformed(format!(
+                "expires_in_seconds is 0; it must be at least 1. Leave it out for {EXPIRES_IN_DEFAULT} (30 days), or set \
+                 no_expiry"
+            )),
+            (Some(seconds), _) if seconds > EXPIRES_IN_MAX => malformed(format!(
+                "expires_in_seconds is {seconds}; it must be at most {EXPIRES_IN_MAX} (100 years). Set no_expiry for a token \
+                 without an end"
+            )),
+            (Some(seconds), true) => malformed(format!(
+                "expires_in_seconds is {seconds} and no_expiry is set; a token has one or the other. Leave one out"
+            )),
+            (None, true) => Ok(None),
+            (seconds, false) => Ok(Some(now.plus_seconds(seconds.unwrap_or(EXPIRES_IN_DEFAULT)))),
+        }
+    }
+}
+
+fn malformed<T>(detail: String) -> Result<T, Refusal> {
+    Err(Refusal::new(ErrorCode::MalformedRequest, detail))
 }
 
 /// A token that was made, with its secret. It is shown here and never again.
@@ -70,20 +127,8 @@ pub async fn create_token(
     request: Request<Body>,
 ) -> Result<(StatusCode, Json<CreatedToken>), Refusal> {
     let request: CreateTokenRequest = read::json(&app, request).await?;
-    for (field, value) in [("uses_max", request.uses_max), ("expires_in_seconds", request.expires_in_seconds)]
-    {
-        if value == Some(0) {
-            let detail = format!("{field} is 0; it must be at least 1, or not be there");
-            return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
-        }
-    }
-    if let Some(seconds) = request.expires_in_seconds.filter(|seconds| *seconds > EXPIRES_IN_MAX) {
-        let detail = format!(
-            "expires_in_seconds is {seconds}; it must be at most {EXPIRES_IN_MAX} (100 years), or not be there for a token without an end"
-        );
-        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
-    }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let (uses_max, expires_at) = (request.uses_max()?, request.expires_at(now)?);
     let organisation_id = caller.organisation_id;
     let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
     let user_key = user_key(&request, &population)?;
@@ -94,27 +139,33 @@ pub async fn create_token(
         population: request.population,
         secret_hash: token.secret_hash(),
         user_key,
-        uses_max: request.uses_max,
+        uses_max,
         uses: 0,
-        expires_at: request.expires_in_seconds.map(|seconds| now.plus_seconds(seconds)),
+        expires_at,
+        closed_at: None,
         revoked_at: None,
         created_at: now,
     };
     coordinator.storage.create_token(&record).await?;
     tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
+    if record.uses_max.is_none() {
+        tracing::warn!(token = token.id, "this token enrols any number of clients");
+    }
+    if record.expires_at.is_none() {
+        tracing::warn!(token = token.id, "this token enrols clients until it is revoked");
+    }
     let created = CreatedToken { token: token.to_string(), record: TokenView::of(record) };
     Ok((StatusCode::CREATED, Json(created)))
 }
 
 /// Returns the key of the user that the request names.
 fn user_key(request: &CreateTokenRequest, population: &PopulationRecord) -> Result<Option<UserKey>, Refusal> {
-    let refuse = |detail: String| Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     match &request.user {
         Some(user) if user.is_empty() || user.len() > USER_BYTES_MAX => {
-            refuse(format!("user has {} bytes; it must have 1 to {USER_BYTES_MAX}", user.len()))
+            malformed(format!("user has {} bytes; it must have 1 to {USER_BYTES_MAX}", user.len()))
         }
         Some(user) => Ok(Some(UserKey::of(population.organisation_id, &population.name, user))),
-        None if population.privacy.unit == Unit::User => refuse(format!(
+        None if population.privacy.unit == Unit::User => malformed(format!(
             "population {} promises privacy to users: say whose devices the token enrols (user, --user)",
             population.name
         )),

@@ -1,9 +1,12 @@
 //! Enrolment tokens: the right of an app's installs to become clients of a population.
 
+pub(crate) mod clients;
 pub(crate) mod create;
 pub(crate) mod list;
 pub(crate) mod revoke;
+pub(crate) mod revoke_clients;
 pub(crate) mod view;
 
 pub use create::{CreateTokenRequest, CreatedToken};
+pub use revoke_clients::RevokedTokenClients;
 pub use view::TokenView;

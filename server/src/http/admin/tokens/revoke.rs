@@ -14,7 +14,7 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Revokes an enrolment token. The clients that it has enrolled stay enrolled.
+/// Revokes an enrolment token. The clients that it has enrolled stay enrolled; `revoke-clients` revokes them, too.
 #[utoipa::path(
     delete, path = "/v1/admin/tokens/{id}", tag = "enrolment tokens", security(("api_key" = ["operator"])),
     params(("id" = String, Path, description = "The token's public part")),

@@ -18,10 +18,12 @@ pub struct TokenView {
     pub user_key: Option<UserKey>,
     /// How many clients it has enrolled.
     pub uses: u64,
-    /// How many it may enrol; none for any number.
+    /// How many it may enrol; null for any number.
     pub uses_max: Option<u64>,
-    /// When it ends; none for never.
+    /// When it ends; null for never.
     pub expires_at: Option<Timestamp>,
+    /// When it was closed to new clients, because one that had enrolled with it was revoked. The others go on.
+    pub closed_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
     /// When it was made.
@@ -38,6 +40,7 @@ impl TokenView {
             uses: record.uses,
             uses_max: record.uses_max,
             expires_at: record.expires_at,
+            closed_at: record.closed_at,
             revoked_at: record.revoked_at,
             created_at: record.created_at,
         }

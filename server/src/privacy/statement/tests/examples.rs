@@ -8,7 +8,7 @@ use folkmoot_coordinator::task::TaskDescription;
 use super::*;
 
 /// The decision whose table says of every sentence what makes it true.
-const DECISION: &str = include_str!("../../../../../docs/decisions/0030-what-a-statement-rests-on.md");
+const DECISION: &str = include_str!("../../../../../docs/decisions/0029-what-a-statement-rests-on.md");
 /// What every statement has, by the field's names: Ponomareva et al. 2023, "How to DP-fy ML", section 5.3.
 const PARTS: [&str; 18] = [
     "Setting",
@@ -130,7 +130,7 @@ fn a_local_task_that_was_not_charged_says_what_it_will_charge() {
 fn the_decision_accounts_for_every_sentence() {
     let all = all_kinds();
     for about in all.iter().flat_map(|statement| &statement.sentences).map(|one| &one.about) {
-        assert!(DECISION.contains(&format!("\n| {about} |")), "decision 0030 has no row about {about}");
+        assert!(DECISION.contains(&format!("\n| {about} |")), "decision 0029 has no row about {about}");
     }
 }
 

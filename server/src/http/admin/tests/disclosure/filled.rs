@@ -49,6 +49,9 @@ impl Ids {
 pub(super) struct Filled {
     pub(super) task: TaskId,
     pub(super) round: RoundId,
+    /// The public part of the token by which its clients came, and one of them.
+    pub(super) token: String,
+    pub(super) client: ClientId,
 }
 
 /// Runs a task through one round, by hand: no driver may touch it. It stays paused, as one that has run.
@@ -62,17 +65,18 @@ pub(super) async fn fill(running: &Running, ids: &mut Ids, description: TaskDesc
     let until = now.plus_seconds(86_400);
     let is_ours = storage.acquire_lease(&format!("task/{task}"), "this test", now, until).await.unwrap();
     assert!(is_ours, "no driver has seen the draft");
-    let clients = enrol(running, ids, &population).await;
+    let (token, clients) = enrol(running, ids, &population).await;
     let round = train(running, ids, task, &population, &clients, now).await;
     storage.set_task_state(task, TaskState::PAUSED, 0).await.unwrap();
     measure(running, task, now).await;
+    let client = clients[0];
     for client_id in clients {
         wait(storage, running, &population, client_id, now).await;
     }
-    Filled { task, round }
+    Filled { task, round, token, client }
 }
 
-async fn enrol(running: &Running, ids: &mut Ids, population: &PopulationName) -> Vec<ClientId> {
+async fn enrol(running: &Running, ids: &mut Ids, population: &PopulationName) -> (String, Vec<ClientId>) {
     let token = running.admin().create_token(population.clone(), None, None).await.unwrap().record.id;
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
@@ -81,7 +85,7 @@ async fn enrol(running: &Running, ids: &mut Ids, population: &PopulationName) ->
         running.host.coordinator.storage.enrol(&token, &id.to_string(), id, now).await.unwrap();
         clients.push(id);
     }
-    clients
+    (token, clients)
 }
 
 async fn wait(

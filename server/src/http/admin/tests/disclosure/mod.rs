@@ -111,7 +111,12 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
         let Some(schema) = document.answer_of(operation).filter(|_| method == "GET") else { continue };
         let mut urls = BTreeSet::new();
         for one in filled {
-            let id = if path.contains("/rounds/{id}") { one.round.to_string() } else { one.task.to_string() };
+            let id = match path.split("/{id}").next().and_then(|before| before.rsplit('/').next()) {
+                Some("rounds") => one.round.to_string(),
+                Some("tokens") => one.token.clone(),
+                Some("clients") => one.client.to_string(),
+                _ => one.task.to_string(),
+            };
             let path = path.replace("{id}", &id).replace("{population}", population.as_str());
             urls.insert(path.replace("{digest}", &digest));
         }

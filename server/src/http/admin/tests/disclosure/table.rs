@@ -28,6 +28,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("CheckTaskView", NotClients, &["command", "description", "faults", "toml"]),
     ("ClassTrafficView", OfPrivateTask, &["codec", "network"]),
     ("ClassTrafficView", Clients, &["traffic"]),
+    ("ClientView", Shown, &["enrolled_at", "id", "population", "revoked_at", "token_id"]),
     ("ClientsView", Withheld, &["example_counts", "training_speed"]),
     ("ClientsView", Shown, &["attributes", "enrolled", "revoked", "sdk_versions", "training", "waiting"]),
     ("ClientsView", NotClients, &["group_min", "withheld"]),
@@ -113,6 +114,8 @@ pub(super) const FIELDS: &[Row] = &[
             "type",
         ],
     ),
+    ("RevokedClient", Shown, &["client", "token_closed"]),
+    ("RevokedTokenClients", Shown, &["clients_revoked", "token_id"]),
     ("RoundAssignmentsView", Clients, &["lanes", "round"]),
     ("RoundAssignmentsView", Shown, &["left_out"]),
     ("RoundAssignmentsView", NotClients, &["withheld"]),
@@ -209,6 +212,8 @@ pub(super) const FIELDS: &[Row] = &[
         NotClients,
         &["created_at", "expires_at", "id", "population", "revoked_at", "user_key", "uses_max"],
     ),
+    // A client was revoked then, of which `revoked` of `ClientsView` tells, too.
+    ("TokenView", Shown, &["closed_at"]),
     (
         "TrafficView",
         OfPrivateTask,
@@ -274,6 +279,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "evaluation_data",
             "examples",
             "folder",
+            "keep_token_open",
             "limit",
             "model",
             "model_bytes",
