@@ -43,12 +43,20 @@ pub fn spelled(command: &Command) -> String {
 /// # Errors
 /// Returns what was run and how it ended, if it could not start, did not succeed, or passed the limit of 45 minutes.
 pub fn run(command: &mut Command) -> Result<(), Failure> {
+    run_within(command, LIMIT)
+}
+
+/// Runs a command as [`run`] does, with a limit of its own.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_within(command: &mut Command, limit: Duration) -> Result<(), Failure> {
     let mut running = Running::start(command)?;
     let started = clock::now();
     let status = loop {
         match running.child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if started.elapsed() > LIMIT => return Err(running.is_too_slow(LIMIT)),
+            Ok(None) if started.elapsed() > limit => return Err(running.is_too_slow(limit)),
             Ok(None) => thread::sleep(Duration::from_millis(20)),
             Err(error) => return Err(Failure(format!("`{}`: {error}", running.name))),
         }

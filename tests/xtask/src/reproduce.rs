@@ -1,10 +1,13 @@
 //! `cargo xtask reproduce <name>`: one published experiment in the simulator, built as a release is.
 
-use crate::process::run as run_command;
+use crate::process::run_within;
 use crate::workspace::{Failure, cargo};
 use clap::Args;
+use std::time::Duration;
 
 const PACKAGE: &str = "folkmoot-bench";
+/// The longest experiment takes an hour on two quiet cores.
+const LIMIT: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Which experiment.
 #[derive(Debug, Args)]
@@ -22,7 +25,7 @@ pub struct Arguments {
 /// Returns how the experiment ended.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let line = ["run", "--release", "-p", PACKAGE, "--", "reproduce", &arguments.name];
-    run_command(cargo(&line).args(&arguments.arguments))
+    run_within(cargo(&line).args(&arguments.arguments), LIMIT)
 }
 
 #[cfg(test)]
