@@ -189,12 +189,11 @@ impl Host {
             root_certificate: root_certificate.clone(),
             data: config.data.clone(),
         };
-        let shared_nonces = coordinator.storage.database().ok().and_then(SqlStorage::shared_nonces);
         let (closing, closed) = watch::channel(false);
         let health = Arc::new(DriverHealth::default());
         let app = App {
             coordinator: coordinator.clone(),
-            authenticator: Arc::new(Authenticator::new(now, shared_nonces)),
+            authenticator: Arc::new(Authenticator::new(now, &coordinator.storage)),
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
             edge: Arc::new(Edge::new(&config.limits)),

@@ -8,7 +8,7 @@ use folkmoot_protocol::{
     limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
     signing::{self, SignedParts, SigningError},
 };
-use folkmoot_storage::{ClientRecord, ClientRepository, SharedNonces};
+use folkmoot_storage::{ClientRecord, ClientRepository, SharedNonces, SqlStorage, Storage};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
@@ -63,8 +63,9 @@ struct Remembered {
 }
 
 impl Authenticator {
-    /// Believes nothing that was signed before `started_at`, nor what another process took, if nonces are `shared`.
-    pub fn new(started_at: Timestamp, shared: Option<SharedNonces>) -> Self {
+    /// Believes nothing that was signed before `started_at`, nor what another process took that shares `storage`.
+    pub fn new(started_at: Timestamp, storage: &Storage) -> Self {
+        let shared = storage.database().ok().and_then(SqlStorage::shared_nonces);
         Self { started_at, shared, clients: Mutex::default() }
     }
 
@@ -236,6 +237,8 @@ fn check_signature(public_key: &str, claimed: &Claimed<'_>) -> Result<(), Refusa
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_storage::MemoryStorage;
+
     use super::*;
 
     fn code(result: Result<(), Refusal>) -> Option<ErrorCode> {
@@ -318,7 +321,10 @@ mod tests {
         };
         let check = |started_at: u64, signed_at: u64, now: u64| {
             let claimed = Claimed { parts: parts(signed_at), signature: "" };
-            code(Authenticator::new(Timestamp(started_at), None).check_claims(&claimed, Timestamp(now)))
+            code(
+                Authenticator::new(Timestamp(started_at), &MemoryStorage::new().into())
+                    .check_claims(&claimed, Timestamp(now)),
+            )
         };
         let (skew, ahead) = (CLOCK_SKEW_MILLISECONDS_MAX, CLOCK_AHEAD_MILLISECONDS_MAX);
         let now = 1_000_000_000;
