@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::digits_example;
 
-/// What rounding to float32 changes at most, as a share of the number.
+/// The largest relative error of rounding to float32.
 const ROUNDING: f64 = 1.0 / (1u64 << 24) as f64;
 
 fn perceptron(widths: &[usize], seed: u64) -> Model {

@@ -49,10 +49,8 @@ impl Training {
             Some(resumed) => resumed,
             None => (fresh(inputs, assignment.assignment_id, examples)?, Duration::ZERO),
         };
-        if assignment.clipping_norm.is_none() && inputs.plan.local_noise.is_none() {
-            let recipe = assignment.recipe.as_deref();
-            trainer.record_outer_products(&wanted_products(recipe, &inputs.plan.schema));
-        }
+        let recipe = assignment.recipe.as_deref();
+        trainer.record_outer_products(&wanted_products(&inputs.plan, recipe, assignment.clipping_norm));
         let plan = &inputs.plan.training;
         if plan.example_privacy.is_some() {
             let chance = SystemChance::new()

@@ -146,16 +146,12 @@ impl Authenticator {
     /// Counts a request against its sender's rate, and takes its nonce: here, and then among all processes.
     async fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let part = part_of(nonce);
-        let swept = self.take_here(who, part, now)?;
-        if let Some(shared) = &self.shared {
-            if !shared.take(who, part, now).await? {
-                return Err(replayed());
-            }
-            if swept {
-                self.forget(shared, now).await;
-            }
+        let is_time_to_forget = self.take_here(who, part, now)?;
+        let Some(shared) = &self.shared else { return Ok(()) };
+        if is_time_to_forget {
+            forget(shared, now).await;
         }
-        Ok(())
+        if shared.take(who, part, now).await? { Ok(()) } else { Err(replayed()) }
     }
 
     /// Takes a nonce in this process. Returns whether it was time to forget old ones.
@@ -173,14 +169,14 @@ impl Authenticator {
         client.take_nonce(part, now)?;
         Ok(is_time)
     }
+}
 
-    /// Forgets shared nonces whose timestamp no process takes any more. If it fails, the next sweep does it.
-    async fn forget(&self, shared: &SharedNonces, now: Timestamp) {
-        // Twice the window: another process's clock may be behind by all of the skew.
-        let earliest = Timestamp(now.0.saturating_sub(2 * WINDOW));
-        if let Err(error) = shared.forget_before(earliest).await {
-            tracing::warn!(%error, "old nonces stay in the database until the next sweep");
-        }
+/// Forgets shared nonces whose timestamp no process takes any more. If it fails, the next sweep does it.
+async fn forget(shared: &SharedNonces, now: Timestamp) {
+    // Twice the window: another process's clock may be behind by all of the skew.
+    let earliest = Timestamp(now.0.saturating_sub(2 * WINDOW));
+    if let Err(error) = shared.forget_before(earliest).await {
+        tracing::warn!(%error, "old nonces stay in the database until the next sweep");
     }
 }
 

@@ -31,7 +31,7 @@ pub struct PlanRequest {
     /// How many versions there will be, at least 1.
     #[schema(minimum = 1)]
     pub rounds: u64,
-    /// What all of them together may spend of a client: above 0, at most 1000.
+    /// The epsilon that all versions together may spend of a client: above 0, at most 1000.
     #[schema(exclusive_minimum = 0.0, maximum = 1000.0)]
     pub epsilon: f64,
     /// The probability mass for which that need not hold; by default 1 / clients^1.1, rounded down to one digit.

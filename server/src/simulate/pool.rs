@@ -216,10 +216,8 @@ impl Bench {
             }
             Work::Training => {
                 let trainer = self.trainer(training, &examples).map_err(|error| failed(&error))?;
-                if training.clipping_norm.is_none() && lesson.plan.local_noise.is_none() {
-                    let recipe = training.recipe.as_deref();
-                    trainer.record_outer_products(&wanted_products(recipe, &lesson.plan.schema));
-                }
+                let recipe = training.recipe.as_deref();
+                trainer.record_outer_products(&wanted_products(&lesson.plan, recipe, training.clipping_norm));
                 loop {
                     let progress = trainer.progress();
                     let left = training.steps_max.saturating_sub(progress.step);

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use std::{cell::RefCell, future::poll_fn, sync::Arc, time::Duration};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use folkmoot_fuzz::prepare;
 use folkmoot_server::{
@@ -108,12 +108,9 @@ impl World {
                 let _ = near.shutdown().await;
                 let _ = near.take(1 << 16).read_to_end(&mut answer).await;
             };
-            // What goes on for as long as somebody listens is ended.
-            let _ = timeout(PATIENCE, async {
-                tokio::select! { () = served => {}, () = asked => {} }
-            })
-            .await;
-            poll_fn(|_| std::task::Poll::Ready(())).await;
+            // Both to their ends, or what was written last would not be seen. What goes on for as long as somebody listens is
+            // ended.
+            let _ = timeout(PATIENCE, async { tokio::join!(served, asked) }).await;
             answer
         })
     }

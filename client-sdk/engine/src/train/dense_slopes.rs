@@ -19,7 +19,7 @@ pub(super) struct Side {
     pub(super) value: ValueId,
     /// Elements of a vector.
     pub(super) length: usize,
-    /// Whether vectors are the rows, or else the columns.
+    /// True if the vectors are the rows of the matrix, false if they are its columns.
     pub(super) are_rows: bool,
 }
 

@@ -22,7 +22,7 @@ impl Recorded {
         self.rows.saturating_mul(self.columns) / (self.rows + self.columns).max(1)
     }
 
-    /// Whether a product for each of these examples is no more than the matrix.
+    /// Says whether one product for each of so many examples takes no more numbers than the matrix.
     pub(crate) fn pays(self, examples: u64) -> bool {
         examples <= self.count_max() as u64
     }
@@ -50,7 +50,7 @@ pub(super) fn is_sum_of_gradients(plan: &TrainingPlan) -> bool {
         && plan.precision == Precision::Single
 }
 
-/// What was recorded of a training.
+/// The outer products of a training's steps so far.
 #[derive(Debug)]
 pub(super) struct Recorder {
     matrices: Vec<Matrix>,

@@ -206,7 +206,7 @@ impl Steps {
         self.recorder = (!recorded.is_empty()).then(|| Recorder::new(recorded, examples));
     }
 
-    /// What was recorded of outer products.
+    /// Returns the recorder, if outer products are recorded.
     pub(super) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }

@@ -10,7 +10,7 @@ pub const ROTATION_BLOCK: u32 = 4096;
 const ROTATED_BLOCK_MIN: u32 = 64;
 /// The largest rank of a factor.
 const RANK_MAX: u32 = 1024;
-/// What sufficient factors may leave out, as a share of the norm, if it is not 0.
+/// The relative errors, by L2 norm, that sufficient factors may be allowed, besides 0.
 const FACTOR_ERRORS: std::ops::RangeInclusive<f64> = 1e-6..=0.1;
 /// Rounds of a warm-up, at most.
 const WARMUP_ROUNDS_MAX: u32 = 10_000;

@@ -4,7 +4,7 @@
 //! each example of each step (Xie et al. 2014; Zhang et al. 2017). The factors of a sum that is known need not be looked for in a difference of
 //! float32 weights, whose rounding has full rank: that is why they are found at any learning rate.
 
-use folkmoot_protocol::{Codec, OuterProducts, Recipe, TensorSchema};
+use folkmoot_protocol::{Codec, OuterProducts, Plan, Recipe};
 
 use super::{
     encode::MAGNITUDE_MAX,
@@ -13,13 +13,15 @@ use super::{
     sums::largest_magnitude,
 };
 
-/// Says for each tensor whether its codec has a use for outer products.
-pub fn wanted_products(recipe: Option<&Recipe>, schema: &TensorSchema) -> Vec<bool> {
-    let codecs = recipe.map_or_else(Vec::new, |recipe| recipe.codecs(schema));
+/// Says for each tensor whether outer products of its change are of use. They are not where an update is clipped to a norm or gets
+/// noise, which change the update and not the products.
+pub fn wanted_products(plan: &Plan, recipe: Option<&Recipe>, clipping_norm: Option<u64>) -> Vec<bool> {
+    let recipe = recipe.filter(|_| clipping_norm.is_none() && plan.local_noise.is_none());
+    let codecs = recipe.map_or_else(Vec::new, |recipe| recipe.codecs(&plan.schema));
     codecs.iter().map(|codec| matches!(codec, Codec::SufficientFactors { .. })).collect()
 }
 
-/// Whether products are those of a matrix.
+/// Compares outer products with a matrix.
 pub(crate) trait OfSides {
     /// Says whether all vectors have the matrix's lengths, and no sum of products is too large to be decoded.
     fn are_of(&self, sides: Sides) -> bool;

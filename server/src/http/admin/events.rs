@@ -46,7 +46,7 @@ struct Changed {
     task_ids: Vec<TaskId>,
 }
 
-/// An event, as the document describes it.
+/// An event, as the OpenAPI document describes it.
 #[derive(utoipa::ToSchema)]
 #[allow(dead_code, reason = "the document is made of it, and nothing else")]
 struct ServerSentEvent {

@@ -32,7 +32,7 @@ impl SharedNonces {
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Forgets what was taken before `moment`.
+    /// Forgets what was taken before `earliest`, and returns how many nonces that were.
     ///
     /// # Errors
     /// [`StorageError::Database`].

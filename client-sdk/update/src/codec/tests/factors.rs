@@ -119,7 +119,7 @@ fn recorded(rows: usize, columns: usize, count: usize, rate: f64) -> OuterProduc
     products
 }
 
-/// What arrives of a matrix whose products were recorded, and its bytes.
+/// Encodes and decodes a matrix whose products were recorded; returns it with the bytes that it took.
 fn sent_recorded(
     codec: &str,
     (rows, columns): (usize, usize),

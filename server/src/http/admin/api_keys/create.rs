@@ -38,7 +38,7 @@ pub struct CreateApiKeyRequest {
     pub role: Role,
 }
 
-/// What a key may do, as the document lists it.
+/// The roles of a key, as the OpenAPI document lists them.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[allow(dead_code, reason = "the document is made of it, and nothing else")]

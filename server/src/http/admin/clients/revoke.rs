@@ -3,7 +3,7 @@ use axum::{
     extract::{Path, Query, State, rejection::QueryRejection},
 };
 use folkmoot_protocol::{ClientId, ErrorCode, Problem};
-use folkmoot_storage::{ClientRepository, TokenAfter};
+use folkmoot_storage::{ClientRepository, TokenAfter, TokenRepository};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,7 +16,7 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What becomes of the client's token.
+/// How a client is revoked.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -31,7 +31,7 @@ pub struct RevokeClientQuery {
 pub struct RevokedClient {
     /// The client.
     pub client: ClientView,
-    /// Whether this closed the token with which it enrolled, or found it closed: the token enrols nobody new.
+    /// True if the token with which it enrolled enrols nobody new: it is closed, now or before, or revoked.
     pub token_closed: bool,
 }
 
@@ -58,6 +58,10 @@ pub async fn revoke_client(
     let revoked = storage.revoke_client(caller.organisation_id, id, after, (app.clock)()).await;
     let client = ClientView::of(revoked.map_err(read::missing("client", &text))?);
     tracing::info!(client = %id, token = client.token_id, keep_token_open, api_key = caller.api_key_id, "client revoked");
-    let token_closed = !keep_token_open && client.token_id.is_some();
+    let token = match &client.token_id {
+        Some(id) => storage.token(id).await?,
+        None => None,
+    };
+    let token_closed = token.is_some_and(|token| token.closed_at.or(token.revoked_at).is_some());
     Ok(Json(RevokedClient { client, token_closed }))
 }

@@ -46,7 +46,7 @@ pub struct SetPrivacyRequest {
     pub weaken: Option<String>,
 }
 
-/// What is protected, as the document lists it.
+/// The units of privacy, as the OpenAPI document lists them.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[allow(dead_code, reason = "the document is made of it, and nothing else")]

@@ -29,7 +29,7 @@ pub struct TaskPage {
     /// Those in this state: `draft`, `active`, `paused`, `completed` or `cancelled`.
     state: Option<String>,
     /// Those of this population.
-    #[param(value_type = Option<String>, pattern = "^[a-z][a-z0-9-]{0,63}$")]
+    #[param(value_type = Option<PopulationName>)]
     population: Option<PopulationName>,
     /// Those that have this in their name; upper and lower case are the same.
     name: Option<String>,

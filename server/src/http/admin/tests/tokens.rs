@@ -86,6 +86,8 @@ async fn a_client_is_revoked_with_its_token_closed_or_open() {
     let closed = admin.revoke_client(id, false).await.unwrap();
     assert_eq!((&closed.client, closed.token_closed), (&open.client, true));
     assert_eq!(enrol(&running, &token, 3).await, EnrolOutcome::TokenClosed);
+    let second = admin.revoke_client(ClientId::from_random_bytes([2; 16]), true).await.unwrap();
+    assert!(second.token_closed, "it does not open again: {second:?}");
     let shown = admin.tokens().await.unwrap().remove(0);
     assert!(shown.closed_at.is_some() && shown.revoked_at.is_none(), "{shown:?}");
     running.host.stop().await.unwrap();
