@@ -7,7 +7,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{body::Body, extract::ConnectInfo, http::Request, response::Response};
+use axum::{
+    body::Body,
+    extract::ConnectInfo,
+    http::{Request, StatusCode},
+    response::Response,
+};
 use axum_server::accept::Accept;
 use folkmoot_protocol::Timestamp;
 use futures::future::BoxFuture;
@@ -19,6 +24,8 @@ use super::{
     activity::Activity,
     address::is_this_machine,
     stream::{LimitedStream, Patience},
+    tarpit::Tarpit,
+    turnstile::Turnstile,
     warn_of,
 };
 use crate::http::HttpLimits;
@@ -36,6 +43,10 @@ pub struct Connections {
     proxies: Arc<Proxies>,
     /// New connections: each costs a handshake, which is most of what a small request costs.
     begun: Throttle,
+    /// Of those that begin, the ones whose handshake is computed.
+    handshakes: Turnstile,
+    /// Answers to those that are to slow down.
+    tarpit: Tarpit,
     since: Instant,
     open: Mutex<Open>,
 }
@@ -64,6 +75,8 @@ impl Connections {
                 limits.connections_per_address_max as f64,
                 NEW_CONNECTIONS_PER_SECOND,
             ),
+            handshakes: Turnstile::of_half_the_cores(),
+            tarpit: Tarpit::new(),
             since: Instant::now(),
             open: Mutex::default(),
         })
@@ -161,11 +174,14 @@ where
         request.extensions_mut().insert(ConnectInfo(self.address));
         let answer = self.service.call(request);
         // A proxy sends for many on one connection: it does not end for one of them that does not slow down.
-        let listener = self.admitted.peer.map(|_| self.activity.clone());
+        let listener = self.admitted.peer.map(|_| (self.activity.clone(), self.admitted.clone()));
         Box::pin(async move {
             let answer = answer.await?;
-            if let Some(activity) = listener {
+            if let Some((activity, admitted)) = listener {
                 activity.answered(answer.status());
+                if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+                    admitted.connections.tarpit.hold().await;
+                }
             }
             Ok(answer.map(|body| under_way.until_taken(body)))
         })
@@ -174,7 +190,7 @@ where
 
 impl<A, S> Accept<TcpStream, S> for Guarded<A>
 where
-    A: Accept<TcpStream, S> + Clone + Send + 'static,
+    A: Accept<TcpStream, S, Stream: Send, Service: Send> + Clone + Send + 'static,
     A::Future: Send,
     S: Send + 'static,
 {
@@ -190,7 +206,7 @@ where
                 metrics::counter!("folkmoot_connections_refused_total").increment(1);
                 return Err(io::Error::other("more connections than the limit"));
             };
-            let (stream, service) = acceptor.accept(stream, service).await?;
+            let (stream, service) = connections.handshakes.pass(acceptor.accept(stream, service)).await?;
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);
             Ok((stream, Watched { service, activity, address, admitted: Arc::new(admitted) }))
@@ -202,7 +218,7 @@ where
 mod tests {
     use std::net::Ipv4Addr;
 
-    use axum::http::StatusCode;
+    use futures::FutureExt;
 
     use super::*;
 
@@ -272,7 +288,8 @@ mod tests {
                 admitted: Arc::new(connections.admit(address).unwrap()),
             };
             for _ in 0..100 {
-                let Ok(_) = watched.call(Request::new(())).await;
+                let answer = watched.call(Request::new(())).now_or_never();
+                assert_eq!(answer.is_none(), ends, "who does not slow down is slowed down");
             }
             assert_eq!(watched.activity.is_deaf(), ends, "{address}");
         }

@@ -6,7 +6,9 @@ mod budget;
 mod connections;
 mod files;
 mod stream;
+mod tarpit;
 mod throttle;
+mod turnstile;
 mod warning;
 
 use std::{
