@@ -6,6 +6,8 @@
 
 mod error;
 mod making;
+#[cfg(test)]
+mod one_hostile;
 mod private;
 mod replayed;
 mod rows;

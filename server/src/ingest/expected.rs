@@ -74,7 +74,7 @@ impl ExpectedUpdate {
 
     /// An update of version 0 for a model without a schema.
     #[cfg(test)]
-    pub(super) fn summed(
+    pub(crate) fn summed(
         assignment_id: AssignmentId,
         round_id: RoundId,
         (parameter_count, grid): (usize, ValueGrid),
@@ -91,7 +91,7 @@ impl ExpectedUpdate {
             metrics: MetricBounds { examples_min: 0, examples_max: 1_000_000, steps_max: 1_000_000 },
             norm_max: None,
             counted_as: None,
-            summed_by: Some(aggregator),
+            summed_by: aggregator.is_streaming().then_some(aggregator),
         }
     }
 

@@ -61,10 +61,10 @@ pub enum AggregatorChoice {
     /// The mean in which every update counts alike.
     #[serde(deserialize_with = "no_field")]
     UniformMean,
-    /// The middle of each coordinate.
+    /// The middle of each coordinate. One client moves no parameter by more than an honest client can.
     #[serde(deserialize_with = "no_field")]
     Median,
-    /// The mean of each coordinate without its extremes.
+    /// The mean of each coordinate without its extremes. One client moves no parameter by more than an honest client can.
     TrimmedMean(TrimmedMean),
     /// The one update that lies closest to the others.
     Krum(Krum),

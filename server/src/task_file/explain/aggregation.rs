@@ -41,6 +41,9 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     said
 }
 
+/// What medians and trimmed means say of one hostile client.
+const LIKE_AN_HONEST_ONE: &str = "One client moves no parameter by more than an honest client can.";
+
 /// Explains what becomes of the deltas.
 fn combined(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
@@ -73,11 +76,21 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::Median => vec![
             "The aggregate is the median of each coordinate; weights do not count.".into(),
             "Fewer than half of the updates cannot move it out of the range of the others.".into(),
+            LIKE_AN_HONEST_ONE.into(),
         ],
-        AggregatorChoice::TrimmedMean(trimmed) => vec![format!(
-            "The aggregate is the mean of each coordinate without the {} smallest and largest values; weights do not count.",
-            percent(trimmed.trim_share)
-        )],
+        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share > 0.0 => vec![
+            format!(
+                "The aggregate is the mean of each coordinate without the {} smallest and largest values, at least one at each \
+                 end; weights do not count.",
+                percent(trimmed.trim_share)
+            ),
+            LIKE_AN_HONEST_ONE.into(),
+        ],
+        AggregatorChoice::TrimmedMean(_) => vec![
+            "The aggregate is the mean of each coordinate; weights do not count, and nothing is cut off."
+                .into(),
+            "One client can move it by as much as it likes: set a trim_share above 0.".into(),
+        ],
         AggregatorChoice::Krum(krum) => vec![format!(
             "The aggregate is the one delta that lies closest to its neighbours, if up to {} of the updates may be hostile.",
             percent(krum.byzantine_share)
