@@ -202,10 +202,8 @@ where
         let (acceptor, connections) = (self.acceptor.clone(), self.connections.clone());
         Box::pin(async move {
             let address = stream.peer_addr()?.ip();
-            let Some(admitted) = connections.admit(address) else {
-                metrics::counter!("folkmoot_connections_refused_total").increment(1);
-                return Err(io::Error::other("more connections than the limit"));
-            };
+            let admitted = connections.admit(address);
+            let admitted = admitted.ok_or_else(|| io::Error::other("more connections than the limit"))?;
             let (stream, service) = connections.handshakes.pass(acceptor.accept(stream, service)).await?;
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);

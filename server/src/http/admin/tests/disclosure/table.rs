@@ -246,7 +246,6 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 pub(super) const METRICS: &[(&str, Decision)] = &[
     // An update that cannot be combined, or a fault of ours.
     ("folkmoot_commits_failed_total", Shown),
-    ("folkmoot_connections_refused_total", NotClients),
     ("folkmoot_limit_hits_total", NotClients),
     // What is fetched is the same for every client, but for what it has already.
     ("folkmoot_download_bytes_total", Shown),
