@@ -2,12 +2,12 @@
 
 use folkmoot_coordinator::{
     round::{AbandonReason, Phase},
-    task::{TaskInput, TaskState},
+    task::{PauseReason, TaskInput, TaskState},
 };
 use folkmoot_storage::{
     MemoryStorage, ModelVersionRepository, SqlOptions, SqlStorage, Storage, TaskRepository,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::in_process::InProcess;
 
@@ -15,11 +15,18 @@ const CLIENTS: u8 = 3;
 
 /// A median is made of the round log alone: what is not in there cannot be combined.
 async fn world(storage: impl Into<Storage>) -> InProcess {
+    world_of(storage, json!({})).await
+}
+
+/// The same, with these keys of the task.
+async fn world_of(storage: impl Into<Storage>, keys: Value) -> InProcess {
     let scheduling = json!({
         "kind": "synchronous", "report_goal": CLIENTS, "minimum_cohort": CLIENTS, "over_selection_factor": 1.0,
         "reporting_deadline_seconds": 60,
     });
-    let combination = json!({ "scheduling": scheduling, "aggregator": { "kind": "median" } });
+    let mut combination = json!({ "scheduling": scheduling, "aggregator": { "kind": "median" } });
+    let parts = keys.as_object().expect("they are a table").clone();
+    combination.as_object_mut().expect("it is one").extend(parts);
     InProcess::new(storage, CLIENTS, combination).await
 }
 
@@ -55,6 +62,30 @@ async fn a_round_whose_updates_are_lost_ends_with_a_code_and_the_task_goes_on() 
         world.drive().await.expect("the next round commits");
         let newest = world.coordinator.storage.latest_model_version(world.task).await.unwrap().unwrap();
         assert_eq!(newest.number, 1);
+    }
+}
+
+/// A disk that loses what it was given loses the next round's, too: clients would train in vain for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_whose_commits_fail_again_and_again_pauses() {
+    for storage in databases().await {
+        let world = world_of(storage, json!({ "abandoned_rounds_max": 3 })).await;
+        for failed in 1..=3 {
+            let drawn = report(&world).await;
+            world.lose(&drawn[0].assignment);
+            assert!(world.task().await.state.is_active(), "after {} rounds", failed - 1);
+            world.drive().await.expect("what cannot be combined does not stop the drivers");
+        }
+        let paused = world.task().await;
+        let reason = PauseReason::FailedCommits { rounds: 3, last_round: 3 };
+        assert_eq!(paused.state, TaskState::Paused { reason: Some(reason), after_round: 3 });
+        assert_eq!(world.rounds().await.len(), 3, "no client trains any more");
+        let state = paused.state.step(TaskInput::Resume).unwrap();
+        world.coordinator.storage.set_task_state(paused.id, state, paused.revision).await.unwrap();
+        report(&world).await;
+        world.drive().await.expect("the next round commits");
+        let newest = world.coordinator.storage.latest_model_version(world.task).await.unwrap().unwrap();
+        assert_eq!(newest.number, 1, "it counts anew");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pauses a task whose clients train in vain.
 
 use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
     scheduling::ReportCounts,
     task::{PauseReason, TaskInput, TaskState},
 };
@@ -19,7 +20,15 @@ pub(super) async fn after_abandoned_rounds(
     if rounds < task.description.abandoned_rounds_max {
         return Ok(false);
     }
-    pause(coordinator, task, PauseReason::AbandonedRounds { rounds, last_round }).await
+    let last = coordinator.storage.rounds(task.id, 1, last_round.checked_add(1)).await?.pop();
+    let has_failed = |record: RoundRecord| {
+        matches!(record.round.phase, Phase::Abandoned { reason: AbandonReason::CommitFailed, .. })
+    };
+    let reason = match last.is_some_and(has_failed) {
+        true => PauseReason::FailedCommits { rounds, last_round },
+        false => PauseReason::AbandonedRounds { rounds, last_round },
+    };
+    pause(coordinator, task, reason).await
 }
 
 /// In a round in which clients start one by one: pauses an active task of which too many assignments failed since the last

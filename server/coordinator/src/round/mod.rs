@@ -28,10 +28,11 @@ pub struct Round {
 }
 
 impl Round {
-    /// Says whether clients trained in it in vain: too few of their updates came for a version.
+    /// Says whether clients trained in it in vain: too few of their updates came for a version, or they could not be combined.
     pub fn is_abandoned_in_vain(&self) -> bool {
+        use AbandonReason::{CommitFailed, TooFewReports};
         let is_abandoned =
-            matches!(self.phase, Phase::Abandoned { reason: AbandonReason::TooFewReports, .. });
+            matches!(self.phase, Phase::Abandoned { reason: TooFewReports | CommitFailed, .. });
         is_abandoned && self.purpose == Purpose::Training
     }
 }

@@ -13,6 +13,13 @@ pub enum PauseReason {
         /// The newest of them.
         last_round: u64,
     },
+    /// Round after round was abandoned, and the last of them because its updates could not be combined.
+    FailedCommits {
+        /// How many in a row.
+        rounds: u64,
+        /// The newest of them.
+        last_round: u64,
+    },
     /// Clients start one by one, and since the last version none of them brought an update.
     FailedAssignments {
         /// How many assignments failed.
@@ -27,6 +34,7 @@ impl PauseReason {
     pub fn code(&self) -> &'static str {
         match self {
             PauseReason::AbandonedRounds { .. } => "abandoned_rounds",
+            PauseReason::FailedCommits { .. } => "failed_commits",
             PauseReason::FailedAssignments { .. } => "failed_assignments",
         }
     }
@@ -35,13 +43,14 @@ impl PauseReason {
     pub fn last_round(&self) -> u64 {
         match *self {
             PauseReason::AbandonedRounds { last_round, .. }
+            | PauseReason::FailedCommits { last_round, .. }
             | PauseReason::FailedAssignments { last_round, .. } => last_round,
         }
     }
 }
 
-/// Counts the training rounds in a row that were abandoned because too few updates came, newest first, up to
-/// `after_round`.
+/// Counts the training rounds in a row that were abandoned because too few updates came, or because those that came could
+/// not be combined, newest first, up to `after_round`.
 ///
 /// In these rounds clients trained in vain. A round for which too few clients came cost nothing and says nothing of the
 /// task, so it neither counts nor ends the row; the same goes for one that an operator ended.
@@ -80,7 +89,7 @@ mod tests {
 
     #[test]
     fn rounds_in_which_clients_trained_in_vain_count() {
-        use AbandonReason::{TaskPaused, TooFewClients, TooFewReports};
+        use AbandonReason::{CommitFailed, TaskPaused, TooFewClients, TooFewReports};
         let at = Timestamp(1);
         let abandoned = |reason| (Purpose::Training, Phase::Abandoned { at, reason });
         let evaluation = (Purpose::Evaluation, Phase::Abandoned { at, reason: TooFewReports });
@@ -94,7 +103,7 @@ mod tests {
             abandoned(TooFewClients),
             evaluation,
             abandoned(TaskPaused),
-            abandoned(TooFewReports),
+            abandoned(CommitFailed),
             (Purpose::Training, Phase::Selecting { since: at }),
         ]);
         assert_eq!(abandoned_in_a_row(&rounds, 0), 2, "the version ends the row");

@@ -100,7 +100,7 @@ pub(super) async fn a_round_is_abandoned(storage: &Storage) -> Result<(), Storag
 
 /// The count in SQL is the one that the coordinator's rule makes of the records.
 pub(super) async fn rounds_abandoned_in_a_row_are_counted(storage: &Storage) -> Result<(), StorageError> {
-    use AbandonReason::{TaskPaused, TooFewClients, TooFewReports};
+    use AbandonReason::{CommitFailed, TaskPaused, TooFewClients, TooFewReports};
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let task = fixture.task().await?;
     assert_eq!(storage.abandoned_in_a_row(task.id, 0).await?, (0, 0));
@@ -111,7 +111,7 @@ pub(super) async fn rounds_abandoned_in_a_row_are_counted(storage: &Storage) -> 
         (Purpose::Training, version),
         (Purpose::Training, abandoned(TooFewReports)),
         (Purpose::Evaluation, abandoned(TooFewReports)),
-        (Purpose::Training, abandoned(TooFewReports)),
+        (Purpose::Training, abandoned(CommitFailed)),
         (Purpose::Training, abandoned(TooFewClients)),
         (Purpose::Training, abandoned(TaskPaused)),
         (Purpose::Training, Phase::Selecting { since: NOW }),

@@ -81,7 +81,8 @@ impl RoundRepository for SqlStorage {
         // A phase is JSON, which writes its fields without spaces.
         const SELECT: &str = "SELECT COUNT(*) AS round_count, COALESCE(MAX(number), 0) AS newest FROM rounds \
              WHERE task_id = $1 AND purpose = 'training' AND phase_name = 'abandoned' \
-             AND phase LIKE '%\"reason\":\"too_few_reports\"%' AND number > $2 AND number > COALESCE(( \
+             AND (phase LIKE '%\"reason\":\"too_few_reports\"%' OR phase LIKE '%\"reason\":\"commit_failed\"%') \
+             AND number > $2 AND number > COALESCE(( \
              SELECT number FROM rounds WHERE task_id = $1 AND phase_name = 'committed' \
              ORDER BY number DESC LIMIT 1), 0)";
         let query = sqlx::query(SELECT).bind(task_id.to_string()).bind(integer(after_round)?);

@@ -14,7 +14,7 @@ use crate::http::admin::rounds::view::kind_of;
 /// Why the coordinator paused a task by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
-    /// `abandoned_rounds` or `failed_assignments`.
+    /// `abandoned_rounds`, `failed_commits` or `failed_assignments`.
     pub code: String,
     /// What happened, and what most often kept updates away.
     pub reason: String,
@@ -41,6 +41,7 @@ pub async fn pause_view(
     }
     let most = dropped.into_iter().max_by_key(|(_, count)| *count).map(|(kind, _)| kind);
     let happened = match reason {
+        PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
         PauseReason::AbandonedRounds { rounds, .. } => {
             format!("{rounds} rounds in a row were abandoned because too few updates came")
         }
@@ -54,6 +55,19 @@ pub async fn pause_view(
         reason: format!("{happened}; {why}"),
         remedy: format!("{remedy} Then resume this task, or cancel it and create a corrected one."),
     })
+}
+
+/// Explains rounds whose updates came and were lost, which no setting of the task mends.
+fn failed_commits(reason: &PauseReason, rounds: u64) -> PauseView {
+    PauseView {
+        code: reason.code().into(),
+        reason: format!(
+            "{rounds} rounds in a row came to nothing, and the updates of the last one could not be combined (commit_failed)"
+        ),
+        remedy: "The coordinator's log has the error, at level ERROR with the code commit_failed: see that the data folder's \
+                 disk has room and keeps its files. Then resume this task, or cancel it and create a corrected one."
+            .into(),
+    }
 }
 
 /// Says what kept most updates away, and what helps.
@@ -97,5 +111,16 @@ mod tests {
         assert!(explain(Some(("expired", None))).1.contains("reporting_deadline_seconds"));
         assert!(explain(Some(("aborted", Some("plan_unsupported".into())))).1.contains("eligibility"));
         assert!(explain(None).0.contains("no reason"));
+    }
+
+    #[test]
+    fn commits_that_fail_are_the_data_folders_and_not_the_clients() {
+        let view = failed_commits(&PauseReason::FailedCommits { rounds: 3, last_round: 7 }, 3);
+        assert_eq!(view.code, "failed_commits");
+        assert!(
+            view.reason.contains("3 rounds in a row") && view.reason.contains("commit_failed"),
+            "{view:?}"
+        );
+        assert!(view.remedy.contains("data folder") && view.remedy.contains("resume"), "{view:?}");
     }
 }
