@@ -254,6 +254,7 @@ mod tests {
             },
             history: History::default(),
             user: None,
+            token: None,
         };
         (0..count).map(client).collect()
     }

@@ -68,6 +68,7 @@ impl From<StorageError> for Refusal {
                 ErrorCode::LastAdminKey,
                 "this is the last API key of an admin, without which nobody could hand out keys; create another first",
             ),
+            StorageError::ClientRevoked => Refusal::new(ErrorCode::ClientRevoked, error.to_string()),
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),
             other => Refusal::internal(&other),
         }

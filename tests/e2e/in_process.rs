@@ -77,13 +77,7 @@ impl InProcess {
         storage.create_token(&token).await.expect("the test made it so");
         let mut enrolled = Vec::new();
         for number in 1..=clients {
-            let id = ClientId::from_random_bytes([number; 16]);
-            let outcome = storage
-                .enrol("token", &format!("key {number}"), id, START)
-                .await
-                .expect("the test made it so");
-            let EnrolOutcome::Enrolled(record) = outcome else { panic!("{outcome:?}") };
-            enrolled.push(record);
+            enrolled.push(enrolled_by(storage, "token", number).await);
         }
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();
@@ -112,6 +106,20 @@ impl InProcess {
             .expect("the test made it so")
             .id;
         Self { coordinator: Arc::new(coordinator), task, clients: enrolled, now: START }
+    }
+
+    /// Enrols so many clients more, all by one other token, which come in the order of their numbers with the others.
+    pub async fn enrol_by(&mut self, token_id: &str, clients: u8) {
+        let storage = &self.coordinator.storage;
+        let first = storage.token("token").await.expect("it was made").expect("it was made");
+        storage
+            .create_token(&TokenRecord { id: token_id.into(), uses: 0, ..first })
+            .await
+            .expect("it is new");
+        for _ in 0..clients {
+            let number = u8::try_from(self.clients.len() + 1).expect("there are few");
+            self.clients.push(enrolled_by(storage, token_id, number).await);
+        }
     }
 
     /// Returns the time.
@@ -231,6 +239,14 @@ impl InProcess {
         let (round, id): (_, AssignmentId) = (assignment.round_id, assignment.assignment_id);
         self.coordinator.ingest.forget_assignment(round, id).expect("it is in memory");
     }
+}
+
+async fn enrolled_by(storage: &Storage, token_id: &str, number: u8) -> ClientRecord {
+    let id = ClientId::from_random_bytes([number; 16]);
+    let key = format!("key {number}");
+    let outcome = storage.enrol(token_id, &key, id, START).await.expect("the test made it so");
+    let EnrolOutcome::Enrolled(record) = outcome else { panic!("{outcome:?}") };
+    record
 }
 
 /// Says whether a refusal is one of the coordinator's own failures.

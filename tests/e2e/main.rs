@@ -20,6 +20,7 @@ mod idle_polls;
 mod in_process;
 mod postgres;
 mod privacy;
+mod token_share;
 mod tokens;
 mod unreliable_clients;
 mod users;

@@ -82,6 +82,8 @@ pub struct Waiting {
     pub history: History,
     /// Whose device it is, where the population's unit of privacy is the user.
     pub user: Option<User>,
+    /// The id of the token with which it enrolled first, where that is known.
+    pub token: Option<String>,
 }
 
 /// Whose device a waiting client is.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folkmoot_coordinator::{
     invariants,
     round::{AbandonReason, Phase, Purpose, RoundInput, Rules},
-    scheduling::{ReportCounts, Sampled, SchedulingChoice, Synchronous},
+    scheduling::{ReportCounts, Sampled, SchedulingChoice, SchedulingPolicy, Synchronous},
     selection::SelectionChoice,
     task::TaskState,
 };
@@ -29,7 +29,7 @@ pub enum TaskRules<'a> {
     /// As the task says, where its privacy rests on how rounds are drawn.
     Sampled(&'a TaskRecord, Sampled),
     /// As its evaluation says.
-    Evaluation(Synchronous),
+    Evaluation(&'a TaskRecord, Synchronous),
 }
 
 /// The draw of an evaluation round.
@@ -38,13 +38,14 @@ const UNIFORM: SelectionChoice = SelectionChoice::Uniform;
 impl TaskRules<'_> {
     /// Returns the rules.
     pub fn borrow(&self) -> Rules<'_> {
-        match self {
+        let (task, policy, selection): (_, &dyn SchedulingPolicy, _) = match self {
             TaskRules::Training(task) => {
-                Rules { policy: task.description.scheduling.policy(), selection: &task.description.selection }
+                (task, task.description.scheduling.policy(), &task.description.selection)
             }
-            TaskRules::Sampled(task, policy) => Rules { policy, selection: &task.description.selection },
-            TaskRules::Evaluation(policy) => Rules { policy, selection: &UNIFORM },
-        }
+            TaskRules::Sampled(task, policy) => (task, policy, &task.description.selection),
+            TaskRules::Evaluation(task, policy) => (task, policy, &UNIFORM),
+        };
+        Rules { policy, selection, token_share_max: task.description.token_share_max }
     }
 }
 
@@ -52,7 +53,7 @@ impl TaskRules<'_> {
 pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
     let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
     match (purpose, federated, task.description.sampled()) {
-        (Purpose::Evaluation, Some(federated), _) => TaskRules::Evaluation(federated.policy()),
+        (Purpose::Evaluation, Some(federated), _) => TaskRules::Evaluation(task, federated.policy()),
         (_, _, Some(sampled)) => TaskRules::Sampled(task, sampled),
         _ => TaskRules::Training(task),
     }

@@ -6,6 +6,7 @@ use folkmoot_coordinator::{
     participation::Waiting,
     round::{Collected, Gathered, Purpose, Round},
     scheduling::{Member, SchedulingPolicy},
+    selection::TokenCounts,
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{
@@ -86,8 +87,12 @@ pub async fn collected(
     } else {
         Vec::new()
     };
+    let tokens = match task.description.token_share_max {
+        Some(_) => storage.flow_tokens(task.id, round.id).await?,
+        None => TokenCounts::new(),
+    };
     let waiting = coordinator.crowds.share(task, places, eligible, now);
-    Ok(Collected { waiting, counts, outstanding, members, changes })
+    Ok(Collected { waiting, counts, outstanding, members, changes, tokens })
 }
 
 async fn pool(

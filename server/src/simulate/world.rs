@@ -141,6 +141,8 @@ impl World {
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
+        // Virtual clients all come by one token.
+        description.token_share_max = None;
         if description.evaluation.is_none() && crowd.held_out.is_some() {
             description.evaluation = Some(central_evaluation(&description, evaluate_every));
         }

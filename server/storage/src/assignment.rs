@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use folkmoot_coordinator::{
     round::Purpose,
     scheduling::{Outstanding, ReportCounts},
+    selection::TokenCounts,
 };
 use folkmoot_protocol::{
     AssignmentId, ClientId, ErrorCode, OrganisationId, RoundId, TaskId, Timestamp, UpdateDigest,
@@ -180,6 +181,10 @@ pub trait AssignmentRepository {
     /// Counts what has come to a round in which assignments of earlier rounds count, too: the updates that count
     /// in it, the task's outstanding assignments that train, and those of this round that were dropped.
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError>;
+
+    /// Counts by token the clients whose updates count in a round, and those of the task's outstanding assignments that
+    /// train, of which assignments of earlier rounds are some.
+    async fn flow_tokens(&self, task_id: TaskId, round_id: RoundId) -> Result<TokenCounts, StorageError>;
 
     /// Lists the task's outstanding assignments that train, by id.
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError>;

@@ -24,6 +24,10 @@ pub struct CheckInRecord {
 pub trait CheckInRepository {
     /// Records a check-in, in place of the client's last one. A client with an outstanding assignment is not
     /// put into the pool; the answer is then `false`.
+    ///
+    /// # Errors
+    /// [`StorageError::ClientRevoked`] if its key was revoked, also if that happens at the same time: it is not in the pool
+    /// then. [`StorageError::NotFound`] if the organisation has no such client.
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError>;
 
     /// Takes a client out of the pool, and says whether it was there.

@@ -10,6 +10,9 @@ pub enum StorageError {
     /// The API key is the organisation's last one with the role of an admin.
     #[error("this is the last API key of an admin")]
     LastAdminKey,
+    /// The client's key was revoked.
+    #[error("this client's key was revoked")]
+    ClientRevoked,
     /// Somebody else changed the row meanwhile: read it again.
     #[error("the {0} was changed meanwhile")]
     RevisionConflict(&'static str),

@@ -8,8 +8,8 @@ use crate::StorageError;
 /// assignments, accept updates and drop assignments.
 #[async_trait]
 pub trait ParticipationRepository {
-    /// Lists the population's waiting clients whose offer holds at `now`, by client id, each with what it has done
-    /// for the task.
+    /// Lists the population's waiting clients whose offer holds at `now` and whose key is not revoked, by client id, each
+    /// with what it has done for the task.
     async fn waiting_for(
         &self,
         organisation_id: OrganisationId,

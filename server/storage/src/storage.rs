@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use folkmoot_coordinator::{
     participation::{History, StartClocks, Waiting},
     scheduling::{Outstanding, ReportCounts},
+    selection::TokenCounts,
     task::{Candidate, TaskState},
 };
 use folkmoot_privacy::ledger::Entry;
@@ -168,6 +169,7 @@ ask! {
         drop_assignment(id: AssignmentId, reason: &DropReason, now: Timestamp) -> CloseOutcome;
         report_counts(round_id: RoundId) -> ReportCounts;
         flow_counts(task_id: TaskId, round_id: RoundId) -> ReportCounts;
+        flow_tokens(task_id: TaskId, round_id: RoundId) -> TokenCounts;
         outstanding(task_id: TaskId) -> Vec<Outstanding>;
         needed_logs() -> BTreeSet<(RoundId, AssignmentId)>;
         accepted_updates(round_id: RoundId) -> Vec<AcceptedUpdate>;

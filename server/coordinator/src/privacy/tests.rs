@@ -293,6 +293,7 @@ fn all_devices_of_a_user_have_one_budget_and_one_place() {
         },
         history: History { starts, accepted: 0, ..History::default() },
         user: Some(User { key, participated: Participated { accepted, ..Participated::default() }, is_busy }),
+        token: None,
     };
     let round = Round {
         id: RoundId::from_random_bytes([1; 16]),

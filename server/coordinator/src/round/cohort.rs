@@ -9,7 +9,7 @@ use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules};
 use crate::{
     participation::{StartClocks, Waiting},
     scheduling::{CommitDecision, Facts, ReportCounts, StartDecision},
-    selection::Draw,
+    selection::{Draw, TokenBound},
 };
 
 impl Round {
@@ -23,7 +23,8 @@ impl Round {
     ) -> (Round, Vec<Effect>) {
         let Gathered { waiting, is_crowd } = gathered;
         let facts = Facts { is_crowd: *is_crowd, ..self.facts(since, now, ReportCounts::default()) };
-        let cohort = match rules.policy.start(&facts, waiting.len() as u64) {
+        let bound = rules.token_share_max.map_or(TokenBound::None, |share| TokenBound::OfDraw { share });
+        let cohort = match start(rules, &facts, &bound, waiting) {
             StartDecision::Wait => return (self, vec![]),
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
             StartDecision::Draw { cohort } => cohort,
@@ -33,7 +34,7 @@ impl Round {
             false => Cow::Borrowed(waiting.as_slice()),
         };
         let draw = Draw { waiting: &waiting, count: cohort as usize, round_number: self.number, now };
-        let clients = rules.selection.draw(&draw, rng);
+        let clients = bound.draw(rules.selection, &draw, rng);
         // A selection that chooses the cohort's size itself may come out with too few. Where privacy is claimed of the draw,
         // no size is too few.
         if (clients.len() as u64) < rules.policy.updates().0 {
@@ -76,6 +77,21 @@ impl Round {
             members: &[],
             changes: &[],
         }
+    }
+}
+
+/// Asks how many start. Whom a bound on tokens leaves out does not count as waiting.
+fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &[Waiting]) -> StartDecision {
+    match rules.policy.start(facts, waiting.len() as u64) {
+        StartDecision::Draw { cohort } => {
+            let drawable = bound.drawable(waiting, cohort as usize) as u64;
+            if drawable < cohort {
+                rules.policy.start(facts, drawable)
+            } else {
+                StartDecision::Draw { cohort }
+            }
+        }
+        decision => decision,
     }
 }
 
@@ -132,7 +148,7 @@ mod tests {
             reporting_deadline_seconds: 20,
         };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let rules = Rules { policy: &policy, selection: &SelectionChoice::default() };
+        let rules = Rules { policy: &policy, selection: &SelectionChoice::default(), token_share_max: None };
         round.step(input, rules, Timestamp(now), &mut rng)
     }
 
@@ -180,7 +196,7 @@ mod tests {
             reporting_deadline_seconds: 20,
         });
         let selection = SelectionChoice::Poisson(Poisson { sampling_rate: 0.05 });
-        let rules = Rules { policy: &policy, selection: &selection };
+        let rules = Rules { policy: &policy, selection: &selection, token_share_max: None };
         let mut sizes = BTreeSet::new();
         for seed in 0..100 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -7,7 +7,7 @@ use super::{Collected, Effect, Phase, Round, Rules};
 use crate::{
     participation::StartClocks,
     scheduling::{CommitDecision, Facts, Outstanding, StartDecision},
-    selection::Draw,
+    selection::{Draw, TokenBound, clients_of_a_flow, most_of_one_token},
 };
 
 impl Round {
@@ -20,7 +20,7 @@ impl Round {
         now: Timestamp,
         rng: &mut impl Rng,
     ) -> (Round, Vec<Effect>) {
-        let Collected { mut waiting, counts, outstanding, members, changes } = collected;
+        let Collected { mut waiting, counts, outstanding, members, changes, tokens } = collected;
         let facts = Facts {
             now,
             since,
@@ -45,13 +45,18 @@ impl Round {
             }
         }
         waiting.retain(|client| rules.policy.may_start(&facts, client));
-        let count = match rules.policy.start(&facts, waiting.len() as u64) {
+        let bound = rules.token_share_max.map_or(TokenBound::None, |share| {
+            let most = most_of_one_token(share, clients_of_a_flow(rules.policy));
+            TokenBound::OfRound { most, present: &tokens }
+        });
+        let drawable = bound.drawable(&waiting, waiting.len());
+        let count = match rules.policy.start(&facts, drawable as u64) {
             StartDecision::Wait => return (self, vec![]),
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
             StartDecision::Draw { cohort } => cohort as usize,
         };
         let draw = Draw { waiting: &waiting, count, round_number: self.number, now };
-        let clients = rules.selection.draw(&draw, rng);
+        let clients = bound.draw(rules.selection, &draw, rng);
         if clients.is_empty() {
             return (self, vec![]);
         }

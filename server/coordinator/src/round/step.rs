@@ -5,7 +5,7 @@ use super::{AbandonReason, Phase, Round};
 use crate::{
     participation::{StartClocks, Waiting},
     scheduling::{Member, Outstanding, ReportCounts, SchedulingPolicy},
-    selection::SelectionChoice,
+    selection::{SelectionChoice, TokenCounts},
 };
 
 /// A fact that a driver brings to a round.
@@ -52,6 +52,8 @@ pub struct Collected {
     pub members: Vec<Member>,
     /// How far the last versions moved the model, in L2: the newest first.
     pub changes: Vec<f64>,
+    /// By which tokens those came that train, or whose updates count in the round; empty unless there is a bound on them.
+    pub tokens: TokenCounts,
 }
 
 /// By what a round decides.
@@ -61,6 +63,8 @@ pub struct Rules<'a> {
     pub policy: &'a dyn SchedulingPolicy,
     /// Which of those that may start do.
     pub selection: &'a SelectionChoice,
+    /// Which share of a round's clients may come by one enrolment token; none if all may.
+    pub token_share_max: Option<f64>,
 }
 
 /// What a driver is to do, in the same transaction that stores the round's next phase.

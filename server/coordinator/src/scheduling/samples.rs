@@ -23,7 +23,7 @@ pub fn waiting(number: u8) -> Waiting {
         attributes: BTreeMap::new(),
         sdk_version: "1.0.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None }
+    Waiting { candidate, history: History::default(), user: None, token: None }
 }
 
 /// A member with this clock that has not pushed twice.

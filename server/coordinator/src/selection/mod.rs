@@ -11,6 +11,7 @@ mod speed_tiers;
 mod stratified;
 #[cfg(test)]
 mod tests;
+mod token_share;
 mod uniform;
 mod weighted;
 
@@ -22,6 +23,7 @@ pub use oort::Oort;
 pub use poisson::Poisson;
 pub use speed_tiers::{SpeedTiers, TIERS_MAX, TierCredits, TierPolicy};
 pub use stratified::Stratified;
+pub use token_share::{TokenBound, TokenCounts, clients_of_a_flow, most_of_one_token};
 
 use crate::{participation::Waiting, task::Fault};
 

@@ -2,6 +2,7 @@
 
 mod frequencies;
 mod laws;
+mod token_share;
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,7 @@ fn client(number: u16) -> Waiting {
         attributes: [("site".to_owned(), format!("site {}", number % 3))].into(),
         sdk_version: "1.0.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None }
+    Waiting { candidate, history: History::default(), user: None, token: None }
 }
 
 fn clients(count: u16) -> Vec<Waiting> {

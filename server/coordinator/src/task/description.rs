@@ -37,6 +37,14 @@ pub struct TaskDescription {
     /// Which of the eligible clients take part in a round.
     #[serde(default)]
     pub selection: SelectionChoice,
+    /// Which share of a round's clients may come by one enrolment token, above 0 and at most 1: so many of the clients that are
+    /// drawn, rounded down, and at least one. In a flow it is a share of the updates of a commit (or of `concurrency`, where
+    /// that is less or each update makes a commit), and what trains counts with what has come. By default there is no bound:
+    /// all clients of a round may come by one token, and whoever has it can be the whole cohort. Clients whose token is not
+    /// known are one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "examples" = [0.1])))]
+    pub token_share_max: Option<f64>,
     /// When clients start and versions are committed.
     pub scheduling: SchedulingChoice,
     /// How updates are compressed; by default they travel as float32.
@@ -80,8 +88,8 @@ pub struct TaskDescription {
     /// What it gets of the clients, beside other tasks of the population.
     #[serde(default)]
     pub traffic: Traffic,
-    /// After how many rounds in a row that were abandoned because too few updates came the task is paused. Rounds for which
-    /// too few clients came do not count. Where clients start one by one, it is so many times `concurrency` assignments
+    /// After how many rounds in a row that were abandoned because too few updates came, or because they could not be combined,
+    /// the task is paused. Rounds for which too few clients came do not count. Where clients start one by one, it is so many times `concurrency` assignments
     /// without one update.
     #[serde(
         default = "default_abandoned_rounds_max",
@@ -108,6 +116,7 @@ impl TaskDescription {
             plan,
             eligibility: Eligibility::default(),
             selection: SelectionChoice::default(),
+            token_share_max: None,
             scheduling,
             compression: None,
             compression_choices: Vec::new(),
@@ -193,6 +202,7 @@ impl TaskDescription {
         }));
         self.eligibility.validate(&mut faults);
         self.selection.validate(&mut faults);
+        self.validate_token_share(&mut faults);
         let policy = self.scheduling.policy();
         policy.validate(&mut faults);
         let (fewest, most) = policy.updates();
@@ -221,6 +231,14 @@ impl TaskDescription {
         self.validate_downstream(&mut faults);
         combination::validate(self, &mut faults);
         faults
+    }
+
+    /// Refuses a share out of range.
+    fn validate_token_share(&self, faults: &mut Vec<Fault>) {
+        if let Some(share) = self.token_share_max.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
+            let remedy = "it must be above 0 and at most 1; leave it out for no bound";
+            faults.push(Fault::new("token_share_max", format!("it is {share}"), remedy));
+        }
     }
 
     /// Refuses a grid on which a cohort's sum could overflow, or a single value could not be exact.

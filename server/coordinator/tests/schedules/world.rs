@@ -161,7 +161,11 @@ impl World {
         loop {
             let collected = self.collected();
             let now = Timestamp(self.now);
-            let rules = Rules { policy: self.choice.policy(), selection: &SelectionChoice::Uniform };
+            let rules = Rules {
+                policy: self.choice.policy(),
+                selection: &SelectionChoice::Uniform,
+                token_share_max: None,
+            };
             let input = RoundInput::Collected(collected.clone());
             let (round, effects) =
                 self.round.clone().step(input, rules, now, &mut self.rng).expect("the round collects");
@@ -276,6 +280,7 @@ impl World {
                 },
                 history: client.history.clone(),
                 user: None,
+                token: None,
             })
             .collect();
         let histories: BTreeMap<ClientId, History> = self
@@ -296,7 +301,8 @@ impl World {
             outstanding: outstanding.len() as u64,
             dropped: 0,
         };
-        Collected { waiting, counts, outstanding, members, changes: self.changes.iter().copied().collect() }
+        let changes = self.changes.iter().copied().collect();
+        Collected { waiting, counts, outstanding, members, changes, ..Collected::default() }
     }
 
     /// Nobody starts whom the bound forbids.

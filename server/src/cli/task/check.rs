@@ -6,11 +6,15 @@ use std::{
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
+use serde::Serialize;
 
 use crate::{
     cli::{CliError, output, output::OutputArgs},
     registry::fit,
-    task_file::{self, TaskFileError, explain::ModelSize},
+    task_file::{
+        self, TaskFileError,
+        explain::{self, ModelSize},
+    },
 };
 
 /// Which file.
@@ -32,14 +36,32 @@ pub struct Args {
 /// If there is a fault, or a file cannot be read.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let model = args.model.as_deref().map(read_model).transpose()?;
-    let fine = TaskFileError { path: args.file.display().to_string(), faults: Vec::new() };
     match read_for(&args.file, model.as_ref().map(|(model, _)| model))? {
-        Ok(_) => args.output.print(&fine, |fine| format!("{} has no fault", fine.path)),
+        Ok(description) => {
+            let notes = explain::notes(&description);
+            let fine = Fine { path: args.file.display().to_string(), faults: [], notes };
+            args.output.print(&fine, Fine::text)
+        }
         Err(error) if args.output.json => {
             output::json_line(&output::json(&error)?)?;
             Err(CliError::new(error.summary()))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// A file without a fault.
+#[derive(Serialize)]
+struct Fine {
+    path: String,
+    faults: [(); 0],
+    notes: Vec<&'static str>,
+}
+
+impl Fine {
+    fn text(&self) -> String {
+        let notes = self.notes.iter().map(|note| format!("\nnote: {note}"));
+        format!("{} has no fault{}", self.path, notes.collect::<String>())
     }
 }
 

@@ -75,6 +75,15 @@ pub(super) fn condition(condition: &DeviceCondition) -> String {
 
 /// Says who of the eligible is drawn.
 pub(super) fn selection(description: &TaskDescription) -> Vec<String> {
+    let mut said = drawn(description);
+    said.push(match description.token_share_max {
+        Some(share) => format!("Of a round's clients at most {} come by one enrolment token, or one client.", percent(share)),
+        None => "All of a round's clients may come by one enrolment token; whoever has it can be the whole cohort.".into(),
+    });
+    said
+}
+
+fn drawn(description: &TaskDescription) -> Vec<String> {
     match &description.selection {
         SelectionChoice::Uniform => {
             vec!["Of the eligible clients that wait, each is as likely to be drawn as any other.".into()]

@@ -127,6 +127,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
                 "byzantine_share",
                 "weight_max",
                 "tiers",
+                "token_share_max",
             ];
             // Example privacy needs clipping of another kind than this plan has.
             let is_free =

@@ -1,12 +1,14 @@
 //! The pool of waiting clients.
 
+use std::collections::BTreeMap;
+
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, PopulationName};
 
-use super::fixture::{Fixture, NOW, fresh, later};
+use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 use crate::{
-    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason, Storage,
-    StorageError, TokenAfter,
+    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason,
+    ParticipationRepository, Storage, StorageError, TokenAfter,
 };
 
 pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), StorageError> {
@@ -106,5 +108,24 @@ pub(super) async fn a_revoked_client_does_not_wait(storage: &Storage) -> Result<
     let clients = fixture.waiting_clients(1).await?;
     storage.revoke_client(fixture.organisation_id, clients[0], TokenAfter::Open, NOW).await?;
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);
+    // A request that was believed before the revocation.
+    let late = storage.check_in(&fixture.check_in_of(clients[0])).await;
+    assert!(matches!(late, Err(StorageError::ClientRevoked)), "{late:?}");
+    assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);
+    Ok(())
+}
+
+pub(super) async fn who_waits_comes_with_its_token(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (task, first) = (fixture.task().await?, fixture.waiting_clients(1).await?[0]);
+    let other_token = fixture.token(None, None).await?;
+    let id = ClientId::from_random_bytes(fresh());
+    storage.enrol(&other_token, &fresh_name(), id, NOW).await?;
+    storage.check_in(&fixture.check_in_of(id)).await?;
+    let waiting = storage.waiting_for(fixture.organisation_id, &fixture.population, task.id, NOW).await?;
+    let tokens: BTreeMap<ClientId, Option<String>> =
+        waiting.into_iter().map(|client| (client.candidate.client_id, client.token)).collect();
+    let expected = [(first, Some(fixture.token_id.clone())), (id, Some(other_token))];
+    assert_eq!(tokens, expected.into());
     Ok(())
 }

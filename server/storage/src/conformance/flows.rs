@@ -107,6 +107,26 @@ pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &Storage) -> R
     Ok(())
 }
 
+pub(super) async fn those_in_a_flow_are_counted_by_token(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = collecting(&fixture).await?;
+    let count = async || storage.flow_tokens(record.round.task_id, record.round.id).await;
+    let token = Some(fixture.token_id.clone());
+    assert_eq!(count().await?, [(token.clone(), 3)].into());
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    assert_eq!(
+        count().await?,
+        [(token.clone(), 3)].into(),
+        "an update counts in the place of its assignment"
+    );
+    storage.drop_assignment(assignments[1].id, &DropReason::Expired, later(1)).await?;
+    assert_eq!(count().await?, [(token.clone(), 2)].into());
+    let elsewhere = RoundId::from_random_bytes(fresh());
+    let others = storage.flow_tokens(record.round.task_id, elsewhere).await?;
+    assert_eq!(others, [(token, 1)].into(), "what counted in another round does not");
+    Ok(())
+}
+
 pub(super) async fn what_clients_did_is_remembered(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;

@@ -7,7 +7,8 @@ use futures::future::join_all;
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later, reporting, update_of};
 use crate::{
     AcceptOutcome, AcceptedUpdate, AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome,
-    LeaseRepository, RoundRepository, Storage, StorageError, TokenRepository,
+    LeaseRepository, ParticipationRepository, RoundRepository, Storage, StorageError, TokenAfter,
+    TokenRepository,
 };
 
 /// How often each race is run: an interleaving that matters does not come up every time.
@@ -116,6 +117,42 @@ pub(super) async fn one_of_two_updates_counts(storage: &Storage) -> Result<(), S
             }
         }
         assert_eq!(counted, 1);
+    }
+    Ok(())
+}
+
+/// A request that was believed before a revocation must not put its client back into the pool after it.
+pub(super) async fn a_check_in_and_a_revocation_leave_nobody_waiting(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    for run in 0..RUNS {
+        let fixture = Fixture::new(storage).await?;
+        let task = fixture.task().await?;
+        let (organisation, client_id) = (fixture.organisation_id, fixture.waiting_clients(1).await?[0]);
+        let (token_id, check_in) = (fixture.token_id.clone(), fixture.check_in_of(client_id));
+        race((0..RUNNERS).map(|runner| {
+            let (storage, token_id, check_in) = (storage.clone(), token_id.clone(), check_in.clone());
+            async move {
+                if runner != RUNNERS / 2 {
+                    return match storage.check_in(&check_in).await {
+                        Err(StorageError::ClientRevoked) => Ok(()),
+                        offered => offered.map(|_| ()),
+                    };
+                }
+                match run % 2 {
+                    0 => storage
+                        .revoke_client(organisation, client_id, TokenAfter::Closed, NOW)
+                        .await
+                        .map(|_| ()),
+                    _ => storage.revoke_token_and_clients(organisation, &token_id, NOW).await.map(|_| ()),
+                }
+            }
+        }))
+        .await
+        .into_iter()
+        .collect::<Result<(), _>>()?;
+        assert_eq!(storage.waiting(organisation, &fixture.population, NOW).await?, []);
+        assert_eq!(storage.waiting_for(organisation, &fixture.population, task.id, NOW).await?, []);
     }
     Ok(())
 }

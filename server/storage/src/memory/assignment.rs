@@ -5,6 +5,7 @@ use folkmoot_coordinator::{
     participation::Push,
     round::{Phase, Purpose, Round},
     scheduling::{Outstanding, ReportCounts},
+    selection::TokenCounts,
 };
 use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, messages::ReportRequest};
 
@@ -57,6 +58,18 @@ impl AssignmentRepository for MemoryStorage {
         let outstanding = state.assignments.outstanding_count(task_id, Purpose::Training);
         let dropped = state.assignments.counts(round_id).dropped;
         Ok(ReportCounts { accepted: state.accepted_count(round_id), outstanding, dropped })
+    }
+
+    async fn flow_tokens(&self, task_id: TaskId, round_id: RoundId) -> Result<TokenCounts, StorageError> {
+        let state = self.lock();
+        let under_way = state.assignments.outstanding(task_id, Purpose::Training);
+        let updates = state.updates.get(&round_id).into_iter().flat_map(|updates| updates.keys());
+        let accepted = updates.filter_map(|id| state.assignments.get(*id));
+        let mut counts = TokenCounts::new();
+        for client in under_way.chain(accepted).filter_map(|one| state.clients.get(one.client_id)) {
+            *counts.entry(client.token_id.clone()).or_insert(0) += 1;
+        }
+        Ok(counts)
     }
 
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError> {

@@ -51,6 +51,11 @@ impl CheckInRepository for MemoryStorage {
 impl State {
     fn check_in(&mut self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
         let client_id = check_in.candidate.client_id;
+        let client =
+            self.clients.get(client_id).filter(|one| one.organisation_id == check_in.organisation_id);
+        if client.is_some_and(|client| client.revoked_at.is_some()) {
+            return Err(StorageError::ClientRevoked);
+        }
         check_counts([check_in.candidate.example_count, check_in.at.0, check_in.expires_at.0])?;
         if !self.clients.is_of(client_id, check_in.organisation_id) {
             return Err(StorageError::NotFound("client"));

@@ -24,6 +24,7 @@ impl ParticipationRepository for MemoryStorage {
             candidate: candidate.clone(),
             history: state.history_of(task_id, candidate.client_id).cloned().unwrap_or_default(),
             user: if has_users { state.user_of(task_id, candidate.client_id) } else { None },
+            token: state.clients.get(candidate.client_id).and_then(|client| client.token_id.clone()),
         });
         Ok(with_history.collect())
     }

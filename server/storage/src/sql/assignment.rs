@@ -1,7 +1,10 @@
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 
-use folkmoot_coordinator::scheduling::{Outstanding, ReportCounts};
+use folkmoot_coordinator::{
+    scheduling::{Outstanding, ReportCounts},
+    selection::TokenCounts,
+};
 use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, messages::ReportRequest};
 
 use super::{
@@ -88,6 +91,20 @@ impl AssignmentRepository for SqlStorage {
             outstanding: columns.count("outstanding")?,
             dropped: columns.count("dropped")?,
         })
+    }
+
+    async fn flow_tokens(&self, task_id: TaskId, round_id: RoundId) -> Result<TokenCounts, StorageError> {
+        const SELECT: &str = "SELECT clients.token_id, COUNT(*) AS client_count FROM (SELECT client_id FROM assignments \
+             WHERE task_id = $1 AND status_name = 'outstanding' AND purpose = 'training' \
+             UNION ALL SELECT assignments.client_id FROM client_updates \
+             JOIN assignments ON assignments.id = client_updates.assignment_id WHERE client_updates.round_id = $2) \
+             AS present JOIN clients ON clients.id = present.client_id GROUP BY clients.token_id";
+        let query = sqlx::query(SELECT).bind(task_id.to_string()).bind(round_id.to_string());
+        let count = |row| {
+            let columns = Columns::new(row, "client");
+            Ok((columns.optional_parsed("token_id")?, columns.count("client_count")?))
+        };
+        query.fetch_all(&self.reader).await?.iter().map(count).collect()
     }
 
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError> {

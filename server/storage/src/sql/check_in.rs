@@ -6,6 +6,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
 use super::{
     SqlStorage,
     column::{Columns, integer, json, missing, moment},
+    dialect::Lock,
     many::{ROWS_MAX, placeholders},
     transaction::in_transaction,
 };
@@ -20,10 +21,20 @@ impl CheckInRepository for SqlStorage {
              population = excluded.population, example_count = excluded.example_count, \
              attributes = excluded.attributes, sdk_version = excluded.sdk_version, \
              checked_in_at = excluded.checked_in_at, expires_at = excluded.expires_at";
+        const CLIENT: &str = "SELECT revoked_at FROM clients WHERE id = $1 AND organisation_id = $2";
         const OUTSTANDING: &str =
             "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
         let client_id = check_in.candidate.client_id.to_string();
         in_transaction!(self, |connection| {
+            // A revocation that is under way ends first, and one that comes later finds the row and deletes it.
+            let client = sqlx::query(self.dialect.locked(CLIENT, Lock::Share, "clients"))
+                .bind(&client_id)
+                .bind(check_in.organisation_id.to_string());
+            if let Some(row) = client.fetch_optional(&mut *connection).await?
+                && Columns::new(&row, "client").optional_moment("revoked_at")?.is_some()
+            {
+                return Err(StorageError::ClientRevoked);
+            }
             sqlx::query(UPSERT)
                 .bind(&client_id)
                 .bind(check_in.organisation_id.to_string())

@@ -26,7 +26,8 @@ impl ParticipationRepository for SqlStorage {
         now: Timestamp,
     ) -> Result<Vec<Waiting>, StorageError> {
         const SELECT: &str = "SELECT check_ins.client_id, check_ins.example_count, check_ins.attributes, \
-             check_ins.sdk_version, participations.history FROM check_ins LEFT JOIN participations \
+             check_ins.sdk_version, participations.history, clients.token_id FROM check_ins \
+             JOIN clients ON clients.id = check_ins.client_id AND clients.revoked_at IS NULL LEFT JOIN participations \
              ON participations.task_id = $1 AND participations.client_id = check_ins.client_id \
              WHERE check_ins.organisation_id = $2 AND check_ins.population = $3 AND check_ins.expires_at >= $4 \
              ORDER BY check_ins.client_id";
@@ -45,8 +46,10 @@ impl ParticipationRepository for SqlStorage {
             .fetch_all(&self.reader)
             .await?;
         let waiting = |row| {
-            let history = Columns::new(row, "participation").optional_json("history")?.unwrap_or_default();
-            Ok(Waiting { candidate: candidate_of(row)?, history, user: None })
+            let columns = Columns::new(row, "participation");
+            let history = columns.optional_json("history")?.unwrap_or_default();
+            let token = columns.optional_parsed("token_id")?;
+            Ok(Waiting { candidate: candidate_of(row)?, history, user: None, token })
         };
         let mut waiting = rows.iter().map(waiting).collect::<Result<Vec<Waiting>, StorageError>>()?;
         if let Some(busy) = busy {

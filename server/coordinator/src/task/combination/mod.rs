@@ -13,6 +13,7 @@ use crate::{
 /// Lists every pair of choices that contradict each other. Each rule is a line of its own.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     cohorts_need_rounds(description, faults);
+    coins_are_not_bounded(description, faults);
     robust_needs_several(description, faults);
     robust_has_no_weights(description, faults);
     mixing_is_averaging(description, faults);
@@ -67,6 +68,19 @@ fn cohorts_need_rounds(description: &TaskDescription, faults: &mut Vec<Fault>) {
             "selection.kind",
             format!("{needs_cohort} draws a cohort, and under this scheduling.kind clients start one by one"),
             "choose selection.kind = \"uniform\", or scheduling.kind = \"synchronous\"",
+        ));
+    }
+}
+
+/// Each client is drawn by a coin of its own, whatever the others' say. A draw of which some are left out for their token is
+/// another one, and what it costs in privacy is not what is charged.
+fn coins_are_not_bounded(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.token_share_max.is_some() && matches!(description.selection, SelectionChoice::Poisson(_)) {
+        faults.push(Fault::new(
+            "token_share_max",
+            "selection.kind = \"poisson\" draws each client by itself, and a bound on tokens would leave some of them out: \
+             privacy would be charged for another draw",
+            "leave it out, or choose selection.kind = \"uniform\" and privacy.amplification = \"none\"",
         ));
     }
 }

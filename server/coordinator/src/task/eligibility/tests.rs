@@ -16,7 +16,7 @@ fn waiting() -> Waiting {
         attributes: [("site".to_owned(), "north".to_owned())].into(),
         sdk_version: "1.4.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None }
+    Waiting { candidate, history: History::default(), user: None, token: None }
 }
 
 fn started(rounds: &[u64]) -> Waiting {
