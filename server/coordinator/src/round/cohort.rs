@@ -116,11 +116,11 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::{
-        super::{InvalidTransitionError, Purpose, RoundInput},
+        super::{Collected, InvalidTransitionError, Purpose, RoundInput},
         *,
     };
     use crate::{
-        scheduling::{Sampled, Synchronous, samples},
+        scheduling::{Sampled, SchedulingChoice, Synchronous, samples},
         selection::{Poisson, SelectionChoice},
     };
 
@@ -184,6 +184,40 @@ mod tests {
         );
         let refused = step(committed, clients(0), 9_000).unwrap_err();
         assert_eq!(refused.to_string(), "a round that is committed cannot take waiting clients");
+    }
+
+    /// Whoever has one token and many clients is half of a round, and no more; who is left out does not count as waiting.
+    #[test]
+    fn a_round_and_a_flow_keep_to_the_share_of_a_token() {
+        let waiting: Vec<Waiting> = (0..20)
+            .map(|number| Waiting { token: Some(format!("{}", number / 18)), ..samples::waiting(number) })
+            .collect();
+        let policy = Synchronous {
+            report_goal: 8,
+            over_selection_factor: Some(1.0),
+            minimum_cohort: Some(2),
+            selection_deadline_seconds: 10,
+            reporting_deadline_seconds: 20,
+        };
+        let selection = SelectionChoice::default();
+        let rules = Rules { policy: &policy, selection: &selection, token_share_max: Some(0.5) };
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let gathered = || RoundInput::Waiting(Gathered { waiting: waiting.clone(), is_crowd: true });
+        let (same, _) = round().step(gathered(), rules, Timestamp(5_000), &mut rng).unwrap();
+        assert_eq!(same.phase.name(), "selecting", "four can be drawn, and eight are wanted");
+        let (_, effects) = same.step(gathered(), rules, Timestamp(10_000), &mut rng).unwrap();
+        let [Effect::Assign { clients, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(clients.len(), 4);
+
+        let buffered = r#"{ "kind": "buffered", "buffer_goal": 8, "concurrency": 20 }"#;
+        let flow: SchedulingChoice = serde_json::from_str(buffered).unwrap();
+        let rules = Rules { policy: flow.policy(), ..rules };
+        let tokens = [(Some("0".into()), 1)].into();
+        let collected = RoundInput::Collected(Collected { waiting, tokens, ..Collected::default() });
+        let collecting = Round { phase: Phase::Collecting { since: Timestamp(0) }, ..round() };
+        let (_, effects) = collecting.step(collected, rules, Timestamp(1), &mut rng).unwrap();
+        let [Effect::Assign { clients, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(clients.len(), 5, "three of the token that has one in it, and both others");
     }
 
     #[test]
