@@ -208,6 +208,7 @@ mod tests {
         let (_, effects) = same.step(gathered(), rules, Timestamp(10_000), &mut rng).unwrap();
         let [Effect::Assign { clients, .. }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(clients.len(), 4);
+        assert!([18, 19].map(samples::client).iter().all(|other| clients.contains(other)), "both others");
 
         let buffered = r#"{ "kind": "buffered", "buffer_goal": 8, "concurrency": 20 }"#;
         let flow: SchedulingChoice = serde_json::from_str(buffered).unwrap();
@@ -218,6 +219,7 @@ mod tests {
         let (_, effects) = collecting.step(collected, rules, Timestamp(1), &mut rng).unwrap();
         let [Effect::Assign { clients, .. }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(clients.len(), 5, "three of the token that has one in it, and both others");
+        assert!([18, 19].map(samples::client).iter().all(|other| clients.contains(other)));
     }
 
     #[test]
