@@ -1,12 +1,9 @@
 //! What handlers and drivers share: storage, the round log, running sums, and the generator.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::BTreeSet;
 
 use folkmoot_coordinator::pacing::RetryLimits;
-use folkmoot_protocol::{ClientId, RoundId};
+use folkmoot_protocol::RoundId;
 use folkmoot_storage::{AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -18,6 +15,7 @@ use crate::{
     downstream::DownstreamParts,
     ingest::Ingest,
     privacy::{Charged, Noises, Sabotage},
+    waiters::Waiters,
 };
 
 /// A coordinator: everything but the sockets and the clock.
@@ -40,6 +38,10 @@ pub struct Coordinator {
     pub facts: Notify,
     /// Wakes uploads that wait for the next round.
     pub round_opened: Notify,
+    /// Check-ins that wait to be drawn.
+    pub check_ins: Waiters,
+    /// Clients at work that wait to be asked for what they have.
+    pub listeners: Waiters,
     /// Who waits, and which tasks want whom.
     pub crowds: Crowds,
     /// When clients that are not drawn may come back.
@@ -47,7 +49,6 @@ pub struct Coordinator {
     /// What is broken on purpose, in a simulation; nothing where clients are served.
     pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
-    waiters: std::sync::Mutex<HashMap<ClientId, Arc<Notify>>>,
 }
 
 impl Coordinator {
@@ -63,11 +64,12 @@ impl Coordinator {
             charged: Charged::default(),
             facts: Notify::new(),
             round_opened: Notify::new(),
+            check_ins: Waiters::default(),
+            listeners: Waiters::default(),
             crowds: Crowds::default(),
             retry_limits: RetryLimits::default(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),
-            waiters: std::sync::Mutex::default(),
         }
     }
 
@@ -90,39 +92,6 @@ impl Coordinator {
     pub fn with_chance<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
         let mut rng = self.chance.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         draw(&mut rng)
-    }
-
-    /// Returns what wakes the check-in of `client` when it is drawn. One client waits once: a newer check-in
-    /// takes the place of an older one.
-    pub fn waiter(&self, client: ClientId) -> Arc<Notify> {
-        let waiter = Arc::new(Notify::new());
-        self.lock_waiters().insert(client, waiter.clone());
-        waiter
-    }
-
-    /// Forgets a waiter, and says whether it was still the client's: neither drawn nor replaced.
-    pub fn forget_waiter(&self, client: ClientId, waiter: &Arc<Notify>) -> bool {
-        let mut waiters = self.lock_waiters();
-        let is_current = waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter));
-        if is_current {
-            waiters.remove(&client);
-        }
-        is_current
-    }
-
-    /// Wakes the check-ins of clients that were drawn.
-    pub fn wake(&self, clients: &[ClientId]) {
-        let mut waiters = self.lock_waiters();
-        for client in clients {
-            if let Some(waiter) = waiters.remove(client) {
-                waiter.notify_one();
-            }
-        }
-    }
-
-    /// Returns how many check-ins wait.
-    pub fn waiting_count(&self) -> usize {
-        self.lock_waiters().len()
     }
 
     /// Removes the logs of updates that nobody needs any more: those of rounds that are over, and of assignments
@@ -154,10 +123,6 @@ impl Coordinator {
             }
         }
         Ok(())
-    }
-
-    fn lock_waiters(&self) -> std::sync::MutexGuard<'_, HashMap<ClientId, Arc<Notify>>> {
-        self.waiters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

@@ -25,3 +25,4 @@ pub mod registry;
 pub mod simulate;
 pub mod task_file;
 pub mod telemetry;
+pub mod waiters;

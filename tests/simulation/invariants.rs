@@ -69,12 +69,14 @@ pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
 pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     let rank = |phase: &Phase| match phase {
         Phase::Selecting { .. } => 0,
-        Phase::Reporting { .. } | Phase::Collecting { .. } => 1,
-        Phase::Aggregating { .. } => 2,
-        Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 3,
+        Phase::Reporting { asked: None, .. } | Phase::Collecting { .. } => 1,
+        // Clients are asked once.
+        Phase::Reporting { asked: Some(_), .. } => 2,
+        Phase::Aggregating { .. } => 3,
+        Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 4,
     };
     let same = rank(before) == rank(after);
-    let aggregated_in_vain = rank(before) == 2 && matches!(after, Phase::Abandoned { .. });
+    let aggregated_in_vain = rank(before) == 3 && matches!(after, Phase::Abandoned { .. });
     let is_so = rank(before) <= rank(after) && (!same || before == after) && !aggregated_in_vain;
     holds("a_round_only_goes_forward", is_so, || format!("{before:?} became {after:?}"))
 }

@@ -32,7 +32,7 @@ pub struct History {
     pub failed_at: Option<Timestamp>,
     /// When the last two updates were accepted: the older one first.
     pub pushed_at: [Option<Timestamp>; 2],
-    /// Milliseconds from the last accepted assignment to its update.
+    /// Milliseconds from the last accepted assignment to its update, of those that trained to their end.
     pub milliseconds: Option<u64>,
     /// The mean loss over the examples of the last accepted update.
     pub mean_loss: Option<f64>,
@@ -63,6 +63,8 @@ pub struct StartClocks {
 pub struct Push {
     /// When the assignment was given.
     pub started_at: Timestamp,
+    /// Says that the client was asked for what it had: how long that took tells nothing of its speed.
+    pub was_asked: bool,
     /// When the update was accepted.
     pub at: Timestamp,
     /// The version from which it started.
@@ -168,7 +170,9 @@ impl History {
         self.failures = 0;
         self.failed_at = None;
         self.pushed_at = [self.pushed_at[1], Some(push.at)];
-        self.milliseconds = Some(push.at.milliseconds_since(push.started_at));
+        if !push.was_asked {
+            self.milliseconds = Some(push.at.milliseconds_since(push.started_at));
+        }
         self.example_count = push.example_count;
         let mean = push.loss_sum / push.example_count as f64;
         self.mean_loss = mean.is_finite().then_some(mean);
@@ -198,6 +202,7 @@ mod tests {
         for at in [20, 50, 90] {
             let push = Push {
                 started_at: Timestamp(at - 15),
+                was_asked: false,
                 at: Timestamp(at),
                 base_version: at,
                 loss_sum: 3.0,
@@ -210,12 +215,13 @@ mod tests {
         assert_eq!((history.milliseconds, history.mean_loss, history.failures), (Some(15), Some(1.5), 0));
         let empty = Push {
             started_at: Timestamp(0),
+            was_asked: true,
             at: Timestamp(1),
             base_version: 0,
             loss_sum: 0.0,
             example_count: 0,
         };
         history.push(empty);
-        assert_eq!(history.mean_loss, None);
+        assert_eq!((history.mean_loss, history.milliseconds), (None, Some(15)), "an asked one has no speed");
     }
 }

@@ -97,7 +97,7 @@ pub async fn advance_round(
     invariants::check_round(&round, keeps_draws)?;
     let next = RoundRecord { round, ..record };
     perform(coordinator, task, &next, effects, now).await?;
-    if next.round.phase != before {
+    if next.round.phase.name() != before.name() {
         let phase = next.round.phase.name();
         // How many a sample drew, and how many of them have reported, is told to nobody who reads the log.
         let told = (!keeps_draws).then_some(&next.round.phase);

@@ -181,6 +181,7 @@ async fn left_behind(
     let facts = Facts {
         now,
         since: now,
+        asked: None,
         version: version.number,
         is_crowd: false,
         counts: ReportCounts::default(),

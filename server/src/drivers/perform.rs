@@ -41,7 +41,14 @@ pub async fn perform(
                 storage.assign(next, &assignments, &clocks).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);
                 draw_noise_ahead(coordinator, task, next).await?;
-                coordinator.wake(&clients);
+                coordinator.check_ins.wake(clients);
+            }
+            Effect::Ask => {
+                storage.ask_round(next).await?;
+                let outstanding = storage.outstanding(task.id).await?;
+                tracing::info!(task = %task.id, round = next.round.number, "stragglers are asked");
+                metrics::counter!("folkmoot_rounds_asked_total").increment(1);
+                coordinator.listeners.wake(outstanding.iter().map(|one| one.client_id));
             }
             Effect::Drop(assignments) => {
                 for id in assignments {

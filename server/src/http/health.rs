@@ -48,7 +48,7 @@ async fn metrics(State(app): State<App>) -> impl IntoResponse {
     // Whoever is drawn waits no more: where nobody may know how many were, it is not told how many wait.
     let waiting = match hides_counts(&app).await {
         true => f64::NAN,
-        false => app.coordinator.waiting_count() as f64,
+        false => app.coordinator.check_ins.len() as f64,
     };
     metrics::gauge!("folkmoot_waiting_check_ins").set(waiting);
     let text = app.metrics.map(|handle| handle.render()).unwrap_or_default();

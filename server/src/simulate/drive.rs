@@ -67,9 +67,13 @@ impl World {
                 (_, SchedulingChoice::Synchronous(policy), _) => Some(*policy),
                 _ => None,
             };
+            let of_training = record.round.purpose == Purpose::Training;
             let seconds = match (&record.round.phase, cohort, &self.description.scheduling) {
                 (Phase::Selecting { .. }, Some(policy), _) => Some(policy.selection_deadline_seconds),
                 (Phase::Reporting { .. }, Some(policy), _) => Some(policy.reporting_deadline_seconds),
+                (Phase::Selecting { .. }, None, SchedulingChoice::AggressiveSynchronous(policy)) => {
+                    Some(policy.selection_deadline_seconds)
+                }
                 (Phase::Collecting { .. }, _, SchedulingChoice::SemiSynchronous(policy)) => {
                     Some(policy.slot_seconds)
                 }
@@ -78,7 +82,13 @@ impl World {
                 }
                 _ => None,
             };
-            let left = seconds.map(|seconds| since.plus_seconds(seconds).milliseconds_since(now));
+            let mut at = seconds.map(|seconds| since.plus_seconds(seconds));
+            if let SchedulingChoice::AggressiveSynchronous(policy) = &self.description.scheduling
+                && let (true, Phase::Reporting { asked, .. }) = (of_training, &record.round.phase)
+            {
+                at = Some(policy.closes_at(since, *asked));
+            }
+            let left = at.map(|at| at.milliseconds_since(now));
             // A slot that is over and has too few updates ends by a fact.
             next = next.min(left.filter(|left| *left > 0).unwrap_or(u64::MAX));
             if matches!(record.round.phase, Phase::Collecting { .. }) {

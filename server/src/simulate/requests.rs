@@ -96,7 +96,7 @@ impl World {
         self.totals.check_ins += 1;
         let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
         let wait = u64::from(wait_seconds) * 1000;
-        let waiter = coordinator.waiter(record.id);
+        let waiter = coordinator.check_ins.add(record.id);
         let found = device::check_in(&coordinator, &record, &request, wait, now).await;
         match found {
             Ok(None) if wait > 0 => {
@@ -106,7 +106,7 @@ impl World {
                 self.after(wait, Event::WaitEnds { poll });
             }
             other => {
-                coordinator.forget_waiter(record.id, &waiter);
+                coordinator.check_ins.forget(record.id, &waiter);
                 let answered = match other {
                     Ok(Some(assignment)) => Ok(CheckInResponse::Assigned { assignment }),
                     Ok(None) => {
@@ -141,7 +141,7 @@ impl World {
         let (attributes, codecs) = (self.attributes(client), codec::names());
         let offered = Offered { attributes: &attributes, codecs: &codecs };
         let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
-        coordinator.forget_waiter(record.id, &waiter);
+        coordinator.check_ins.forget(record.id, &waiter);
         let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
         self.respond(client, request_id, Kind::CheckIn, answered);
         Ok(())

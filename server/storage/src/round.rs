@@ -119,6 +119,12 @@ pub trait RoundRepository {
         clocks: &StartClocks,
     ) -> Result<(), StorageError>;
 
+    /// Stores a round that has asked its clients for what they have.
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
+    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
+
     /// Stores a round that closed its reporting, and returns the accepted updates, by assignment id. From then on it
     /// takes no update. Outstanding assignments expire, or go on into the next round. The caller's round is
     /// `Aggregating` and says how many updates it expects.

@@ -106,7 +106,7 @@ impl Story<'_> {
             check_in(self.storage, self.task, index, self.at).await;
         }
         let since = self.at.plus_seconds(10);
-        record.round.phase = Phase::Reporting { since, cohort: self.cohort() };
+        record.round.phase = Phase::Reporting { since, cohort: self.cohort(), asked: None };
         let assignments: Vec<AssignmentRecord> =
             (0..self.fates.len()).map(|index| self.assignment(&record, index, since)).collect();
         self.storage.assign(&record, &assignments, &StartClocks::default()).await.expect(WORKS);

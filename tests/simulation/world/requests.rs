@@ -96,7 +96,7 @@ impl World {
     ) -> Result<Option<Answer>, Refusal> {
         let Request::CheckIn { request, wait_seconds } = &message.request else { return Ok(None) };
         let wait = u64::from(*wait_seconds) * 1000;
-        let waiter = coordinator.waiter(record.id);
+        let waiter = coordinator.check_ins.add(record.id);
         let found = device::check_in(coordinator, record, request, wait, self.server_now()).await;
         match found {
             Ok(None) if wait > 0 => {
@@ -106,7 +106,7 @@ impl World {
                 Ok(None)
             }
             other => {
-                coordinator.forget_waiter(record.id, &waiter);
+                coordinator.check_ins.forget(record.id, &waiter);
                 let answered = match other? {
                     Some(assignment) => CheckInResponse::Assigned { assignment },
                     None => {
@@ -147,7 +147,7 @@ impl World {
         let wait = u64::from(*wait_seconds) * 1000;
         let offered = Offered { attributes: &request.attributes, codecs: &[] };
         let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
-        coordinator.forget_waiter(record.id, &waiter);
+        coordinator.check_ins.forget(record.id, &waiter);
         match answered {
             Ok(answered) => {
                 let answer = self.check_in_answer(message.client, answered);

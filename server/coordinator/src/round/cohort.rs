@@ -22,7 +22,7 @@ impl Round {
         rng: &mut impl Rng,
     ) -> (Round, Vec<Effect>) {
         let Gathered { waiting, is_crowd } = gathered;
-        let facts = Facts { is_crowd: *is_crowd, ..self.facts(since, now, ReportCounts::default()) };
+        let facts = Facts { is_crowd: *is_crowd, ..self.facts(since, None, now, ReportCounts::default()) };
         let bound = rules.token_share_max.map_or(TokenBound::None, |share| TokenBound::OfDraw { share });
         let cohort = match start(rules, &facts, &bound, waiting) {
             StartDecision::Wait => return (self, vec![]),
@@ -41,20 +41,25 @@ impl Round {
             return self.abandon(AbandonReason::TooFewClients, now);
         }
         let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
-        let phase = Phase::Reporting { since: now, cohort: clients.len() as u64 };
+        let phase = Phase::Reporting { since: now, cohort: clients.len() as u64, asked: None };
         (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, clocks: StartClocks::default() }])
     }
 
     pub(super) fn report(
         self,
-        since: Timestamp,
-        cohort: u64,
         counts: ReportCounts,
         rules: Rules<'_>,
         now: Timestamp,
     ) -> (Round, Vec<Effect>) {
-        match rules.policy.commit(&self.facts(since, now, counts)) {
+        let Phase::Reporting { since, cohort, asked } = self.phase else { return (self, vec![]) };
+        match rules.policy.commit(&self.facts(since, asked, now, counts)) {
             CommitDecision::Wait => (self, vec![]),
+            // They are asked once, whatever a policy says.
+            CommitDecision::Ask if asked.is_some() => (self, vec![]),
+            CommitDecision::Ask => {
+                let phase = Phase::Reporting { since, cohort, asked: Some(now) };
+                (Round { phase, ..self }, vec![Effect::Ask])
+            }
             CommitDecision::Abandon(reason) => self.abandon(reason, now),
             CommitDecision::Commit => self.close(cohort, counts, now),
         }
@@ -66,10 +71,17 @@ impl Round {
         (Round { phase, ..self }, vec![Effect::ExpireOutstanding, Effect::Aggregate])
     }
 
-    fn facts(&self, since: Timestamp, now: Timestamp, counts: ReportCounts) -> Facts<'static> {
+    fn facts(
+        &self,
+        since: Timestamp,
+        asked: Option<Timestamp>,
+        now: Timestamp,
+        counts: ReportCounts,
+    ) -> Facts<'static> {
         Facts {
             now,
             since,
+            asked,
             version: self.base_version,
             is_crowd: false,
             counts,
@@ -120,7 +132,7 @@ mod tests {
         *,
     };
     use crate::{
-        scheduling::{Sampled, SchedulingChoice, Synchronous, samples},
+        scheduling::{AggressiveSynchronous, Sampled, SchedulingChoice, Synchronous, samples},
         selection::{Poisson, SelectionChoice},
     };
 
@@ -264,9 +276,45 @@ mod tests {
     #[test]
     fn only_a_round_that_keeps_its_draw_is_closed_before_its_time() {
         let mut reporting = round();
-        reporting.phase = Phase::Reporting { since: Timestamp(0), cohort: 3 };
+        reporting.phase = Phase::Reporting { since: Timestamp(0), cohort: 3, asked: None };
         let refused = step(reporting, RoundInput::Closed(ReportCounts::default()), 1).unwrap_err();
         assert_eq!(refused.to_string(), "a round that is reporting cannot take a close");
+    }
+
+    #[test]
+    fn stragglers_are_asked_once_and_the_round_remembers_when() {
+        let policy = AggressiveSynchronous {
+            cohort: 4,
+            ask_at: None,
+            grace_seconds: 5,
+            minimum_cohort: Some(1),
+            selection_deadline_seconds: 10,
+            reporting_deadline_seconds: 20,
+        };
+        let rules = Rules { policy: &policy, selection: &SelectionChoice::default() };
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut step = |round: Round, input, now| round.step(input, rules, Timestamp(now), &mut rng).unwrap();
+        let reports = |accepted, outstanding| {
+            RoundInput::Reports(ReportCounts { accepted, outstanding, dropped: 4 - accepted - outstanding })
+        };
+        let (reporting, _) = step(round(), clients(4), 1_000);
+        let (same, effects) = step(reporting.clone(), reports(1, 3), 2_000);
+        assert_eq!((&same, effects), (&reporting, vec![]));
+        let (asked, effects) = step(reporting.clone(), reports(2, 2), 3_000);
+        assert_eq!(effects, [Effect::Ask]);
+        let phase = Phase::Reporting { since: Timestamp(1_000), cohort: 4, asked: Some(Timestamp(3_000)) };
+        assert_eq!(asked.phase, phase);
+        let stored = serde_json::to_string(&asked).unwrap();
+        assert_eq!(serde_json::from_str::<Round>(&stored).unwrap(), asked);
+        assert!(!serde_json::to_string(&reporting).unwrap().contains("asked"), "as it was stored before");
+        for (input, now) in [(reports(2, 2), 3_000), (reports(3, 1), 7_999)] {
+            assert_eq!(step(asked.clone(), input, now), (asked.clone(), vec![]), "asked once");
+        }
+        for (input, now, accepted) in [(reports(4, 0), 3_001, 4), (reports(2, 2), 8_000, 2)] {
+            let (closed, effects) = step(asked.clone(), input, now);
+            assert_eq!(closed.phase, Phase::Aggregating { since: Timestamp(now), cohort: 4, accepted });
+            assert_eq!(effects, [Effect::ExpireOutstanding, Effect::Aggregate]);
+        }
     }
 
     #[test]
@@ -286,7 +334,7 @@ mod tests {
     #[test]
     fn a_clock_that_goes_backwards_neither_panics_nor_ends_a_round() {
         let mut late = round();
-        late.phase = Phase::Reporting { since: Timestamp(1_000_000), cohort: 3 };
+        late.phase = Phase::Reporting { since: Timestamp(1_000_000), cohort: 3, asked: None };
         let counts = ReportCounts { accepted: 1, outstanding: 2, dropped: 0 };
         let (same, effects) = step(late.clone(), RoundInput::Reports(counts), 0).unwrap();
         assert_eq!((same, effects), (late, vec![]));

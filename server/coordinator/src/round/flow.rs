@@ -24,6 +24,7 @@ impl Round {
         let facts = Facts {
             now,
             since,
+            asked: None,
             version: self.base_version,
             is_crowd: false,
             counts,
@@ -36,7 +37,8 @@ impl Round {
             return (self, vec![Effect::Drop(dropped)]);
         }
         match rules.policy.commit(&facts) {
-            CommitDecision::Wait => {}
+            // Of a flow nobody is asked: who works on counts in a later round.
+            CommitDecision::Wait | CommitDecision::Ask => {}
             CommitDecision::Abandon(reason) => return self.abandon(reason, now),
             CommitDecision::Commit => {
                 let accepted = counts.accepted;

@@ -16,6 +16,9 @@ pub enum Phase {
         since: Timestamp,
         /// How many were drawn.
         cohort: u64,
+        /// When those still at work were asked for what they have.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<Timestamp>,
     },
     /// Clients start and report all the time, until there is enough for a commit.
     Collecting {
@@ -112,6 +115,14 @@ impl Phase {
             | Phase::Collecting { since }
             | Phase::Aggregating { since, .. } => since,
             Phase::Committed { at, .. } | Phase::Evaluated { at, .. } | Phase::Abandoned { at, .. } => at,
+        }
+    }
+
+    /// Returns when its clients were asked for what they have.
+    pub fn asked(&self) -> Option<Timestamp> {
+        match *self {
+            Phase::Reporting { asked, .. } => asked,
+            _ => None,
         }
     }
 

@@ -79,6 +79,8 @@ pub enum Effect {
         /// What it sets in their clocks.
         clocks: StartClocks,
     },
+    /// Ask the clients that are still at work for what they have.
+    Ask,
     /// Let these assignments expire.
     Drop(Vec<AssignmentId>),
     /// Let all assignments expire that are still outstanding.
@@ -112,9 +114,7 @@ impl Round {
             (Phase::Selecting { since }, RoundInput::Waiting(gathered)) => {
                 Ok(self.select(since, &gathered, rules, now, rng))
             }
-            (Phase::Reporting { since, cohort }, RoundInput::Reports(counts)) => {
-                Ok(self.report(since, cohort, counts, rules, now))
-            }
+            (Phase::Reporting { .. }, RoundInput::Reports(counts)) => Ok(self.report(counts, rules, now)),
             // A draw that was made is not made anew: what has arrived is combined.
             (Phase::Reporting { cohort, .. }, RoundInput::Closed(counts)) if rules.policy.keeps_draws() => {
                 Ok(self.close(cohort, counts, now))

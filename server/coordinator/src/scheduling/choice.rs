@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asynchronous, Buffered, DynamicStaleSynchronous, SchedulingPolicy, SemiSynchronous, StaleSynchronous,
-    Synchronous, ValueBounded,
+    AggressiveSynchronous, Asynchronous, Buffered, DynamicStaleSynchronous, SchedulingPolicy,
+    SemiSynchronous, StaleSynchronous, Synchronous, ValueBounded,
 };
 
 /// The scheduling policy of a task.
@@ -12,6 +12,8 @@ use super::{
 pub enum SchedulingChoice {
     /// One cohort, one quorum, one deadline, one commit.
     Synchronous(Synchronous),
+    /// One cohort, one commit, and stragglers are asked for what they have.
+    AggressiveSynchronous(AggressiveSynchronous),
     /// A commit at the end of every time slot.
     SemiSynchronous(SemiSynchronous),
     /// A commit for every so many updates.
@@ -31,6 +33,7 @@ impl SchedulingChoice {
     pub fn policy(&self) -> &dyn SchedulingPolicy {
         match self {
             SchedulingChoice::Synchronous(policy) => policy,
+            SchedulingChoice::AggressiveSynchronous(policy) => policy,
             SchedulingChoice::SemiSynchronous(policy) => policy,
             SchedulingChoice::Buffered(policy) => policy,
             SchedulingChoice::Asynchronous(policy) => policy,

@@ -34,6 +34,8 @@ pub struct Facts<'a> {
     pub now: Timestamp,
     /// Since when the round is in its phase.
     pub since: Timestamp,
+    /// When the clients at work were asked for what they have, if they were.
+    pub asked: Option<Timestamp>,
     /// The newest version: from it a client would start.
     pub version: u64,
     /// Says whether the population is as large as the policy calls a crowd ([`super::SchedulingPolicy::crowd`]).

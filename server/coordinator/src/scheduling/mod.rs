@@ -7,6 +7,7 @@
 //! *flow* policy clients start and report all the time, an assignment outlives the round in which it was given,
 //! and a round is what lies between two commits.
 
+mod aggressive_synchronous;
 mod asynchronous;
 mod buffered;
 mod check;
@@ -23,6 +24,7 @@ mod staleness;
 mod synchronous;
 mod value_bounded;
 
+pub use aggressive_synchronous::AggressiveSynchronous;
 pub use asynchronous::Asynchronous;
 pub use buffered::Buffered;
 pub use choice::SchedulingChoice;
@@ -64,6 +66,9 @@ pub enum CommitDecision {
     Commit,
     /// Not yet.
     Wait,
+    /// Not yet, and the clients that are still at work are asked for what they have now. Asked once, a round says since
+    /// when in [`Facts::asked`].
+    Ask,
     /// It never will.
     Abandon(AbandonReason),
 }
@@ -116,6 +121,11 @@ pub trait SchedulingPolicy: Send + Sync {
 
     /// Says that a round which has drawn its cohort makes a version, whatever comes of the draw: privacy is claimed of it.
     fn keeps_draws(&self) -> bool {
+        false
+    }
+
+    /// Says that clients at work may be asked for what they have: only then do their assignments tell them to listen.
+    fn asks(&self) -> bool {
         false
     }
 

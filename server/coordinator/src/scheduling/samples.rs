@@ -46,6 +46,7 @@ pub fn some_facts(version: u64, bases: &[u64]) -> Facts<'static> {
     Facts {
         now: Timestamp(1_000_000),
         since: Timestamp(1_000_000),
+        asked: None,
         version,
         is_crowd: false,
         counts,

@@ -42,7 +42,7 @@ const DEFAULT_OVER_SELECTION_FACTOR: f64 = 1.3;
 /// A population of so many cohorts is a crowd: whoever is drawn in vain is not missed in the next round.
 const COHORTS_IN_A_CROWD: u64 = 2;
 
-fn default_selection_deadline_seconds() -> u64 {
+pub(super) fn default_selection_deadline_seconds() -> u64 {
     60
 }
 

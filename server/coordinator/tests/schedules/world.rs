@@ -145,6 +145,7 @@ impl World {
         let client = &mut self.clients[index];
         let push = Push {
             started_at: Timestamp(work.started_at),
+            was_asked: false,
             at: Timestamp(now),
             base_version: work.assignment.base_version,
             loss_sum: 1.0,
@@ -194,6 +195,7 @@ impl World {
             }
             Effect::Aggregate => self.commit(),
             Effect::ExpireOutstanding => panic!("a flow has no end of its own"),
+            Effect::Ask => panic!("nobody is asked in a flow"),
         }
     }
 
@@ -336,6 +338,7 @@ fn facts(collected: &Collected, version: u64, now: u64) -> Facts<'_> {
     Facts {
         now: Timestamp(now),
         since: Timestamp(now),
+        asked: None,
         version,
         is_crowd: false,
         counts: collected.counts,

@@ -73,7 +73,7 @@ struct Waiting {
 
 impl Waiting {
     fn new(app: &App, client: ClientId, offer_ends: Timestamp) -> Self {
-        let waiter = app.coordinator.waiter(client);
+        let waiter = app.coordinator.check_ins.add(client);
         Self { coordinator: app.coordinator.clone(), client, offer_ends, waiter, is_cut: true }
     }
 }
@@ -81,7 +81,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         // Whoever was drawn meanwhile, or came back by another connection, stays.
-        if !self.coordinator.forget_waiter(self.client, &self.waiter) || !self.is_cut {
+        if !self.coordinator.check_ins.forget(self.client, &self.waiter) || !self.is_cut {
             return;
         }
         let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);

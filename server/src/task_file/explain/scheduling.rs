@@ -2,8 +2,8 @@
 
 use folkmoot_coordinator::{
     scheduling::{
-        AtBound, Correction, Sampled, SchedulingChoice, SchedulingPolicy, SemiSynchronous, StaleSynchronous,
-        Staleness, StalenessWeight, Synchronous,
+        AggressiveSynchronous, AtBound, Correction, Sampled, SchedulingChoice, SchedulingPolicy,
+        SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,
     },
     task::TaskDescription,
 };
@@ -19,6 +19,7 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
     let policy = choice.policy();
     let mut said = match choice {
         SchedulingChoice::Synchronous(synchronous) => return cohort(synchronous),
+        SchedulingChoice::AggressiveSynchronous(aggressive) => return asking(aggressive),
         SchedulingChoice::SemiSynchronous(slots) => slot(slots),
         SchedulingChoice::Buffered(buffered) => {
             let mut said = vec![format!("Every {} make a version.", count(buffered.buffer_goal, "update"))];
@@ -86,6 +87,34 @@ fn cohort(policy: &Synchronous) -> Vec<String> {
         format!(
             "A version is made as soon as {} arrived, or after {} with at least {minimum}.",
             count(goal, "update"),
+            seconds(policy.reporting_deadline_seconds)
+        ),
+        "With fewer the round is abandoned, and the model stays as it is.".into(),
+        "An update that comes later is refused, so none is stale.".into(),
+    ]);
+    said
+}
+
+fn asking(policy: &AggressiveSynchronous) -> Vec<String> {
+    let (cohort, ask_at) = (policy.cohort, policy.ask_at());
+    let minimum = count(policy.minimum_cohort(), "update");
+    let mut said = vec![format!(
+        "A round draws {}, and waits up to {} until so many are there.",
+        count(cohort, "client"),
+        seconds(policy.selection_deadline_seconds)
+    )];
+    if ask_at < cohort {
+        said.push(format!(
+            "When {} arrived, the other clients are asked to send what they have, and get {} for it. A training that \
+             ends early counts by the examples that it used.",
+            count(ask_at, "update"),
+            seconds(policy.grace_seconds)
+        ));
+    }
+    said.extend([
+        format!(
+            "A version is made as soon as nobody is waited for, or when that time is over with at least {minimum}, or \
+             after {} with as many.",
             seconds(policy.reporting_deadline_seconds)
         ),
         "With fewer the round is abandoned, and the model stays as it is.".into(),

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(names[..5], ["name", "population", "plan", "scheduling", "stop"]);
         assert!(names.contains(&"evaluation"), "{names:?}");
         let Form::Kinds(kinds) = &task().key("scheduling").unwrap().form else { panic!("a choice") };
-        assert_eq!(kinds.len(), 7);
+        assert_eq!(kinds.len(), 8);
         let clocked = kinds.iter().find(|kind| kind.name == "stale_synchronous").unwrap();
         assert!(clocked.table.key("bound").is_some());
         let Form::Table(plan) = &task().key("plan").unwrap().form else { panic!("a table") };

@@ -52,6 +52,21 @@ fn what_is_frozen_does_not_travel() {
 }
 
 #[test]
+fn a_task_that_asks_its_stragglers_says_when_and_for_how_long() {
+    let scheduling = "kind = \"aggressive_synchronous\"\ncohort = 10\ngrace_seconds = 45";
+    let text = explained(&TASK.replace("kind = \"synchronous\"\nreport_goal = 8", scheduling));
+    for sentence in [
+        "A round draws 10 clients, and waits up to 1 minute until so many are there.",
+        "When 5 updates arrived, the other clients are asked to send what they have, and get 45 seconds for it.",
+        "A training that ends early counts by the examples that it used.",
+        "A version is made as soon as nobody is waited for, or when that time is over with at least 5 updates, or after \
+         10 minutes with as many.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
 fn a_buffered_task_tells_what_becomes_of_the_stale() {
     let scheduling = "kind = \"buffered\"\nbuffer_goal = 5\nconcurrency = 20\n\
         staleness = { maximum = 3, at_bound = \"reject\" }";

@@ -60,7 +60,11 @@ fn a_misspelt_kind_has_a_suggestion_and_its_table_is_read() {
     let found = fault("kind = \"synchronous\"", "type = \"synchronous\"");
     assert_eq!((found.line, found.remedy.as_str()), (11, "did you mean `kind`?"));
     let found = fault("\"synchronous\"", "\"zzzzz\"");
-    assert!(found.remedy.starts_with("choose one of `synchronous`, `semi_synchronous`"), "{}", found.remedy);
+    assert!(
+        found.remedy.starts_with("choose one of `synchronous`, `aggressive_synchronous`"),
+        "{}",
+        found.remedy
+    );
 }
 
 #[test]

@@ -227,7 +227,7 @@ pub(super) fn with_phase(mut record: RoundRecord, phase: Phase) -> RoundRecord {
 }
 
 pub(super) fn reporting(record: RoundRecord, cohort: u64) -> RoundRecord {
-    with_phase(record, Phase::Reporting { since: NOW, cohort })
+    with_phase(record, Phase::Reporting { since: NOW, cohort, asked: None })
 }
 
 pub(super) fn aggregating(record: RoundRecord, accepted: u64) -> RoundRecord {

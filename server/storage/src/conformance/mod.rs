@@ -81,6 +81,7 @@ cases! {
     rounds::a_task_has_one_open_round,
     rounds::rounds_are_listed_in_pages,
     rounds::a_round_runs_to_its_commit,
+    rounds::a_round_remembers_that_it_asked,
     rounds::a_round_is_abandoned,
     rounds::rounds_abandoned_in_a_row_are_counted,
     rounds::a_stale_revision_changes_nothing,

@@ -13,8 +13,8 @@ use super::fixture::{
 };
 use crate::{
     AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
-    ModelVersionRepository, Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError,
-    TaskRepository,
+    ModelVersionRepository, ParticipationRepository, Rest, RoundCommit, RoundRecord, RoundRepository,
+    Storage, StorageError, TaskRepository,
 };
 
 pub(super) async fn a_task_has_one_open_round(storage: &Storage) -> Result<(), StorageError> {
@@ -81,6 +81,33 @@ pub(super) async fn a_round_runs_to_its_commit(storage: &Storage) -> Result<(), 
     assert_eq!(storage.rounds(task_id, 1, None).await?, [stored(record)]);
     let task = storage.task_of_any_organisation(task_id).await?;
     assert_eq!(task.map(|task| (task.state, task.revision)), Some((completed, 1)));
+    Ok(())
+}
+
+pub(super) async fn a_round_remembers_that_it_asked(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (record, assignments) = fixture.reporting(3).await?;
+    let task_id = record.round.task_id;
+    storage.accept_update(&update_of(&assignments[0])).await?;
+    let asked = with_phase(record, Phase::Reporting { since: NOW, cohort: 3, asked: Some(later(2)) });
+    storage.ask_round(&asked).await?;
+    assert_eq!(storage.unfinished_round(task_id).await?, Some(stored(asked.clone())));
+    let again = storage.ask_round(&asked).await;
+    assert!(matches!(again, Err(StorageError::RevisionConflict("round"))), "{again:?}");
+    storage.accept_update(&update_of(&assignments[1])).await?;
+    let histories = storage.participations(task_id).await?;
+    let milliseconds = |client| {
+        let (_, history) = histories.iter().find(|(id, _)| *id == client).expect("it has a history");
+        history.milliseconds
+    };
+    let learnt = [0, 1].map(|place: usize| milliseconds(assignments[place].client_id));
+    assert_eq!(
+        learnt,
+        [Some(1000), None],
+        "how long an asked training took tells nothing of the client's speed"
+    );
+    let closed = aggregating(stored(asked), 2);
+    assert_eq!(storage.close_reporting(&closed, Rest::Expires, later(5)).await?.len(), 2);
     Ok(())
 }
 

@@ -106,7 +106,7 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     let record = with_phase(fixture.round_record(task.id, 1), Phase::Selecting { since: NOW });
     storage.open_round(&record).await?;
     let assignments = fixture.assignments_of(&record, &devices[..2]);
-    let reporting = with_phase(record, Phase::Reporting { since: NOW, cohort: 2 });
+    let reporting = with_phase(record, Phase::Reporting { since: NOW, cohort: 2, asked: None });
     storage.assign(&reporting, &assignments, &StartClocks::default()).await?;
     assert!(!matches!(stored(reporting).round.phase, Phase::Selecting { .. }));
     storage.accept_update(&update_of(&assignments[0])).await?;

@@ -143,12 +143,15 @@ impl State {
             AssignmentStatus::Dropped { .. } => return Ok(AcceptOutcome::Closed),
             AssignmentStatus::Outstanding => {}
         }
-        let Some(round_id) = self.taking_round(assignment) else { return Ok(AcceptOutcome::Later) };
+        let Some((round_id, was_asked)) = self.taking_round(assignment) else {
+            return Ok(AcceptOutcome::Later);
+        };
         check_counts([update.bytes, update.weight, update.accepted_at.0])?;
         check_metrics(&update.metrics)?;
         let (task_id, client_id) = (assignment.task_id, assignment.client_id);
         let push = Push {
             started_at: assignment.created_at,
+            was_asked,
             at: update.accepted_at,
             base_version: assignment.base_version,
             loss_sum: update.metrics.loss_sum,
@@ -166,12 +169,13 @@ impl State {
         Ok(AcceptOutcome::Accepted)
     }
 
-    /// Returns the open round of the assignment's task and purpose, if it takes another update.
-    fn taking_round(&self, assignment: &AssignmentRecord) -> Option<RoundId> {
+    /// Returns the open round of the assignment's task and purpose, if it takes another update: with whether its clients
+    /// were asked for what they have.
+    fn taking_round(&self, assignment: &AssignmentRecord) -> Option<(RoundId, bool)> {
         let open = self.rounds.open(assignment.task_id, assignment.purpose)?;
         let takes = matches!(open.round.phase, Phase::Reporting { .. } | Phase::Collecting { .. });
         let has_room = open.updates_max.is_none_or(|most| self.accepted_count(open.round.id) < most);
-        (takes && has_room).then_some(open.round.id)
+        (takes && has_room).then_some((open.round.id, open.round.phase.asked().is_some()))
     }
 
     /// Counts the updates that count in a round.

@@ -88,6 +88,13 @@ impl RoundRepository for MemoryStorage {
         Ok(())
     }
 
+    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
+        let mut state = self.lock();
+        state.rounds.check_update(record)?;
+        state.rounds.update(record);
+        Ok(())
+    }
+
     async fn close_reporting(
         &self,
         record: &RoundRecord,

@@ -1,6 +1,9 @@
 //! How assignments end: accepted, dropped, expired.
 
-use folkmoot_coordinator::{participation::Push, round::Round};
+use folkmoot_coordinator::{
+    participation::Push,
+    round::{Phase, Round},
+};
 use folkmoot_protocol::{AssignmentId, RoundId, Timestamp};
 use sqlx::AnyConnection;
 
@@ -37,12 +40,13 @@ pub(super) async fn accept(
         AssignmentStatus::Dropped { .. } => return Ok(AcceptOutcome::Closed),
         AssignmentStatus::Outstanding => {}
     }
-    let Some(round_id) = open else { return Ok(AcceptOutcome::Later) };
+    let Some((round_id, was_asked)) = open else { return Ok(AcceptOutcome::Later) };
     let status = AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes };
     close_assignment(connection, update.assignment_id, &status, update.accepted_at).await?;
     insert_accepted_update(connection, round_id, assignment.organisation_id, update).await?;
     let push = Push {
         started_at: assignment.created_at,
+        was_asked,
         at: update.accepted_at,
         base_version: assignment.base_version,
         loss_sum: update.metrics.loss_sum,
@@ -52,16 +56,17 @@ pub(super) async fn accept(
     Ok(AcceptOutcome::Accepted)
 }
 
-/// Locks the open round of the assignment's task and purpose, and returns it if it takes another update.
+/// Locks the open round of the assignment's task and purpose, and returns it if it takes another update: with whether its
+/// clients were asked for what they have.
 async fn lock_open_round(
     connection: &mut AnyConnection,
     dialect: Dialect,
     id: AssignmentId,
-) -> Result<Option<RoundId>, StorageError> {
+) -> Result<Option<(RoundId, bool)>, StorageError> {
     const OPEN: &str = "SELECT open.id, open.updates_max FROM assignments \
          JOIN rounds AS open ON open.task_id = assignments.task_id AND open.purpose = assignments.purpose \
          WHERE assignments.id = $1 AND open.is_open = 1";
-    const ROUND: &str = "SELECT phase_name FROM rounds WHERE id = $1";
+    const ROUND: &str = "SELECT phase FROM rounds WHERE id = $1";
     const COUNT: &str = "SELECT COUNT(*) AS accepted FROM client_updates WHERE round_id = $1";
     let row = sqlx::query(OPEN).bind(id.to_string()).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(None) };
@@ -71,14 +76,15 @@ async fn lock_open_round(
     let lock = if updates_max.is_some() { Lock::Update } else { Lock::Share };
     let query = sqlx::query(dialect.locked(ROUND, lock, "rounds")).bind(round_id.to_string());
     let row = query.fetch_one(&mut *connection).await?;
-    let phase = Columns::new(&row, "round").text("phase_name")?;
-    if !["reporting", "collecting"].contains(&phase.as_str()) {
+    let phase: Phase = Columns::new(&row, "round").json("phase")?;
+    if !matches!(phase, Phase::Reporting { .. } | Phase::Collecting { .. }) {
         return Ok(None);
     }
-    let Some(updates_max) = updates_max else { return Ok(Some(round_id)) };
+    let open = (round_id, phase.asked().is_some());
+    let Some(updates_max) = updates_max else { return Ok(Some(open)) };
     let row = sqlx::query(COUNT).bind(round_id.to_string()).fetch_one(connection).await?;
     let accepted = Columns::new(&row, "client update").count("accepted")?;
-    Ok((accepted < updates_max).then_some(round_id))
+    Ok((accepted < updates_max).then_some(open))
 }
 
 /// Reads an assignment.

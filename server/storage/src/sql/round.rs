@@ -112,6 +112,10 @@ impl RoundRepository for SqlStorage {
         })
     }
 
+    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| update_round(connection, record).await)
+    }
+
     async fn close_reporting(
         &self,
         record: &RoundRecord,

@@ -40,6 +40,12 @@ impl World {
                 Ok(())
             }
             (Phase::Aggregating { .. }, _) => self.commit(record).await,
+            (Phase::Reporting { since, cohort, .. }, 1) => {
+                record.round.phase =
+                    Phase::Reporting { since: *since, cohort: *cohort, asked: Some(self.now) };
+                let _ = same!(self, ask_round(&record));
+                Ok(())
+            }
             (Phase::Selecting { .. }, _) | (Phase::Collecting { .. }, 1..6) => self.assign(record).await,
             _ => self.close(record).await,
         }
@@ -98,7 +104,8 @@ impl World {
             });
         }
         if matches!(record.round.phase, Phase::Selecting { .. }) && !assignments.is_empty() {
-            record.round.phase = Phase::Reporting { since: self.now, cohort: assignments.len() as u64 };
+            let cohort = assignments.len() as u64;
+            record.round.phase = Phase::Reporting { since: self.now, cohort, asked: None };
         }
         let granted = |assignment: &AssignmentRecord| (assignment.client_id, assignment.base_version);
         let granted_until = assignments.iter().take(1).map(granted).collect();

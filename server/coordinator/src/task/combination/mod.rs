@@ -20,6 +20,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
     private_examples_are_not_measured(description, faults);
+    private_examples_train_to_the_end(description, faults);
     prefetching_is_of_whole_versions(description, faults);
     privacy::validate(description, faults);
 }
@@ -52,6 +53,17 @@ fn private_examples_are_not_measured(description: &TaskDescription, faults: &mut
             "selection.kind",
             "oort draws by the losses of clients, which plan.example_privacy does not let them tell",
             "choose selection.kind = \"uniform\"",
+        ));
+    }
+}
+
+/// The accountant charges for the plan's steps, and their number is no secret only while it does not depend on the round.
+fn private_examples_train_to_the_end(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.plan.example_privacy.is_some() && description.scheduling.policy().asks() {
+        faults.push(Fault::new(
+            "scheduling.kind",
+            "aggressive_synchronous asks clients to end a training early, and plan.example_privacy charges for all of its steps",
+            "choose scheduling.kind = \"synchronous\"",
         ));
     }
 }
@@ -192,6 +204,31 @@ mod tests {
         assert_eq!(fault.field, "prefetch");
         assert!(fault.message.contains("under downstream clients fetch changes"), "{fault}");
         assert!(fault.remedy.contains("prefetch = false"), "{fault}");
+    }
+
+    #[test]
+    fn asked_clients_neither_protect_examples_nor_add_to_central_noise() {
+        let scheduling = json!({ "kind": "aggressive_synchronous", "cohort": 10 });
+        assert_eq!(fields(json!({ "scheduling": scheduling })), [""; 0]);
+        let plan = json!({
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "gradient_clipping": { "per_example_norm": 1.5 },
+            "example_privacy": { "noise_multiplier": 0.5 },
+            "epochs": 1,
+            "batch_size": 8,
+        });
+        let faults = described(json!({ "scheduling": scheduling, "plan": plan })).validate();
+        let asked =
+            faults.iter().find(|fault| fault.message.contains("asks clients to end a training early"));
+        assert_eq!(asked.map(|fault| fault.field.as_str()), Some("scheduling.kind"), "{faults:?}");
+        let privacy = json!({
+            "kind": "central", "epsilon": 8.0, "delta": 1e-6, "clipping": { "kind": "fixed", "norm": 1.0 },
+        });
+        let found = fields(
+            json!({ "scheduling": scheduling, "privacy": privacy, "aggregator": { "kind": "uniform_mean" } }),
+        );
+        assert!(found.contains(&"scheduling.kind".to_owned()), "{found:?}");
     }
 
     #[test]

@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn of_a_sample_nothing_is_counted() {
         let phases = [
-            Phase::Reporting { since: Timestamp(0), cohort: 5 },
+            Phase::Reporting { since: Timestamp(0), cohort: 5, asked: None },
             Phase::Aggregating { since: Timestamp(0), cohort: 5, accepted: 4 },
             Phase::Committed { at: Timestamp(0), cohort: 5, accepted: 4, version: 1 },
         ];
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_funnel_counts_every_assignment_once() {
-        let record = record(Phase::Reporting { since: Timestamp(0), cohort: 5 });
+        let record = record(Phase::Reporting { since: Timestamp(0), cohort: 5, asked: None });
         let gave_up = || DropReason::Aborted { reason: AbortReason::TrainingFailed, detail: "secret".into() };
         let refused = DropReason::Refused { code: ErrorCode::UpdateValueNotFinite };
         let shown = funnel(

@@ -114,7 +114,7 @@ mod tests {
                 number: 7,
                 purpose,
                 base_version: 0,
-                phase: Phase::Reporting { since: Timestamp(0), cohort: 5 },
+                phase: Phase::Reporting { since: Timestamp(0), cohort: 5, asked: None },
             },
             updates_max: None,
             created_at: Timestamp(0),

@@ -99,12 +99,12 @@ async fn a_poll_that_is_cut_counts_no_more_and_is_not_drawn() {
     };
     let waiting = || storage.waiting(edge.organisation, &population, START);
     let mut first = poll(1);
-    while edge.coordinator.waiting_count() == 0 || waiting().await.unwrap().is_empty() {
+    while edge.coordinator.check_ins.is_empty() || waiting().await.unwrap().is_empty() {
         assert!(futures::poll!(&mut first).is_pending());
         tokio::task::yield_now().await;
     }
     drop(first);
-    assert_eq!(edge.coordinator.waiting_count(), 0);
+    assert!(edge.coordinator.check_ins.is_empty());
     while !waiting().await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }

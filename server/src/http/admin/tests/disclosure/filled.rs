@@ -143,7 +143,7 @@ async fn train(
         });
     }
     let cohort = CLIENTS.into();
-    let record = in_phase(record, Phase::Reporting { since: now, cohort });
+    let record = in_phase(record, Phase::Reporting { since: now, cohort, asked: None });
     storage.assign(&record, &assignments, &StartClocks::default()).await.unwrap();
     report(storage, &assignments, now).await;
     let record = stored(in_phase(record, Phase::Aggregating { since: now, cohort, accepted: UPDATES }));

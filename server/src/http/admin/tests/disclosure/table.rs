@@ -253,6 +253,8 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
     ("folkmoot_driver_restarts_total", Shown),
     ("folkmoot_refusals_total", Shown),
     ("folkmoot_round_transitions_total", Shown),
+    // That a round was asked, not who was slow.
+    ("folkmoot_rounds_asked_total", Shown),
     ("folkmoot_tasks_paused_total", NotClients),
     ("folkmoot_update_bytes_total", OfPrivateTask),
     ("folkmoot_update_float32_bytes_total", OfPrivateTask),

@@ -1,0 +1,56 @@
+//! Long polls that wait for something to happen to their client.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use folkmoot_protocol::ClientId;
+use tokio::sync::Notify;
+
+/// Polls by client. One client waits once: a newer poll takes the place of an older one.
+#[derive(Default)]
+pub struct Waiters(Mutex<HashMap<ClientId, Arc<Notify>>>);
+
+impl Waiters {
+    /// Returns what wakes the poll of `client`.
+    pub fn add(&self, client: ClientId) -> Arc<Notify> {
+        let waiter = Arc::new(Notify::new());
+        self.lock().insert(client, waiter.clone());
+        waiter
+    }
+
+    /// Forgets a waiter, and says whether it was still the client's: neither woken nor replaced.
+    pub fn forget(&self, client: ClientId, waiter: &Arc<Notify>) -> bool {
+        let mut waiters = self.lock();
+        let is_current = waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter));
+        if is_current {
+            waiters.remove(&client);
+        }
+        is_current
+    }
+
+    /// Wakes the polls of these clients.
+    pub fn wake(&self, clients: impl IntoIterator<Item = ClientId>) {
+        let mut waiters = self.lock();
+        for client in clients {
+            if let Some(waiter) = waiters.remove(&client) {
+                waiter.notify_one();
+            }
+        }
+    }
+
+    /// Returns how many polls wait.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Says whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientId, Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
