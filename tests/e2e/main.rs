@@ -2,6 +2,7 @@
 //! on, and everything that a hostile one could send.
 
 mod any_messages;
+mod asked;
 mod bad_auth;
 mod bad_http;
 mod bad_http2;

@@ -34,6 +34,7 @@ pub fn assignment() -> Assignment {
         deadline_in_milliseconds: 600_000,
         clipping_norm: Some(1 << 27),
         recipe: None,
+        may_be_asked: false,
     }
 }
 

@@ -44,6 +44,7 @@ const KINDS: &[(&str, u64)] = &[
     ("pauses", 100),
     ("uploads resumed", 50),
     ("commits of bounded means", 300),
+    ("trainings asked", 50),
 ];
 
 /// Counts of what happened, by kind.

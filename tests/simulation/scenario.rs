@@ -4,8 +4,9 @@ use folkmoot_coordinator::{
     aggregation::{AggregatorChoice, BoundedMean},
     finalizer::{FedAvg, FedAvgM, FinalizerChoice},
     scheduling::{
-        Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous, SchedulingChoice,
-        SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous, ValueBounded,
+        AggressiveSynchronous, Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous,
+        SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,
+        ValueBounded,
     },
     task::{StopConditions, TaskDescription},
 };
@@ -140,12 +141,36 @@ impl Scenario {
         let tasks = (0..task_count).map(|_| task(&mut chance, honest as u64, count as u64)).collect();
         let faults = faults(&mut chance);
         let tasks = aggregated(tasks, &mut Chance::of(seed, AGGREGATORS));
+        let tasks = asking(tasks, &mut Chance::of(seed, ASKING));
         Self { tasks, clients, faults, fault_events: chance.within(100..=500), sabotage }
     }
 }
 
 /// The stream of chance by which aggregators are drawn: of its own, so that what is known of a seed stays so.
 const AGGREGATORS: u64 = 100;
+
+/// The stream of chance by which rounds come to ask their stragglers, for the same reason.
+const ASKING: u64 = 99;
+
+/// Lets some of the tasks that draw cohorts ask their stragglers.
+fn asking(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
+    let with = |mut task: TaskScenario| {
+        let (asks, grace_seconds) = (chance.happens(300), chance.within(1..=20));
+        if let (true, SchedulingChoice::Synchronous(policy)) = (asks, task.description.scheduling) {
+            let aggressive = AggressiveSynchronous {
+                cohort: policy.report_goal,
+                ask_at: None,
+                grace_seconds,
+                minimum_cohort: policy.minimum_cohort,
+                selection_deadline_seconds: policy.selection_deadline_seconds,
+                reporting_deadline_seconds: policy.reporting_deadline_seconds,
+            };
+            task.description.scheduling = SchedulingChoice::AggressiveSynchronous(aggressive);
+        }
+        task
+    };
+    tasks.into_iter().map(with).collect()
+}
 
 /// Chooses how each task combines its updates.
 fn aggregated(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {

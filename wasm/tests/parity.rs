@@ -60,6 +60,7 @@ fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
         deadline_in_milliseconds: 0,
         clipping_norm: None,
         recipe: None,
+        may_be_asked: false,
     }
 }
 

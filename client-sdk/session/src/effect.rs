@@ -64,6 +64,21 @@ pub enum Effect {
         /// What to train; all three blobs have been fetched.
         assignment: Assignment,
     },
+    /// `GET /v1/assignments/{id}/ask`, beside the training. Answer: [`crate::Answer::Ask`].
+    Listen {
+        /// The request's id.
+        request_id: RequestId,
+        /// What is trained.
+        assignment_id: AssignmentId,
+        /// How long the coordinator may hold the request.
+        wait_seconds: u32,
+    },
+    /// End the training after the step under way, or after its first, with what it has: the round waits for it. The answer
+    /// is that of [`Effect::Train`]. A training that cannot end early goes on.
+    FinishEarly {
+        /// The id that the training's request has.
+        request_id: RequestId,
+    },
     /// Clip, compress and encode what was trained, and store the bytes durably. Answer:
     /// [`crate::Answer::Prepared`] or [`crate::Answer::WorkFailed`].
     Prepare {
@@ -134,6 +149,7 @@ impl Effect {
             Effect::CheckIn { request_id, .. }
             | Effect::Fetch { request_id, .. }
             | Effect::Train { request_id, .. }
+            | Effect::Listen { request_id, .. }
             | Effect::Prepare { request_id, .. }
             | Effect::QueryUpload { request_id, .. }
             | Effect::Upload { request_id, .. }
@@ -142,6 +158,7 @@ impl Effect {
             Effect::Persist
             | Effect::WakeAt(_)
             | Effect::Prefetch { .. }
+            | Effect::FinishEarly { .. }
             | Effect::Cancel { .. }
             | Effect::Forget { .. } => None,
         }

@@ -1,6 +1,6 @@
 use folkmoot_protocol::{
     UpdateDigest,
-    messages::{AbortReason, CheckInResponse, UploadStatus},
+    messages::{AbortReason, AskResponse, CheckInResponse, UploadStatus},
 };
 
 use serde::Deserialize;
@@ -31,12 +31,15 @@ pub enum Event {
 /// What came of a request. A host in another language writes it as JSON.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "one lives at a time, for the length of a step")]
 pub enum Answer {
     /// Of [`crate::Effect::CheckIn`].
     CheckIn(Result<CheckInResponse, Failure>),
     /// Of [`crate::Effect::Fetch`]: the bytes that had to be fetched, 0 if all of it was in the cache.
     Fetch(Result<u64, Failure>),
-    /// Of [`crate::Effect::Train`]: the training or the evaluation is complete.
+    /// Of [`crate::Effect::Listen`].
+    Ask(Result<AskResponse, Failure>),
+    /// Of [`crate::Effect::Train`]: the training or the evaluation is complete, or as far as it was to go.
     Trained,
     /// Of [`crate::Effect::Fetch`], [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it can never be done, or is
     /// not to be done here.
@@ -79,6 +82,7 @@ impl Event {
             Event::Answered { answer, .. } => match answer {
                 Answer::CheckIn(_) => "check_in_answered",
                 Answer::Fetch(_) => "fetched",
+                Answer::Ask(_) => "ask_answered",
                 Answer::Trained => "trained",
                 Answer::WorkFailed { .. } => "work_failed",
                 Answer::Prepared { .. } => "prepared",

@@ -19,7 +19,8 @@ pub use failure::Failure;
 pub use persisted::{PERSISTED_VERSION, RestoreError};
 pub use session::{InvalidTransitionError, Offer, Session};
 pub use state::{
-    Aborting, AfterAbort, Fetching, PreparedUpdate, Resume, State, StopCause, UploadPhase, Uploading, Work,
+    Aborting, AfterAbort, Fetching, Listening, PreparedUpdate, Resume, State, StopCause, UploadPhase,
+    Uploading, Work,
 };
 pub use transition::{
     ABORT_FAILURES_MAX, DECLINED_MILLISECONDS_MIN, DIGEST_MISMATCHES_MAX, FETCH_FAILURES_MAX,

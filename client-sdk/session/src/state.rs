@@ -39,6 +39,9 @@ pub enum State {
         work: Work,
         /// When this training began, or was last resumed.
         started_at: Timestamp,
+        /// Whether the coordinator asks for what there is.
+        #[serde(default)]
+        listening: Listening,
     },
     /// The update is being made from what was trained.
     Preparing {
@@ -90,6 +93,31 @@ pub enum State {
         /// Why.
         cause: StopCause,
     },
+}
+
+/// How a training hears that the coordinator asks for what there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "listening", rename_all = "snake_case")]
+pub enum Listening {
+    /// It does not: the assignment does not say that it may be asked.
+    #[default]
+    Not,
+    /// A request waits.
+    Waiting {
+        /// The request.
+        request_id: RequestId,
+        /// Failures in a row before it.
+        failures: u32,
+    },
+    /// The next request is sent later.
+    BackingOff {
+        /// When.
+        until: Timestamp,
+        /// Failures in a row so far; 0 after an answer.
+        failures: u32,
+    },
+    /// It was asked: the host ends the training.
+    Asked,
 }
 
 /// What is sent again after a back-off.
@@ -235,6 +263,14 @@ impl State {
         }
     }
 
+    /// Returns the request by which a training listens, beside its own.
+    pub fn listening_id(&self) -> Option<RequestId> {
+        match self {
+            State::Training { listening: Listening::Waiting { request_id, .. }, .. } => Some(*request_id),
+            _ => None,
+        }
+    }
+
     /// Returns the assignment that is being worked on.
     pub fn work(&self) -> Option<&Work> {
         match self {
@@ -260,7 +296,10 @@ impl State {
         let deadline = self.work().map(|work| work.deadline);
         match self {
             State::Idle { check_in_at } => Some(*check_in_at),
-            State::BackingOff { until, .. } => Some(deadline.map_or(*until, |deadline| deadline.min(*until))),
+            State::BackingOff { until, .. }
+            | State::Training { listening: Listening::BackingOff { until, .. }, .. } => {
+                Some(deadline.map_or(*until, |deadline| deadline.min(*until)))
+            }
             _ => deadline,
         }
     }

@@ -71,6 +71,9 @@ impl Host {
         match &effect {
             Effect::Persist => self.stored = self.session.clone(),
             Effect::WakeAt(at) => self.alarm = Some(*at),
+            Effect::FinishEarly { request_id } => {
+                assert_eq!(Some(*request_id), self.session.state().request_id(), "it is the training's");
+            }
             Effect::Cancel { request_id } => drop(self.outstanding.remove(request_id)),
             Effect::Upload { assignment_id, digest, .. } => {
                 let digests = self.digests.entry(*assignment_id).or_default();
@@ -97,6 +100,9 @@ impl Host {
             _ => false,
         };
         assert!(is_asked || will_wake || self.session.is_stopped(), "stuck in {state:?}");
+        if let Some(listening) = state.listening_id() {
+            assert!(self.outstanding.contains_key(&listening), "{state:?} listens to nothing");
+        }
         if state.wake_at().is_some() {
             assert!(will_wake, "the alarm {:?} is not the one of {state:?}", self.alarm);
         }
@@ -115,7 +121,11 @@ impl Host {
                 offered: self.rng.random::<bool>().then(|| self.offer()),
             })),
             Effect::CheckIn { .. } => {
-                let assignment = assignment(self.rng.random_range(0..6), self.rng.random_range(0..200_000));
+                let may_be_asked = self.rng.random();
+                let assignment = Assignment {
+                    may_be_asked,
+                    ..assignment(self.rng.random_range(0..6), self.rng.random_range(0..200_000))
+                };
                 Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment }))
             }
             Effect::Fetch { .. } if luck == 30 => {
@@ -129,6 +139,8 @@ impl Host {
                 Answer::WorkFailed { reason: AbortReason::TrainingFailed, detail: String::new() }
             }
             Effect::Train { .. } => Answer::Trained,
+            Effect::Listen { .. } if fails => Answer::Ask(Err(failure)),
+            Effect::Listen { .. } => Answer::Ask(Ok(AskResponse { asked: luck.is_multiple_of(2) })),
             // Every preparation gives other bytes: two of them for one assignment would be seen.
             Effect::Prepare { .. } => {
                 let digest = UpdateDigest::of(&self.rng.random::<[u8; 16]>());

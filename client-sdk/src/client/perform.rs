@@ -1,6 +1,9 @@
 //! What each effect means here.
 
-use std::sync::{Arc, PoisonError, atomic::AtomicBool};
+use std::sync::{
+    Arc, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use folkmoot_protocol::{
     AssignmentId, TaskId, Timestamp,
@@ -42,6 +45,9 @@ impl Runner<'_> {
             }
             Effect::Fetch { kind, artifact, .. } => self.fetch(request_id, kind, artifact),
             Effect::Train { assignment, .. } => self.work(request_id, assignment),
+            Effect::Listen { assignment_id, wait_seconds, .. } => self.spawn(request_id, async move {
+                outcome(transport.listen(assignment_id, wait_seconds).await, Answer::Ask)
+            }),
             Effect::Prepare { assignment, .. } => self.prepare(request_id, assignment.assignment_id),
             Effect::QueryUpload { assignment_id, .. } => self.spawn(request_id, async move {
                 outcome(transport.upload_status(assignment_id).await, Answer::Upload)
@@ -68,6 +74,7 @@ impl Runner<'_> {
             Effect::Persist
             | Effect::WakeAt(_)
             | Effect::Prefetch { .. }
+            | Effect::FinishEarly { .. }
             | Effect::Cancel { .. }
             | Effect::Forget { .. } => {}
         }
@@ -90,6 +97,12 @@ impl Runner<'_> {
                     (transport.clone(), blobs.clone(), host.clone(), log.clone());
                 self.prefetch.forget_ended();
                 self.prefetch.begin(artifact.digest, prefetch(transport, blobs, host, log, artifact));
+            }
+            Effect::FinishEarly { request_id } => {
+                if let Some((_, asked)) = self.asked.as_ref().filter(|(training, _)| *training == request_id)
+                {
+                    asked.store(true, Ordering::Relaxed);
+                }
             }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
             Effect::Forget { assignment_id, was_accepted } => {
@@ -146,7 +159,8 @@ impl Runner<'_> {
     }
 
     fn work(&mut self, request_id: RequestId, assignment: Assignment) {
-        let stop = Arc::new(AtomicBool::new(false));
+        let [stop, asked] = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
+        self.asked = Some((request_id, Arc::clone(&asked)));
         let (assignment_id, task) = (assignment.assignment_id, assignment.task_id);
         let memories = self.client.work.memories().clone();
         let local = LocalWork {
@@ -162,6 +176,7 @@ impl Runner<'_> {
             memory_bytes_max: self.client.memory_bytes_max,
             host: self.client.host.clone(),
             stop: Arc::clone(&stop),
+            asked,
         };
         let on_event = Arc::clone(&self.client.on_event);
         let on_news = move |news: WorkNews| on_event(news.event(assignment_id));

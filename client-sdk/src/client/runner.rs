@@ -1,10 +1,10 @@
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicBool},
     time::Duration,
 };
 
 use folkmoot_protocol::Timestamp;
-use folkmoot_session::{Event, Session, State, StopCause};
+use folkmoot_session::{Event, RequestId, Session, State, StopCause};
 use futures::future::BoxFuture;
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
@@ -40,6 +40,8 @@ pub(super) struct Runner<'a> {
     pub(super) prefetch: Prefetch,
     pauses: &'a mut Pauses,
     pub(super) alarm: Option<Timestamp>,
+    /// The training that was begun last, and what is set when it is to end early.
+    pub(super) asked: Option<(RequestId, Arc<AtomicBool>)>,
     /// What was trained or measured and is not prepared yet; a crash in between trains the last steps again.
     pub(super) finished: Arc<Mutex<Option<FinishedWork>>>,
     detail: String,
@@ -57,6 +59,7 @@ impl<'a> Runner<'a> {
             prefetch: Prefetch::default(),
             pauses,
             alarm: None,
+            asked: None,
             finished: Arc::default(),
             detail: String::new(),
             accepted_rounds: 0,

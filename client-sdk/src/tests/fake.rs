@@ -70,6 +70,8 @@ pub struct Fake {
     pub plan: Plan,
     /// How updates are to be compressed.
     pub recipe: Option<Recipe>,
+    /// Whether assignments may be asked.
+    pub asks: bool,
     /// The weights in parts; none where they come as float32.
     pub parts: Vec<Vec<u8>>,
     /// The assignment that it gives.
@@ -102,6 +104,7 @@ impl Fake {
         Self {
             plan,
             recipe: None,
+            asks: false,
             parts: Vec::new(),
             assignment: AtomicU8::new(7),
             trouble: Mutex::new(trouble),
@@ -179,6 +182,7 @@ impl Fake {
             deadline_in_milliseconds: 1 << 40,
             clipping_norm: None,
             recipe: self.recipe.clone().map(Box::new),
+            may_be_asked: self.asks,
         };
         json(&CheckInResponse::Assigned { assignment })
     }

@@ -57,6 +57,7 @@ pub struct TrainerError(pub String);
 #[derive(Clone, Debug)]
 pub struct StopSignal {
     stop: Arc<AtomicBool>,
+    asked: Arc<AtomicBool>,
     care: DeviceCare,
     host: Host,
 }
@@ -68,6 +69,12 @@ impl StopSignal {
     pub fn is_stopped(&self) -> bool {
         self.care.rest(&self.stop, || self.host.elapsed(), || {});
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether the coordinator asks for what there is: a loop that can ends after the step under way, and returns the
+    /// weights that it has. One that does not look is waited for as long as the task's `grace_seconds`.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
     }
 }
 
@@ -153,8 +160,9 @@ pub(super) fn evaluate_with(
 }
 
 fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a> {
-    let LocalWork { stop, care, host, .. } = local;
-    let stop = StopSignal { stop: Arc::clone(stop), care: care.clone(), host: host.clone() };
+    let LocalWork { stop, asked, care, host, .. } = local;
+    let (stop, asked) = (Arc::clone(stop), Arc::clone(asked));
+    let stop = StopSignal { stop, asked, care: care.clone(), host: host.clone() };
     TrainerWork { assignment: &local.assignment, inputs, stop }
 }
 

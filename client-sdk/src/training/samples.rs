@@ -38,5 +38,6 @@ pub(crate) fn assignment() -> Assignment {
         deadline_in_milliseconds: 0,
         clipping_norm: None,
         recipe: None,
+        may_be_asked: false,
     }
 }

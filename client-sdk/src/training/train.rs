@@ -11,7 +11,8 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 
 /// Trains to the end, from the checkpoint if there is one. Returns `None` if it was stopped.
 ///
-/// The end is that of the plan's steps, or, after a step at least, of its time: the work is then partial. Time counts from
+/// The end is that of the plan's steps, or, after a step at least, of its time, or when the coordinator asks for what there
+/// is: the work is then partial. Time counts from
 /// the first step, over restarts, as far as checkpoints know of it; while the device is not to train it does not count.
 ///
 /// # Errors
@@ -42,6 +43,8 @@ pub(super) fn train(
             placement = cpu;
         }
         let Step { progress, is_over } = advanced?;
+        let is_asked = progress.step > 0 && training.asked.load(Ordering::Relaxed);
+        let is_over = is_over || is_asked;
         let now = training.host.now();
         if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             on_news(WorkNews::Progress(progress));
@@ -49,7 +52,7 @@ pub(super) fn train(
         }
         if is_over && !progress.finished {
             let Progress { step, steps_total, .. } = progress;
-            tracing::info!(step, steps_total, "training ends because its time is over");
+            tracing::info!(step, steps_total, is_asked, "training ends before its last step");
             break;
         }
         if now.milliseconds_since(stored_at) >= CHECKPOINT_MILLISECONDS {

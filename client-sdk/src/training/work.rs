@@ -40,6 +40,8 @@ pub(crate) struct LocalWork {
     pub host: Host,
     /// Set from outside to end the work after the steps under way.
     pub stop: Arc<AtomicBool>,
+    /// Set from outside to end a training after the step under way, with what it has.
+    pub asked: Arc<AtomicBool>,
 }
 
 impl LocalWork {

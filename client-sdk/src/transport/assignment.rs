@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use folkmoot_protocol::{
     AssignmentId, UpdateDigest,
-    messages::{AbortRequest, ReportRequest, UploadStatus},
+    messages::{AbortRequest, AskResponse, ReportRequest, UploadStatus},
 };
 use reqwest::Method;
 
@@ -53,6 +53,25 @@ impl Transport {
             client: Some(self.enrolled_id()?),
             payload: Payload::Nothing { range_start: 0 },
             timeout: Some(Duration::from_secs(CONTROL_SECONDS_MAX)),
+        };
+        read_json(self.send(&unsigned).await?).await
+    }
+
+    /// Asks whether the coordinator wants what there is now, and waits for that as long as said.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached, or the assignment is over.
+    pub async fn listen(
+        &self,
+        assignment_id: AssignmentId,
+        wait_seconds: u32,
+    ) -> Result<AskResponse, TransportError> {
+        let unsigned = Unsigned {
+            method: Method::GET,
+            path: &format!("/v1/assignments/{assignment_id}/ask?wait_seconds={wait_seconds}"),
+            client: Some(self.enrolled_id()?),
+            payload: Payload::Nothing { range_start: 0 },
+            timeout: Some(Duration::from_secs(CONTROL_SECONDS_MAX + u64::from(wait_seconds))),
         };
         read_json(self.send(&unsigned).await?).await
     }

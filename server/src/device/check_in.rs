@@ -164,6 +164,7 @@ async fn assignment_message(
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
         clipping_norm: privacy::clipping_steps(&task, &version),
         recipe: recipe.cloned().map(Box::new),
+        may_be_asked: record.purpose == Purpose::Training && task.description.scheduling.policy().asks(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What devices ask for: each file records one kind of fact, none of them advances a round.
 
 mod abort;
+mod ask;
 mod authenticate;
 mod blob;
 mod check_in;
@@ -9,6 +10,7 @@ mod report;
 mod upload;
 
 pub use abort::abort;
+pub use ask::is_asked;
 pub use authenticate::{Authenticator, Claimed};
 pub use blob::blob;
 pub use check_in::{Offered, assignment_of, check_in, end_wait, offer_ends};

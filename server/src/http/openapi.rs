@@ -25,6 +25,7 @@ use super::{App, admin};
     paths(
         device::enrol,
         device::check_in,
+        device::ask,
         device::get_blob,
         device::upload_status,
         device::upload_update,

@@ -4,12 +4,12 @@ use folkmoot_protocol::{
     BlobDigest, PopulationName, codec,
     messages::{Assignment, CheckInRequest},
 };
-use folkmoot_session::{Offer, Session};
+use folkmoot_session::{Offer, RequestId, Session};
 use folkmoot_simulation::{chance::Stream, device::Device};
 use folkmoot_storage::ClientRecord;
 use folkmoot_update::codec::Memory;
 
-use super::pool::{Slot, TrainedUpdate};
+use super::pool::{Slot, TrainedUpdate, Training};
 
 /// How long a check-in waits at the coordinator, as that of a real client.
 pub const WAIT_SECONDS: u32 = 30;
@@ -44,6 +44,31 @@ pub struct VirtualWork {
     pub assignment: Assignment,
     pub slot: Arc<Slot>,
     pub update: Option<TrainedUpdate>,
+    /// How it is ended early, where the coordinator may ask for it.
+    pub early: Option<EarlyEnd>,
+}
+
+/// What it takes to end a training after fewer steps.
+pub struct EarlyEnd {
+    pub request_id: RequestId,
+    pub training: Training,
+    /// When it began.
+    pub begun: u64,
+    /// How long all its steps take.
+    pub milliseconds: u64,
+}
+
+impl EarlyEnd {
+    /// Returns the training that ends with the step which is under way at `now`, and in how many milliseconds that is. None
+    /// if it was the last one.
+    pub fn at(self, now: u64) -> Option<(Training, u64)> {
+        let steps = self.training.steps_max.max(1);
+        let of_step = self.milliseconds as f64 / steps as f64;
+        let elapsed = now.saturating_sub(self.begun);
+        let done = (elapsed as f64 / of_step) as u64 + 1;
+        let ends_in = ((done as f64 * of_step).ceil() as u64).saturating_sub(elapsed).max(1);
+        (done < steps).then(|| (Training { steps_max: done, ..self.training }, ends_in))
+    }
 }
 
 impl VirtualClient {

@@ -21,6 +21,7 @@ const TIMEOUT_MILLISECONDS: u64 = 30_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     CheckIn,
+    Ask,
     Fetch,
     Upload,
     Report,
@@ -32,6 +33,7 @@ impl Kind {
     pub fn failed(self, failure: Failure) -> Answer {
         match self {
             Kind::CheckIn => Answer::CheckIn(Err(failure)),
+            Kind::Ask => Answer::Ask(Err(failure)),
             Kind::Fetch => Answer::Fetch(Err(failure)),
             Kind::Upload => Answer::Upload(Err(failure)),
             Kind::Report => Answer::Report(Err(failure)),
@@ -62,7 +64,7 @@ impl World {
         }
         self.totals.crashes += 1;
         for poll in std::mem::take(&mut self.polls).into_values() {
-            self.lose(poll.client, poll.request_id, Kind::CheckIn);
+            self.lose(poll.client, poll.request_id, poll.of.kind());
         }
         let away = self.settings.faults.coordinator_restart_seconds.max(0.1);
         self.after((away * 1000.0) as u64, Event::CoordinatorStarts);

@@ -11,7 +11,7 @@ use folkmoot_update::codec::Memory;
 
 use super::{
     SimulateError,
-    client::{VirtualWork, offer},
+    client::{EarlyEnd, VirtualWork, offer},
     events::Event,
     pool::{Lesson, Training},
     world::World,
@@ -111,6 +111,10 @@ impl World {
                 }
             }
             Effect::Train { request_id, assignment } => self.train(index, request_id, assignment).await?,
+            Effect::Listen { request_id, assignment_id, wait_seconds } => {
+                self.listen_for_ask(index, request_id, assignment_id, wait_seconds).await?;
+            }
+            Effect::FinishEarly { request_id } => self.finish_early(index, request_id),
             Effect::Prepare { request_id, assignment } => self.prepare(index, request_id, &assignment),
             Effect::QueryUpload { request_id, assignment_id } => {
                 self.query_upload(index, request_id, assignment_id).await?;
@@ -180,8 +184,15 @@ impl World {
         let partly = (milliseconds as f64 * done) as u64;
         match fate {
             Fate::Completes if leaves.is_none_or(|leaves| leaves > milliseconds) => {
+                let early = assignment.may_be_asked.then(|| EarlyEnd {
+                    request_id,
+                    training: training.clone(),
+                    begun: self.now,
+                    milliseconds,
+                });
                 let slot = self.pool.begin(training);
-                self.clients[index].work = Some(Box::new(VirtualWork { assignment, slot, update: None }));
+                let work = VirtualWork { assignment, slot, update: None, early };
+                self.clients[index].work = Some(Box::new(work));
                 self.answer(index, request_id, milliseconds, Answer::Trained);
             }
             Fate::Vanishes => {
@@ -197,6 +208,16 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Ends a training with the step under way. One that will be given up is given up nevertheless.
+    fn finish_early(&mut self, index: usize, request_id: RequestId) {
+        let now = self.now;
+        let Some(work) = self.clients[index].work.as_mut() else { return };
+        let early = work.early.take_if(|early| early.request_id == request_id);
+        let Some((training, milliseconds)) = early.and_then(|early| early.at(now)) else { return };
+        work.slot = self.pool.begin(training);
+        self.answer(index, request_id, milliseconds, Answer::Trained);
     }
 
     fn prepare(&mut self, index: usize, request_id: RequestId, assignment: &Assignment) {

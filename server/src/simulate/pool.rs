@@ -36,6 +36,7 @@ pub struct Lesson {
 }
 
 /// One training.
+#[derive(Clone)]
 pub struct Training {
     pub lesson: Arc<Lesson>,
     /// All weights of the model.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folkmoot_protocol::{
     AssignmentId, codec,
-    messages::{AbortRequest, Artifact, CheckInRequest, CheckInResponse, ReportRequest},
+    messages::{AbortRequest, Artifact, AskResponse, CheckInRequest, CheckInResponse, ReportRequest},
 };
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
 use folkmoot_simulation::device::Direction;
@@ -28,8 +28,28 @@ use crate::{
 /// Bytes of a control message, with what goes around it.
 const MESSAGE_BYTES: u64 = 600;
 
-/// A check-in that waits for an assignment.
+/// What a held request waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PollOf {
+    /// An assignment.
+    CheckIn,
+    /// That its client is asked for what it has.
+    Ask(AssignmentId),
+}
+
+impl PollOf {
+    /// Returns the kind of the request.
+    pub fn kind(self) -> Kind {
+        match self {
+            PollOf::CheckIn => Kind::CheckIn,
+            PollOf::Ask(_) => Kind::Ask,
+        }
+    }
+}
+
+/// A request that waits.
 pub(super) struct HeldPoll {
+    pub of: PollOf,
     pub client: usize,
     pub request_id: RequestId,
     /// How long it may wait, in milliseconds.
@@ -102,7 +122,7 @@ impl World {
             Ok(None) if wait > 0 => {
                 self.next_poll += 1;
                 let poll = self.next_poll;
-                self.polls.insert(poll, HeldPoll { client, request_id, wait, waiter });
+                self.polls.insert(poll, HeldPoll { of: PollOf::CheckIn, client, request_id, wait, waiter });
                 self.after(wait, Event::WaitEnds { poll });
             }
             other => {
@@ -122,7 +142,36 @@ impl World {
         Ok(())
     }
 
-    /// Answers the held check-ins of clients that were drawn.
+    /// Has a client that trains wait to be asked.
+    pub async fn listen_for_ask(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        id: AssignmentId,
+        wait_seconds: u32,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::Ask) {
+            return Ok(());
+        }
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let waiter = coordinator.listeners.add(record.id);
+        match device::is_asked(&coordinator, &record, id, now).await {
+            Ok(false) => {
+                self.next_poll += 1;
+                let (poll, wait) = (self.next_poll, u64::from(wait_seconds) * 1000);
+                self.polls.insert(poll, HeldPoll { of: PollOf::Ask(id), client, request_id, wait, waiter });
+                self.after(wait, Event::WaitEnds { poll });
+            }
+            told => {
+                coordinator.listeners.forget(record.id, &waiter);
+                let answered = told.map(|asked| Answer::Ask(Ok(AskResponse { asked })));
+                self.respond(client, request_id, Kind::Ask, answered);
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers the held requests of clients that were drawn or asked.
     pub async fn wake_polls(&mut self) -> Result<(), SimulateError> {
         let is_woken = |poll: &HeldPoll| poll.waiter.notified().now_or_never().is_some();
         let woken = self.polls.iter().filter(|(_, poll)| is_woken(poll)).map(|(poll, _)| *poll);
@@ -133,11 +182,18 @@ impl World {
     }
 
     pub async fn wait_ends(&mut self, poll: u64) -> Result<(), SimulateError> {
-        let Some(HeldPoll { client, request_id, wait, waiter }) = self.polls.remove(&poll) else {
+        let Some(HeldPoll { of, client, request_id, wait, waiter }) = self.polls.remove(&poll) else {
             return Ok(());
         };
         let coordinator = self.running();
         let record = self.record_of(client).await?;
+        if let PollOf::Ask(id) = of {
+            coordinator.listeners.forget(record.id, &waiter);
+            let told = device::is_asked(&coordinator, &record, id, self.server_now()).await;
+            let answered = told.map(|asked| Answer::Ask(Ok(AskResponse { asked })));
+            self.respond(client, request_id, Kind::Ask, answered);
+            return Ok(());
+        }
         let (attributes, codecs) = (self.attributes(client), codec::names());
         let offered = Offered { attributes: &attributes, codecs: &codecs };
         let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;

@@ -230,6 +230,16 @@ impl World {
                     }
                 }
             }
+            Effect::Listen { request_id, assignment_id, wait_seconds } => {
+                self.send(index, request_id, Request::Ask { assignment_id, wait_seconds });
+            }
+            Effect::FinishEarly { request_id } => {
+                self.coverage.count("trainings asked");
+                if client.nature != Nature::Stalling {
+                    let milliseconds = self.chance.within(1..=200);
+                    self.answer_here(index, request_id, milliseconds, Answer::Trained);
+                }
+            }
             Effect::Prepare { request_id, assignment } => self.prepare(index, request_id, &assignment),
             Effect::QueryUpload { request_id, assignment_id } => {
                 self.send(index, request_id, Request::QueryUpload { assignment_id });

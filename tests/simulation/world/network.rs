@@ -28,6 +28,7 @@ pub struct Message {
 #[derive(Clone)]
 pub enum Request {
     CheckIn { request: CheckInRequest, wait_seconds: u32 },
+    Ask { assignment_id: AssignmentId, wait_seconds: u32 },
     Fetch { artifact: Artifact },
     QueryUpload { assignment_id: AssignmentId },
     Upload { assignment_id: AssignmentId, announced: Announced, offset: u64, bytes: Arc<Vec<u8>> },
@@ -40,6 +41,7 @@ impl Request {
     pub fn name(&self) -> &'static str {
         match self {
             Request::CheckIn { .. } => "check-in",
+            Request::Ask { .. } => "ask",
             Request::Fetch { .. } => "fetch",
             Request::QueryUpload { .. } => "upload query",
             Request::Upload { .. } => "upload",
@@ -52,6 +54,7 @@ impl Request {
     pub fn failed(&self, failure: Failure) -> Answer {
         match self {
             Request::CheckIn { .. } => Answer::CheckIn(Err(failure)),
+            Request::Ask { .. } => Answer::Ask(Err(failure)),
             Request::Fetch { .. } => Answer::Fetch(Err(failure)),
             Request::QueryUpload { .. } | Request::Upload { .. } => Answer::Upload(Err(failure)),
             Request::Report { .. } => Answer::Report(Err(failure)),
@@ -62,7 +65,9 @@ impl Request {
     /// Returns after how many milliseconds a client takes it for lost.
     fn timeout(&self) -> u64 {
         match self {
-            Request::CheckIn { wait_seconds, .. } => 15_000 + u64::from(*wait_seconds) * 1000,
+            Request::CheckIn { wait_seconds, .. } | Request::Ask { wait_seconds, .. } => {
+                15_000 + u64::from(*wait_seconds) * 1000
+            }
             Request::Upload { .. } => 40_000,
             _ => 20_000,
         }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use folkmoot_protocol::{BlobDigest, ErrorCode, messages::CheckInResponse};
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, ErrorCode,
+    messages::{AskResponse, CheckInResponse},
+};
 use folkmoot_server::{
     coordinator::Coordinator,
     device::{self, Offered},
@@ -20,9 +23,9 @@ use super::{
 };
 use crate::invariants::{Holds, broken, no_request_fails_inside};
 
-/// A check-in that waits for an assignment.
+/// A check-in that waits for an assignment, or a client at work that waits to be asked.
 pub struct HeldPoll {
-    /// The check-in.
+    /// The request.
     pub message: Message,
     waiter: Arc<Notify>,
 }
@@ -56,6 +59,9 @@ impl World {
         let (record, now) = (self.clients[message.client].record.clone(), self.server_now());
         Ok(match &message.request {
             Request::CheckIn { .. } => self.check_in(coordinator, &record, message).await,
+            Request::Ask { assignment_id, .. } => {
+                self.ask(coordinator, &record, message, *assignment_id).await
+            }
             Request::Fetch { artifact } => {
                 let found = device::blob(coordinator, &record, artifact.digest).await;
                 if let Ok((bytes, _)) = &found {
@@ -119,6 +125,25 @@ impl World {
         }
     }
 
+    async fn ask(
+        &mut self,
+        coordinator: &Coordinator,
+        record: &ClientRecord,
+        message: &Message,
+        id: AssignmentId,
+    ) -> Result<Option<Answer>, Refusal> {
+        let Request::Ask { wait_seconds, .. } = &message.request else { return Ok(None) };
+        let waiter = coordinator.listeners.add(record.id);
+        if device::is_asked(coordinator, record, id, self.server_now()).await? {
+            coordinator.listeners.forget(record.id, &waiter);
+            return Ok(Some(Answer::Ask(Ok(AskResponse { asked: true }))));
+        }
+        let poll = self.server.next_number();
+        self.server.polls.insert(poll, HeldPoll { message: message.clone(), waiter });
+        self.after(u64::from(*wait_seconds) * 1000, Event::WaitEnds { poll });
+        Ok(None)
+    }
+
     fn check_in_answer(&mut self, client: usize, answered: CheckInResponse) -> Answer {
         if let CheckInResponse::Assigned { assignment } = &answered {
             let id = assignment.assignment_id;
@@ -143,6 +168,17 @@ impl World {
         let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
         let record = self.clients[message.client].record.clone();
         let failures = self.server.store.failures();
+        if let Request::Ask { assignment_id, .. } = &message.request {
+            coordinator.listeners.forget(record.id, &waiter);
+            let told = device::is_asked(&coordinator, &record, *assignment_id, self.server_now()).await;
+            return match told {
+                Ok(asked) => {
+                    self.respond(&message, Answer::Ask(Ok(AskResponse { asked })));
+                    Ok(())
+                }
+                Err(refusal) => self.refuse(&message, &refusal, failures),
+            };
+        }
         let Request::CheckIn { request, wait_seconds } = &message.request else { return Ok(()) };
         let wait = u64::from(*wait_seconds) * 1000;
         let offered = Offered { attributes: &request.attributes, codecs: &[] };

@@ -69,6 +69,8 @@ export type Effect =
         | 'check_in'
         | 'fetch'
         | 'train'
+        | 'listen'
+        | 'finish_early'
         | 'prepare'
         | 'query_upload'
         | 'upload'

@@ -21,6 +21,9 @@ export class Requests {
   /** An upload that was broken off: how much of it left is known when the coordinator says how much it has. */
   private broken: { assignmentId: string; offset: number; written: Written } | null = null;
 
+  /** Ends the training under way after its next step, with what it has. */
+  private asked = new AbortController();
+
   private prefetching: { digest: string; controller: AbortController; ended: Promise<void> } | null = null;
 
   constructor(private readonly host: RunnerHost) {}
@@ -149,19 +152,37 @@ export class Requests {
     this.finished?.free();
     this.finished = null;
     const begun = performance.now();
+    this.asked = new AbortController();
+    const asked = this.asked.signal;
     await this.host.needConsent();
     // Now all of it is here.
     const { plan, model, weights, weights_parts } = assignment;
     const newest: Newest = { plan, model, weights, ...(weights_parts && { weights_parts }) };
     await this.host.storage.put('state', newest, 'newest').catch(() => undefined);
     this.host.emit({ name: 'model', value: {} });
-    const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal));
+    const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal, asked));
     this.finished = task;
     const { task_id: taskId, round_number: roundNumber } = assignment;
     const detail = `${Math.round(performance.now() - begun)} ms`;
     const action = kind === 'evaluation' ? 'evaluated' : 'trained';
     await this.host.log.write({ action, bytesSent: 0, bytesReceived: 0, taskId, roundNumber, detail });
     return 'trained';
+  }
+
+  /** Waits to be asked for what there is. Nothing of the user's is in it, so it is counted, and not logged. */
+  async listen(value: Values, signal: AbortSignal): Promise<unknown> {
+    const { transport, day } = this.host;
+    const path = `/v1/assignments/${value.assignment_id}/ask?wait_seconds=${value.wait_seconds}`;
+    const millisecondsMax = (30 + value.wait_seconds) * 1000;
+    try {
+      return await transport.json({ method: 'GET', path, millisecondsMax, traffic: new Traffic(day) }, signal);
+    } finally {
+      await day.save();
+    }
+  }
+
+  finishEarly(): void {
+    this.asked.abort();
   }
 
   async prepare(assignment: Assignment): Promise<Answer> {

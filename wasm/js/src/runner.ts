@@ -191,6 +191,9 @@ export class Runner {
         await forgetWork(storage, value.assignment_id);
         this.host.blobs.forgetUnstored();
         return;
+      case 'finish_early':
+        this.work.finishEarly();
+        return;
       case 'prefetch':
         this.work.prefetch(value.artifact);
         return;
@@ -209,6 +212,8 @@ export class Runner {
         return ['fetch', (signal) => work.fetch(value, this.session.assignment(), signal)];
       case 'train':
         return ['', (signal) => work.train(value.assignment, signal)];
+      case 'listen':
+        return ['ask', (signal) => work.listen(value, signal)];
       case 'prepare':
         return ['', () => work.prepare(value.assignment)];
       case 'query_upload':

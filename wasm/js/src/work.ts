@@ -45,12 +45,15 @@ interface Done {
   kind: Progress['kind'];
 }
 
-/** Does the work to its end and returns it, ready to make an update of. It is given up when `signal` says so. */
-export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal): Promise<Done> {
+/**
+ * Does the work to its end and returns it, ready to make an update of. It is given up when `signal` says so; a training
+ * ends after a step when `asked` says so, with what it has.
+ */
+export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
   const task = await begin(host, assignment);
   try {
     await host.devices.place(task, assignment);
-    const kind = await advanceToEnd(host, task, assignment.assignment_id, signal);
+    const kind = await advanceToEnd(host, task, assignment.assignment_id, signal, asked);
     await task.finish();
     return { task, kind };
   } catch (error) {
@@ -79,7 +82,13 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   }
 }
 
-async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, signal: AbortSignal): Promise<Progress['kind']> {
+async function advanceToEnd(
+  host: WorkHost,
+  task: AssignedWork,
+  id: string,
+  signal: AbortSignal,
+  asked: AbortSignal,
+): Promise<Progress['kind']> {
   let toldAt = -Infinity;
   let storedAt = performance.now();
   await host.pace.untilAllowed(signal);
@@ -89,11 +98,12 @@ async function advanceToEnd(host: WorkHost, task: AssignedWork, id: string, sign
     const progress = JSON.parse(await task.advance()) as Progress;
     host.devices.tellFault(task, id);
     const now = performance.now();
-    if (progress.is_over || now - toldAt >= PROGRESS_MILLISECONDS) {
+    const isOver = progress.is_over || (asked.aborted && progress.kind === 'training' && progress.step > 0);
+    if (isOver || now - toldAt >= PROGRESS_MILLISECONDS) {
       host.emit(told(progress, id));
       toldAt = now;
     }
-    if (progress.is_over) {
+    if (isOver) {
       return progress.kind;
     }
     if (now - storedAt >= CHECKPOINT_MILLISECONDS) {

@@ -84,6 +84,10 @@ pub struct Assignment {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub recipe: Option<Box<Recipe>>,
+    /// Whether the coordinator may ask for what there is before the training is over: who can, listens by
+    /// [`crate::messages::AskResponse`]. A client that does not is left behind when the round cannot wait any longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_asked: bool,
 }
 
 /// Parts of weights, at most.

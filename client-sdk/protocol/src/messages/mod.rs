@@ -1,12 +1,14 @@
 //! What goes over the wire as JSON, one file per endpoint. A field that is not known is refused.
 
 mod abort;
+mod ask;
 mod check_in;
 mod enrol;
 mod report;
 mod upload;
 
 pub use abort::{AbortReason, AbortRequest};
+pub use ask::AskResponse;
 pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse, WEIGHTS_PARTS_MAX};
 pub use enrol::{EnrolRequest, EnrolResponse};
 pub use report::ReportRequest;

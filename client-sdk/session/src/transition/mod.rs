@@ -3,6 +3,7 @@
 mod abort;
 mod check_in;
 mod fetch;
+mod listen;
 mod report;
 mod start;
 mod stop;
@@ -18,7 +19,7 @@ pub use upload::{DIGEST_MISMATCHES_MAX, PROGRESS_BYTES_MIN};
 use folkmoot_protocol::{Disposition, messages::AbortReason};
 
 use crate::{
-    Answer, Event, Failure, InvalidTransitionError, RequestId, State, StopCause,
+    Answer, Event, Failure, InvalidTransitionError, Listening, RequestId, State, StopCause,
     state::{Fetching, Resume, Work},
     turn::Turn,
 };
@@ -50,10 +51,20 @@ fn answered(
     turn: &mut Turn<'_>,
     error: InvalidTransitionError,
 ) -> Result<State, InvalidTransitionError> {
+    if let State::Training { listening: Listening::Waiting { request_id, failures }, .. } = state
+        && request_id == answered_id
+    {
+        return match answer {
+            Answer::Ask(result) => Ok(listen::answered(result, failures, state, turn)),
+            _ => Err(error),
+        };
+    }
     if state.request_id() != Some(answered_id) {
         let was_made = answered_id.0 < turn.memory.next_request;
         return if was_made { Ok(state) } else { Err(error) };
     }
+    // Whatever the answer to a training is, the training is over.
+    listen::end(&state, turn);
     Ok(match (state, answer) {
         (State::CheckedIn { failures, .. }, Answer::CheckIn(result)) => {
             check_in::answered(result, failures, turn)

@@ -1,6 +1,6 @@
 use folkmoot_protocol::messages::AbortReason;
 
-use super::abort;
+use super::{abort, listen};
 use crate::{
     Effect, State, StopCause,
     state::{Aborting, AfterAbort, Resume},
@@ -28,7 +28,8 @@ pub(super) fn stop(state: State, reason: AbortReason, cause: StopCause, turn: &m
     }
 }
 
-/// Has the host stop the request under way.
+/// Has the host stop what is under way.
 pub(super) fn cancel(state: &State, turn: &mut Turn<'_>) {
     turn.effects.extend(state.request_id().map(|request_id| Effect::Cancel { request_id }));
+    listen::end(state, turn);
 }

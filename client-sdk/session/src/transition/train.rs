@@ -1,5 +1,6 @@
 use folkmoot_protocol::Timestamp;
 
+use super::listen::listen;
 use crate::{Effect, State, state::Work, turn::Turn};
 
 /// Trains, from the checkpoint if there is one.
@@ -9,7 +10,8 @@ use crate::{Effect, State, state::Work, turn::Turn};
 pub(super) fn train(work: Work, turn: &mut Turn<'_>) -> State {
     let request_id = turn.next_request();
     turn.effects.push(Effect::Train { request_id, assignment: work.assignment.clone() });
-    State::Training { request_id, work, started_at: turn.now }
+    let listening = listen(&work, 0, turn);
+    State::Training { request_id, work, started_at: turn.now, listening }
 }
 
 pub(super) fn finished(work: Work, started_at: Timestamp, turn: &mut Turn<'_>) -> State {

@@ -1,6 +1,6 @@
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{abort, check_in, fetch, stop, upload};
+use super::{abort, check_in, fetch, listen, stop, upload};
 use crate::{State, state::Resume, turn::Turn};
 
 /// Does what has become due: the deadline first.
@@ -13,6 +13,10 @@ pub(super) fn woken(state: State, turn: &mut Turn<'_>) -> State {
         State::Idle { check_in_at } if check_in_at <= turn.now => check_in::check_in(0, turn),
         State::BackingOff { until, failures, resume } if until <= turn.now => {
             send_again(resume, failures, turn)
+        }
+        State::Training { request_id, work, started_at, listening } => {
+            let listening = listen::woken(&work, listening, turn);
+            State::Training { request_id, work, started_at, listening }
         }
         _ => state,
     }

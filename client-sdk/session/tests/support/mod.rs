@@ -30,6 +30,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         deadline_in_milliseconds,
         clipping_norm: None,
         recipe: None,
+        may_be_asked: false,
     }
 }
 

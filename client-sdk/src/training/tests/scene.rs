@@ -78,6 +78,7 @@ impl Scene {
             memory_bytes_max: MEMORY_BYTES_MAX,
             host,
             stop: Arc::new(AtomicBool::new(false)),
+            asked: Arc::new(AtomicBool::new(false)),
         };
         Self { local, model, plan, directory }
     }

@@ -1,11 +1,14 @@
-//! Trainings that end because their time is over, on a clock that goes on by a second whenever it is read.
+//! Trainings that end because their time is over, or because they are asked for what they have, on a clock that goes on by a second whenever it is read.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use folkmoot_protocol::update::UpdateHeader;
 
 use super::scene::Scene;
-use crate::training::prepare;
+use crate::training::{WorkNews, prepare, work};
 
 #[test]
 fn work_that_runs_out_of_time_is_partial_and_sent() {
@@ -23,6 +26,35 @@ fn the_least_work_is_a_step_and_weighs_what_it_used() {
     let scene = Scene::new(1_000_000, Some(0.001));
     let (work, _) = scene.train();
     assert_eq!((work.outcome.metrics.step_count, work.outcome.metrics.example_count), (1, 2));
+    prepare(&work, &scene.local.work).unwrap();
+    let path = scene.local.work.update_path(work.assignment.assignment_id);
+    let header = UpdateHeader::decode(std::fs::read(path).unwrap().first_chunk().unwrap()).unwrap();
+    assert_eq!(header.weight, 2, "the client holds 10 examples, and used 2");
+}
+
+#[test]
+fn work_that_is_asked_for_is_partial_and_weighs_what_it_used() {
+    let scene = Scene::new(1_000_000, None);
+    let (told, asked) = (AtomicU64::new(0), &scene.local.asked);
+    let work = work(&scene.local, |news| {
+        if let WorkNews::Progress(progress) = news {
+            told.store(progress.step, Ordering::Relaxed);
+            asked.store(progress.step >= 3, Ordering::Relaxed);
+        }
+    });
+    let work = work.unwrap().expect("nobody stopped it");
+    let metrics = work.outcome.metrics;
+    assert_eq!(metrics.step_count, told.into_inner(), "the end is told");
+    assert!((4..1000).contains(&metrics.step_count), "{metrics:?}");
+    assert_eq!(metrics.example_count, 2 * metrics.step_count);
+}
+
+#[test]
+fn who_is_asked_before_its_first_step_takes_one() {
+    let scene = Scene::new(1_000_000, None);
+    scene.local.asked.store(true, Ordering::Relaxed);
+    let (work, progress) = scene.train();
+    assert_eq!((work.outcome.metrics.step_count, progress.step), (1, 1));
     prepare(&work, &scene.local.work).unwrap();
     let path = scene.local.work.update_path(work.assignment.assignment_id);
     let header = UpdateHeader::decode(std::fs::read(path).unwrap().first_chunk().unwrap()).unwrap();

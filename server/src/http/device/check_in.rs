@@ -21,25 +21,31 @@ use crate::{
     refusal::Refusal,
 };
 
-/// How often a waiting check-in looks for itself, in case another process drew its client.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How often a poll that waits looks for itself, in case another process drew its client.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckInQuery {
+pub struct WaitQuery {
     #[serde(default)]
     wait_seconds: u32,
+}
+
+impl WaitQuery {
+    /// Returns how long the request may wait, within the limit.
+    pub(super) fn wait(&self, app: &App) -> Duration {
+        Duration::from_secs(u64::from(self.wait_seconds)).min(app.limits.long_poll_max)
+    }
 }
 
 /// `POST /v1/check-in?wait_seconds=…`
 pub async fn check_in(
     State(app): State<App>,
-    query: Result<Query<CheckInQuery>, QueryRejection>,
+    query: Result<Query<WaitQuery>, QueryRejection>,
     request: Request<Body>,
 ) -> Result<Json<CheckInResponse>, Refusal> {
     let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
-    let wait =
-        Duration::from_secs(u64::from(query.map_err(malformed)?.wait_seconds)).min(app.limits.long_poll_max);
+    let wait = query.map_err(malformed)?.wait(&app);
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     let offered = Offered::of(&signed.message);
     // Listen before looking: a draw between the two is not missed.

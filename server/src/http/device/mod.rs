@@ -1,6 +1,7 @@
 //! The endpoints of devices.
 
 mod abort;
+mod ask;
 mod check_in;
 mod enrol;
 mod get_blob;
@@ -26,6 +27,7 @@ pub fn routes() -> Router<App> {
             "/assignments/{id}/update",
             get(upload_update::upload_status).put(upload_update::upload_update),
         )
+        .route("/assignments/{id}/ask", get(ask::ask))
         .route("/assignments/{id}/report", post(report::report))
         .route("/assignments/{id}/abort", post(abort::abort))
 }

@@ -4,8 +4,8 @@
 use folkmoot_protocol::{
     Problem,
     messages::{
-        AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse, ReportRequest,
-        UploadStatus,
+        AbortRequest, AskResponse, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
+        ReportRequest, UploadStatus,
     },
 };
 
@@ -73,6 +73,20 @@ pub fn upload_status() {}
     )
 )]
 pub fn upload_update() {}
+
+/// Says whether a client at work is to send what it has now; waits for that. Only assignments with `may_be_asked` are asked.
+#[utoipa::path(
+    get, path = "/v1/assignments/{id}/ask", tag = "device", security(("client_signature" = [])),
+    params(
+        ("id" = String, Path, description = "The assignment"),
+        ("wait_seconds" = Option<u32>, Query, description = "Wait that long to be asked, at most 60"),
+    ),
+    responses(
+        (status = 200, body = AskResponse),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub fn ask() {}
 
 /// Says how the work went, for statistics only.
 #[utoipa::path(

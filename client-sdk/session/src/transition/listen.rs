@@ -1,0 +1,70 @@
+use folkmoot_protocol::{Disposition, messages::AskResponse};
+
+use super::abort;
+use crate::{
+    Effect, Failure, Listening, RequestId, State, back_off::back_off_until, state::Work, turn::Turn,
+};
+
+/// Listens for the coordinator while an assignment is trained that says so. A host whose check-ins do not wait holds no
+/// requests open, and does not listen.
+pub(super) fn listen(work: &Work, failures: u32, turn: &mut Turn<'_>) -> Listening {
+    let wait_seconds = turn.memory.offer.wait_seconds;
+    if !work.assignment.may_be_asked || wait_seconds == 0 {
+        return Listening::Not;
+    }
+    let request_id = turn.next_request();
+    let assignment_id = work.assignment.assignment_id;
+    turn.effects.push(Effect::Listen { request_id, assignment_id, wait_seconds });
+    Listening::Waiting { request_id, failures }
+}
+
+/// Listens again when that has become due.
+pub(super) fn woken(work: &Work, listening: Listening, turn: &mut Turn<'_>) -> Listening {
+    match listening {
+        Listening::BackingOff { until, failures } if until <= turn.now => listen(work, failures, turn),
+        _ => listening,
+    }
+}
+
+/// Takes the answer to a listening. Only an assignment that is gone ends the training: it would be in vain.
+pub(super) fn answered(
+    result: Result<AskResponse, Failure>,
+    failures: u32,
+    state: State,
+    turn: &mut Turn<'_>,
+) -> State {
+    let State::Training { request_id, work, started_at, .. } = state else { return state };
+    let listening = match result {
+        Ok(AskResponse { asked: true }) => {
+            turn.effects.push(Effect::FinishEarly { request_id });
+            Listening::Asked
+        }
+        Ok(AskResponse { asked: false }) => back_off(0, None, turn),
+        Err(failure) => match failure.disposition {
+            Disposition::Retry => {
+                back_off(failures.saturating_add(1), failure.retry_after_milliseconds, turn)
+            }
+            Disposition::CheckIn => return gone(request_id, &work, &failure, turn),
+            // If more than the listening is refused, the upload hears it.
+            Disposition::GiveUp => Listening::Not,
+        },
+    };
+    State::Training { request_id, work, started_at, listening }
+}
+
+/// Has the host stop listening, when a training is over.
+pub(super) fn end(state: &State, turn: &mut Turn<'_>) {
+    turn.effects.extend(state.listening_id().map(|request_id| Effect::Cancel { request_id }));
+}
+
+/// A short pause is after every answer, so that a coordinator which answers at once is not hammered.
+fn back_off(failures: u32, retry_after_milliseconds: Option<u64>, turn: &mut Turn<'_>) -> Listening {
+    let until = back_off_until(turn.now, failures.max(1), retry_after_milliseconds, turn.rng);
+    Listening::BackingOff { until, failures }
+}
+
+fn gone(training: RequestId, work: &Work, failure: &Failure, turn: &mut Turn<'_>) -> State {
+    turn.effects.push(Effect::Cancel { request_id: training });
+    abort::forget(work, turn);
+    turn.set_back(failure.retry_after_milliseconds)
+}

@@ -1,0 +1,24 @@
+use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp};
+use folkmoot_storage::{AssignmentStatus, ClientRecord, RoundRepository};
+
+use super::own_assignment;
+use crate::{coordinator::Coordinator, refusal::Refusal};
+
+/// Says whether a client is to send what it has now.
+///
+/// # Errors
+/// If the client has no such assignment, or it is over: there is nothing to wait for.
+pub async fn is_asked(
+    coordinator: &Coordinator,
+    client: &ClientRecord,
+    id: AssignmentId,
+    now: Timestamp,
+) -> Result<bool, Refusal> {
+    let assignment = own_assignment(coordinator, client, id).await?;
+    if assignment.status != AssignmentStatus::Outstanding || assignment.deadline <= now {
+        let detail = format!("the assignment {id} is over; check in again");
+        return Err(Refusal::new(ErrorCode::AssignmentExpired, detail));
+    }
+    let round = coordinator.storage.round(client.organisation_id, assignment.round_id).await?;
+    Ok(round.is_some_and(|record| record.round.phase.asked().is_some()))
+}
