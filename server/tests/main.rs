@@ -2,6 +2,7 @@
 //!
 //! One program for all of them: each links everything below it, which takes longer than most of them run.
 
+mod asking;
 // What the system says of a missing file is another sentence elsewhere.
 #[cfg(unix)]
 mod commands;

@@ -85,6 +85,7 @@ async fn the_same_seed_gives_the_same_bytes_on_one_thread_or_on_several() {
     let devices = json!({ "dropout": { "vanish_probability": 0.05, "abort_probability": 0.05 } });
     for scheduling in [
         json!({ "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 }),
+        json!({ "kind": "aggressive_synchronous", "cohort": 8, "minimum_cohort": 2 }),
         json!({ "kind": "buffered", "buffer_goal": 4, "concurrency": 12 }),
     ] {
         let description = || task(&json!({ "scheduling": scheduling }));
@@ -112,6 +113,7 @@ async fn a_database_and_files_give_the_same_bytes_as_memory() {
     for mut changes in [
         json!({ "scheduling": { "kind": "synchronous", "report_goal": 8, "reporting_deadline_seconds": 60 } }),
         json!({ "evaluation": measured, "selection": { "kind": "oort" } }),
+        json!({ "scheduling": { "kind": "aggressive_synchronous", "cohort": 8, "grace_seconds": 20 } }),
         json!({ "scheduling": { "kind": "buffered", "buffer_goal": 4, "concurrency": 12 } }),
         json!({ "scheduling": { "kind": "stale_synchronous", "bound": 1, "concurrency": 12 } }),
     ] {
@@ -146,6 +148,7 @@ async fn every_policy_trains() {
     let small = json!({ "kind": "fed_avg", "server_learning_rate": 0.2 });
     for (scheduling, finalizer, rounds) in [
         (json!({ "kind": "synchronous", "report_goal": 8 }), json!({ "kind": "fed_avg" }), 12),
+        (json!({ "kind": "aggressive_synchronous", "cohort": 8 }), json!({ "kind": "fed_avg" }), 12),
         (flow("semi_synchronous", json!({ "slot_seconds": 5 })), json!({ "kind": "fed_avg" }), 12),
         (flow("buffered", json!({ "buffer_goal": 5 })), json!({ "kind": "fed_avg" }), 30),
         (flow("asynchronous", json!({})), small.clone(), 120),
