@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { get } from '../api/client';
@@ -25,6 +26,9 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
                   ['Task', <Link to={`/tasks/${value.round.task_id}`}>{value.round.task_id.slice(0, 8)}…</Link>],
                   ['Purpose', value.round.purpose],
                   ['Phase', <State state={value.round.phase} />],
+                  ...(typeof value.round.asked_at === 'number'
+                    ? [['Stragglers asked', <Time at={value.round.asked_at} />] as [string, ComponentChildren]]
+                    : []),
                   ['Starts from version', count(value.round.base_version)],
                   ['Made version', value.round.version ? count(value.round.version) : '–'],
                   ...(value.round.reason ? [['Abandoned because', words(String(value.round.reason))] as [string, string]] : []),

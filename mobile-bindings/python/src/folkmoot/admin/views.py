@@ -61,6 +61,7 @@ class RoundView(TypedDict):
     purpose: str
     phase: str
     phase_since: int
+    asked_at: int | None
     base_version: int
     version: int | None
     cohort: int | None

@@ -28,6 +28,8 @@ pub struct RoundView {
     pub phase: String,
     /// Since when it is in this phase.
     pub phase_since: Timestamp,
+    /// While it reports: when its stragglers were asked for what they have, if they were.
+    pub asked_at: Option<Timestamp>,
     /// How many clients were drawn; hidden where the task's `privacy` claims sampling.
     pub cohort: Option<u64>,
     /// How many updates are combined; hidden likewise.
@@ -65,6 +67,7 @@ impl RoundView {
             base_version: record.round.base_version,
             phase: record.round.phase.name().into(),
             phase_since,
+            asked_at: record.round.phase.asked(),
             cohort: cohort.filter(|_| tells_counts),
             accepted: accepted.filter(|_| tells_counts),
             version,
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn of_a_sample_nothing_is_counted() {
         let phases = [
-            Phase::Reporting { since: Timestamp(0), cohort: 5, asked: None },
+            Phase::Reporting { since: Timestamp(0), cohort: 5, asked: Some(Timestamp(1)) },
             Phase::Aggregating { since: Timestamp(0), cohort: 5, accepted: 4 },
             Phase::Committed { at: Timestamp(0), cohort: 5, accepted: 4, version: 1 },
         ];

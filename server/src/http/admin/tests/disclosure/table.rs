@@ -128,6 +128,7 @@ pub(super) const FIELDS: &[Row] = &[
         Shown,
         &[
             "accepted",
+            "asked_at",
             "base_version",
             "cohort",
             "created_at",
