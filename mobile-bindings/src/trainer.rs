@@ -105,6 +105,11 @@ impl TrainerWork {
     pub fn is_stopped(&self) -> bool {
         self.stop.is_stopped()
     }
+
+    /// Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far.
+    pub fn is_asked(&self) -> bool {
+        self.stop.is_asked()
+    }
 }
 
 /// The app's loop as the client calls it.

@@ -88,6 +88,7 @@ def test_weights_that_are_kept_stay_what_they_were(coordinator, tmp_path, genera
     # The client has sent its updates and is closed; the arrays own their memory.
     np.testing.assert_array_equal(trainer.seen[0].weights["weight"], np.full((3, 1), 0.5, np.float32))
     assert trainer.seen[0].is_stopped is False
+    assert trainer.seen[0].is_asked is False
 
 
 @pytest.mark.parametrize(

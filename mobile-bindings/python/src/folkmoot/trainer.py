@@ -57,6 +57,11 @@ class Work:
         """Whether the work is not wanted any more: look between steps, and return within 250 ms."""
         return self._native.is_stopped()
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the round waits for this update: a loop that can returns what it has so far, with the examples used."""
+        return self._native.is_asked()
+
 
 @dataclass(frozen=True)
 class Trained:

@@ -101,6 +101,11 @@ public final class TrainerWork: @unchecked Sendable {
     public var isStopped: Bool {
         native.isStopped()
     }
+
+    /// Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far.
+    public var isAsked: Bool {
+        native.isAsked()
+    }
 }
 
 /// The app's loop as the library calls it.

@@ -49,6 +49,9 @@ class Work internal constructor(private val native: TrainerWorkInterface) {
     /** Whether the work is not wanted any more, to be asked between steps. What is returned then is thrown away. */
     val isStopped: Boolean get() = native.isStopped()
 
+    /** Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far. */
+    val isAsked: Boolean get() = native.isAsked()
+
     /** The dimensions of the weights by their names in the ONNX file, in its order. */
     val shapes: Map<String, List<Long>> = tensors.associate { it.name to it.shape.map(ULong::toLong) }
 

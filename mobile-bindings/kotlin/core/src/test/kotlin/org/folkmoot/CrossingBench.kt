@@ -59,6 +59,8 @@ private class Given(private val count: Int) : TrainerWorkInterface {
 
     override fun isStopped() = false
 
+    override fun isAsked() = false
+
     override fun tensors() = listOf(TensorSpec("weights", listOf(count.toULong())))
 
     override fun weights(): NativeBuffer = zeros(count)

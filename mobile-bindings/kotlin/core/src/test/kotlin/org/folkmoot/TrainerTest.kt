@@ -50,6 +50,7 @@ class TrainerTest {
         }
         assertTrue(trainer.seen[0].plan.contains("\"batch_size\":16"), trainer.seen[0].plan)
         assertFalse(trainer.seen[0].isStopped)
+        assertFalse(trainer.seen[0].isAsked)
     }
 
     @Test
