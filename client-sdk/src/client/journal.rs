@@ -16,6 +16,9 @@ impl Runner<'_> {
             Effect::CheckIn { request, .. } => {
                 self.note(LogAction::Asked, |entry| entry.bytes_sent = body_bytes(request));
             }
+            Effect::Listen { .. } => self.note_of_work(LogAction::Asked, |entry| {
+                entry.detail = Some("whether the round waits for the update".to_owned());
+            }),
             Effect::QueryUpload { .. } => self.note_of_work(LogAction::Asked, |entry| {
                 entry.detail = Some("what is there of the update".to_owned());
             }),

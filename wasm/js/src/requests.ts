@@ -169,16 +169,12 @@ export class Requests {
     return 'trained';
   }
 
-  /** Waits to be asked for what there is. Nothing of the user's is in it, so it is counted, and not logged. */
-  async listen(value: Values, signal: AbortSignal): Promise<unknown> {
-    const { transport, day } = this.host;
+  /** Waits to be asked for what there is. */
+  listen(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/ask?wait_seconds=${value.wait_seconds}`;
-    const millisecondsMax = (30 + value.wait_seconds) * 1000;
-    try {
-      return await transport.json({ method: 'GET', path, millisecondsMax, traffic: new Traffic(day) }, signal);
-    } finally {
-      await day.save();
-    }
+    const request = { method: 'GET', path, millisecondsMax: (30 + value.wait_seconds) * 1000 } as const;
+    const entry = { action: 'asked', detail: 'whether the round waits for the update' } as const;
+    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
   finishEarly(): void {
