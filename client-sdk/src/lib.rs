@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod budget;
 mod care;
 // A browser performs the session's effects itself; what decides and computes is the same there.
 #[cfg(not(target_family = "wasm"))]
@@ -28,6 +29,7 @@ mod transport;
 
 pub mod parts;
 
+pub use budget::{Budget, OverBudget};
 #[cfg(not(target_family = "wasm"))]
 pub use care::DeviceCare;
 pub use care::{DeviceConditions, DevicePolicy, PauseReason, Thermal};

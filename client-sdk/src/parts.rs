@@ -2,10 +2,11 @@
 //! they bring bytes and the time, and keep what comes back.
 
 pub use crate::{
+    budget::{Budget, OverBudget},
     consent::{Ask, Consent},
     event::event_of,
     training::{
-        Chunk, Evaluation, FinishedWork, Inputs, MEMORY_BYTES_MAX, Made, Step, Training, WorkError, make,
-        parse_parts, parse_plan, parse_weights, schema_of, trained_part, within_memory,
+        Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, make, parse_parts,
+        parse_plan, parse_weights, schema_of, trained_part,
     },
 };

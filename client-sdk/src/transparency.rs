@@ -39,6 +39,8 @@ pub enum LogAction {
     Sent,
     /// Time and bytes of an accepted update were reported.
     Reported,
+    /// An assignment passed a limit of the app's, which the entry names. The coordinator is not told which.
+    Declined,
     /// An assignment was given up.
     GaveUp,
     /// The coordinator was told so.

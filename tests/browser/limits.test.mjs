@@ -80,6 +80,18 @@ test('all that goes and comes is counted, and a compressed update for what it is
   assert.ok(counted >= bytes && counted < bytes + 1024, `${counted} were counted, ${bytes} are in the log`);
 });
 
+test('a cohort that is too small is declined, and the user alone can read why', OPTIONS, async () => {
+  const page = await world.page({ limits: { cohortMin: 1000 } });
+  await page.evaluate(() => client.start());
+  await world.coordinator.task({ rounds: 1 });
+  const { reason, detail } = await page.evaluate(() => heard('aborted'));
+  assert.deepEqual([reason, detail], ['declined', '']);
+  const log = await page.evaluate(() => client.log());
+  const [declined] = log.filter(({ action }) => action === 'declined');
+  assert.match(declined.detail, /^cohort_min is 1000; a version of this task may combine the updates of \d+$/);
+  assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
+});
+
 test('a limit that is none is refused', OPTIONS, async () => {
   const page = await world.page();
   const refused = await page.evaluate(async (options) => {

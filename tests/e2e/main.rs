@@ -10,6 +10,7 @@ mod bad_network;
 mod bad_text;
 mod bad_updates;
 mod bad_uploads;
+mod budgets;
 mod cohort;
 mod commit_failures;
 mod compressed_updates;

@@ -21,7 +21,7 @@ pub(crate) fn thrown(error: impl std::fmt::Display) -> JsError {
 
 /// Work that cannot be done, thrown with what the session is to hear as JSON: the answer `work_failed`.
 pub(crate) fn work_failed(error: WorkError) -> JsError {
-    let WorkError { reason, detail } = error;
+    let WorkError { reason, detail, .. } = error;
     let answer = Answer { work_failed: Failed { reason, detail } };
     match serde_json::to_string(&answer) {
         Ok(answer) => JsError::new(&answer),

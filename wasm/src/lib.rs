@@ -15,6 +15,6 @@ mod work;
 pub use device::Device;
 pub use examples::ExampleSet;
 pub use model::TrainedModel;
-pub use screen::screen;
+pub use screen::{check_budget, over_budget, screen};
 pub use session::BrowserSession;
 pub use work::{AssignedWork, Update};

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use folkmoot_client::{
     DeviceConditions,
-    parts::{Consent, WorkError, parse_plan},
+    parts::{Budget, Consent, WorkError, parse_plan},
 };
 use folkmoot_protocol::messages::Assignment;
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
@@ -22,4 +22,24 @@ pub fn screen(plan: &[u8], private_attributes: &str, assignment: &str) -> Result
         true => Ok(plan.update_bytes(assignment.recipe.as_deref()) as f64),
         false => Err(work_failed(WorkError::declined())),
     }
+}
+
+/// Checks the limits that the app set (JSON), and throws if one makes no sense.
+#[wasm_bindgen(js_name = checkBudget)]
+pub fn check_budget(budget: &str) -> Result<(), JsError> {
+    let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
+    budget.validate().map_err(thrown)
+}
+
+/// Says which limit of the app's an assignment and its plan pass, for the page's user alone; nothing if none. Without a plan it looks
+/// at whether the plan may be fetched.
+#[wasm_bindgen(js_name = overBudget)]
+pub fn over_budget(plan: Option<Vec<u8>>, assignment: &str, budget: &str) -> Result<Option<String>, JsError> {
+    let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
+    let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
+    let checked = match plan {
+        Some(plan) => budget.allows(&assignment, &parse_plan(&plan).map_err(work_failed)?),
+        None => budget.allows_plan_of(assignment.plan.bytes),
+    };
+    Ok(checked.err().map(|over| over.to_string()))
 }

@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use folkmoot_client::parts::{
-    Chunk, Evaluation, FinishedWork, Inputs, MEMORY_BYTES_MAX, Step, Training, WorkError, make, parse_plan,
-    within_memory,
+    Budget, Chunk, Evaluation, FinishedWork, Inputs, Step, Training, WorkError, make, parse_plan,
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
@@ -45,7 +44,7 @@ enum Progress {
 #[wasm_bindgen]
 impl AssignedWork {
     /// Begins the work, from the checkpoint if there is one that can be used. `weights` has the parts one after the other,
-    /// where they come in parts. A chunk of steps takes at most about
+    /// where they come in parts. `budget` has the limits that the app set, as JSON. A chunk of steps takes at most about
     /// `chunk_milliseconds`.
     pub fn begin(
         assignment: &str,
@@ -54,10 +53,12 @@ impl AssignedWork {
         weights: &[u8],
         examples: &ExampleSet,
         checkpoint: Option<Vec<u8>>,
+        budget: &str,
         chunk_milliseconds: u32,
     ) -> Result<Self, JsError> {
         let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
-        let inputs = load(&assignment, plan, model, weights).map_err(work_failed)?;
+        let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
+        let inputs = load(&assignment, plan, model, weights, &budget).map_err(work_failed)?;
         let examples = examples.examples().clone();
         let kind = match inputs.plan.work {
             Work::Training => {
@@ -67,7 +68,9 @@ impl AssignedWork {
                 training.start(elapsed());
                 Kind::Training(training)
             }
-            Work::Evaluation => Kind::Evaluation(Evaluation::begin(&inputs, &examples).map_err(work_failed)?),
+            Work::Evaluation => {
+                Kind::Evaluation(Evaluation::begin(&inputs, &examples, &budget).map_err(work_failed)?)
+            }
         };
         Ok(Self { assignment, inputs, examples, kind })
     }
@@ -81,7 +84,7 @@ impl AssignedWork {
                 Progress::Training { step, steps_total, loss, is_over }
             }
             Kind::Evaluation(evaluation) => {
-                let is_over = evaluation.advance().map_err(work_failed)?;
+                let is_over = evaluation.advance(&elapsed).map_err(work_failed)?;
                 let (metrics, examples_total) = (evaluation.metrics(), self.examples.len());
                 Progress::Evaluation { metrics, examples_total, is_over }
             }
@@ -190,7 +193,13 @@ impl Update {
 }
 
 /// Verifies the blobs and reads them.
-fn load(assignment: &Assignment, plan: &[u8], model: &[u8], weights: &[u8]) -> Result<Inputs, WorkError> {
+fn load(
+    assignment: &Assignment,
+    plan: &[u8],
+    model: &[u8],
+    weights: &[u8],
+    budget: &Budget,
+) -> Result<Inputs, WorkError> {
     let verified = |artifact: Artifact, bytes: &[u8]| match BlobDigest::of(bytes) == artifact.digest {
         true => Ok(bytes.to_vec()),
         false => {
@@ -208,6 +217,5 @@ fn load(assignment: &Assignment, plan: &[u8], model: &[u8], weights: &[u8]) -> R
         let bytes = weights.get(start..).and_then(|rest| rest.get(..artifact.bytes as usize));
         verified(artifact, bytes.unwrap_or_default())
     };
-    // A page has 4 GiB at most, and not for itself.
-    Inputs::of(assignment, within_memory(parsed, MEMORY_BYTES_MAX), read)
+    Inputs::of(assignment, parsed, budget, read)
 }

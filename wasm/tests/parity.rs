@@ -61,6 +61,8 @@ fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
         clipping_norm: None,
         recipe: None,
         may_be_asked: false,
+        cohort_min: None,
+        protection_level: None,
     }
 }
 

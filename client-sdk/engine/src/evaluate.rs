@@ -25,6 +25,16 @@ pub enum EvaluateError {
     /// The model cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    /// A batch needs more memory than [`Evaluator::limit_memory`] allows.
+    #[error("a batch of {batch_size} examples needs {needed} bytes of memory, {allowed} are allowed")]
+    Memory {
+        /// The examples of the batch.
+        batch_size: usize,
+        /// Bytes that the weights and the compiled batch would take.
+        needed: u64,
+        /// The limit.
+        allowed: u64,
+    },
 }
 
 /// Measures a model on examples, again and again with other weights and other examples: what was compiled for one
@@ -41,6 +51,12 @@ impl Evaluator {
     /// Makes an evaluator of a model and a loss. Nothing is compiled yet.
     pub fn new(model: &Model, loss: Loss) -> Self {
         Self { loss, forward: Forward::new(model), labels: Vec::new() }
+    }
+
+    /// Lets the weights and the largest compiled batch take no more than these bytes. What needs more is refused before
+    /// its memory is taken.
+    pub fn limit_memory(&mut self, bytes_max: u64) {
+        self.forward.limit_memory(bytes_max);
     }
 
     /// Sums loss and right classes over all examples; see [`evaluate`].
@@ -184,6 +200,17 @@ mod tests {
         assert!(evaluator.evaluate(&start[1..], &examples(4)).is_err());
         let metrics = [&start, &other].map(|weights| evaluator.evaluate(weights, &examples(9)).unwrap());
         assert_ne!(metrics[0].loss_sum, metrics[1].loss_sum);
+    }
+
+    #[test]
+    fn a_batch_that_needs_more_memory_than_allowed_is_refused() {
+        let model = Model::from_onnx(&build::mlp(&[3, 8, 2], 1), &ImportLimits::default()).unwrap();
+        let mut evaluator = Evaluator::new(&model, Loss::SoftmaxCrossEntropy);
+        evaluator.limit_memory(100);
+        let error = evaluator.evaluate(&model.initial_weights(), &examples(4)).unwrap_err();
+        let EvaluateError::Memory { batch_size: 4, needed, allowed: 100 } = error else { panic!("{error}") };
+        evaluator.limit_memory(needed);
+        assert!(evaluator.evaluate(&model.initial_weights(), &examples(4)).is_ok());
     }
 
     /// Loss and right answers from the model's outputs, with the formula written out.

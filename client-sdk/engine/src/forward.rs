@@ -18,12 +18,19 @@ pub(crate) struct Forward {
     model: Model,
     /// The one that ran last is the last.
     programs: Vec<(usize, Program<f32>)>,
+    /// Bytes that weights and programs may take together.
+    memory_bytes_max: Option<u64>,
 }
 
 impl Forward {
     /// The forward pass of this model. Nothing is compiled yet.
     pub(crate) fn new(model: &Model) -> Self {
-        Self { model: model.clone(), programs: Vec::new() }
+        Self { model: model.clone(), programs: Vec::new(), memory_bytes_max: None }
+    }
+
+    /// Lets weights and compiled programs take no more than these bytes.
+    pub(crate) fn limit_memory(&mut self, bytes_max: u64) {
+        self.memory_bytes_max = Some(bytes_max);
     }
 
     /// The model.
@@ -56,6 +63,7 @@ impl Forward {
         let lowered = self.model.lower(rows, Mode::Inference)?;
         let ranges = self.model.parameter_ranges();
         let mut program = Program::plan(&lowered.graph, &[lowered.output], &ranges, 1);
+        self.check_memory(rows, program.memory_bytes())?;
         let others = |programs: &[(usize, Program<f32>)]| -> usize {
             programs.iter().map(|(_, program)| program.memory_bytes()).sum()
         };
@@ -67,5 +75,14 @@ impl Forward {
         }
         program.reserve()?;
         Ok(program)
+    }
+
+    /// Programs that are kept besides are bounded on their own.
+    fn check_memory(&self, batch_size: usize, program_bytes: usize) -> Result<(), EvaluateError> {
+        let needed = (4 * self.model.parameter_count()).saturating_add(program_bytes) as u64;
+        match self.memory_bytes_max {
+            Some(allowed) if needed > allowed => Err(EvaluateError::Memory { batch_size, needed, allowed }),
+            _ => Ok(()),
+        }
     }
 }

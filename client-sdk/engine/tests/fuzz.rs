@@ -20,6 +20,7 @@ const LIMITS: ImportLimits = ImportLimits {
     model_bytes_max: 1 << 20,
     nodes_max: 1_000,
     initializers_max: 1_000,
+    parameters_max: 1 << 20,
     attributes_max: 10_000,
     tensor_elements_max: 1 << 20,
     graph_nodes_max: 20_000,

@@ -10,14 +10,13 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    ClientKey, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
+    Budget, ClientKey, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
     ModelStore, SecretStorage, TransparencyLog, Transport, build_http,
     care::DayTime,
     consent::Ask,
     day_count::DayCount,
     storage::{BlobCache, DeviceStore, StateStore, WorkStore},
     traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
-    training::MEMORY_BYTES_MAX,
 };
 
 /// Blobs that a client keeps unless told otherwise: 1 GiB.
@@ -41,7 +40,7 @@ pub struct ClientBuilder {
     wait_seconds: u32,
     blob_cache_bytes_max: u64,
     device: Device,
-    memory_bytes_max: u64,
+    budget: Budget,
     training_slots: Option<Arc<Semaphore>>,
     traffic_limits: TrafficLimits,
     secrets: Option<Arc<dyn SecretStorage>>,
@@ -68,7 +67,7 @@ impl ClientBuilder {
             wait_seconds: WAIT_SECONDS,
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
             device: Device::default(),
-            memory_bytes_max: MEMORY_BYTES_MAX,
+            budget: Budget::default(),
             training_slots: None,
             traffic_limits: TrafficLimits::default(),
             secrets: None,
@@ -171,7 +170,14 @@ impl ClientBuilder {
     /// Lets a training hold no more than these bytes, whatever its plan asks for; 2 GiB without this call. An assignment that
     /// needs more is declined before its memory is taken.
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
-        self.memory_bytes_max = bytes;
+        self.budget.memory_bytes_max = bytes;
+        self
+    }
+
+    /// Takes no assignment that costs more than this or promises less; [`Budget::default`] without this call. It replaces
+    /// what [`ClientBuilder::memory_bytes_max`] said before.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -276,7 +282,7 @@ impl ClientBuilder {
             secrets: self.secrets,
             wait_seconds: self.wait_seconds,
             devices,
-            memory_bytes_max: self.memory_bytes_max,
+            budget: self.budget,
             training_slots: self.training_slots,
             traffic,
             host,
@@ -309,6 +315,7 @@ impl ClientBuilder {
             let text = format!("bytes_per_second is below {BYTES_PER_SECOND_MIN}: give more, or none");
             return Err(ClientError::Builder(text));
         }
+        self.budget.validate().map_err(ClientError::Builder)?;
         if self.policy.battery_percent_min > 100 {
             let text = "battery_percent_min is above 100".to_owned();
             return Err(ClientError::Builder(text));

@@ -1,6 +1,7 @@
 //! The client: a session, and a host that performs its effects.
 
 mod builder;
+mod declining;
 mod enrol;
 mod error;
 mod fetch;
@@ -24,7 +25,7 @@ pub use error::ClientError;
 pub use event::ClientEvent;
 
 use crate::{
-    Consent, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
+    Budget, Consent, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
     TransparencyLog, Transport, event,
     storage::{BlobCache, StateStore, WorkStore},
     traffic::Traffic,
@@ -52,7 +53,7 @@ pub struct Client {
     secrets: Option<Arc<dyn SecretStorage>>,
     wait_seconds: u32,
     devices: Devices,
-    memory_bytes_max: u64,
+    budget: Budget,
     training_slots: Option<Arc<Semaphore>>,
     traffic: Arc<Traffic>,
     host: Host,

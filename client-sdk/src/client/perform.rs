@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use folkmoot_protocol::{
-    AssignmentId, TaskId, Timestamp,
+    AssignmentId, Timestamp,
     messages::{AbortReason, Artifact, Assignment, CheckInResponse},
 };
 use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
@@ -14,14 +14,15 @@ use tokio::task::spawn_blocking;
 
 use super::{
     Client, ClientError, ClientEvent,
+    declining::Declining,
     fetch::{fetch, prefetch},
     runner::Runner,
     tasks::Outcome,
 };
 use crate::{
     TransportError, UpdateSource,
-    storage::{MemoryStore, write_private},
-    training::{LocalWork, WorkError, WorkNews, prepare, screen, work},
+    storage::write_private,
+    training::{LocalWork, Screening, WorkError, WorkNews, prepare, screen, work},
 };
 
 impl Runner<'_> {
@@ -89,8 +90,10 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
-            // What might not be needed is not worth the day's last bytes.
-            Effect::Prefetch { artifact } if !self.client.traffic.has_room_for(artifact.bytes) => {}
+            // What might not be needed is not worth the day's last bytes, and what is too large would be declined.
+            Effect::Prefetch { artifact }
+                if artifact.bytes > self.client.budget.model_bytes_max
+                    || !self.client.traffic.has_room_for(artifact.bytes) => {}
             Effect::Prefetch { artifact } => {
                 let Client { transport, blobs, host, transparency_log: log, .. } = self.client;
                 let (transport, blobs, host, log) =
@@ -128,6 +131,15 @@ impl Runner<'_> {
         UpdateSource::File { path: self.client.work.update_path(assignment_id), on_sent }
     }
 
+    fn declining(&self, assignment: &Assignment) -> Declining {
+        Declining {
+            task_id: assignment.task_id,
+            round_number: assignment.round_number,
+            memories: self.client.work.memories().clone(),
+            log: self.client.transparency_log.clone(),
+        }
+    }
+
     /// Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched.
     fn fetch(&mut self, request_id: RequestId, kind: ArtifactKind, artifact: Artifact) {
         let assignment = self.session.state().work().map(|work| work.assignment.clone());
@@ -135,25 +147,43 @@ impl Runner<'_> {
         let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().last());
         self.prefetch.end_unless(weights.map(|weights| weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
-        let Client { transport, blobs, work, host, consent, care, traffic, .. } = self.client;
-        let (transport, blobs, memories) = (transport.clone(), blobs.clone(), work.memories().clone());
+        let Client { transport, blobs, host, consent, care, traffic, budget, .. } = self.client;
+        let (transport, blobs, budget) = (transport.clone(), blobs.clone(), budget.clone());
         let (host, consent, traffic) = (host.clone(), consent.clone(), Arc::clone(traffic));
         let care = care.clone();
+        let declining = assignment.as_ref().map(|assignment| self.declining(assignment));
+        if let (ArtifactKind::Plan, Some(declining)) = (kind, &declining)
+            && let Err(over) = budget.allows_plan_of(artifact.bytes)
+        {
+            let declined = declining.failed(over.into());
+            self.spawn(request_id, async move { declined });
+            return;
+        }
         self.spawn(request_id, async move {
             if let Some(prefetched) = prefetched {
                 prefetched.await;
             }
             let fetched = fetch(transport, blobs.clone(), host.clone(), artifact).await;
-            let plan_of = assignment.filter(|_| kind == ArtifactKind::Plan);
-            let (Some(assignment), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else { return fetched };
-            let task = assignment.task_id;
-            let screened =
-                move || screen(&assignment, &blobs, &consent, &care.conditions(), &traffic, host.now());
+            let plan_of = assignment.zip(declining).filter(|_| kind == ArtifactKind::Plan);
+            let (Some((assignment, declining)), (Answer::Fetch(Ok(_)), _)) = (plan_of, &fetched) else {
+                return fetched;
+            };
+            let screened = move || {
+                let (conditions, now) = (care.conditions(), host.now());
+                let device = Screening {
+                    blobs: &blobs,
+                    budget: &budget,
+                    consent: &consent,
+                    conditions: &conditions,
+                    traffic: &traffic,
+                };
+                screen(&assignment, &device, now)
+            };
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
-                Ok(Err(error)) => forget_if_declined(error, task, &memories),
+                Ok(Err(error)) => declining.failed(error),
                 // An app that fails has not agreed; its words may be about what it keeps to itself.
-                Err(_) => forget_if_declined(WorkError::declined(), task, &memories),
+                Err(_) => declining.failed(WorkError::declined()),
             }
         });
     }
@@ -161,8 +191,8 @@ impl Runner<'_> {
     fn work(&mut self, request_id: RequestId, assignment: Assignment) {
         let [stop, asked] = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
         self.asked = Some((request_id, Arc::clone(&asked)));
-        let (assignment_id, task) = (assignment.assignment_id, assignment.task_id);
-        let memories = self.client.work.memories().clone();
+        let assignment_id = assignment.assignment_id;
+        let declining = self.declining(&assignment);
         let local = LocalWork {
             assignment,
             examples: self.client.examples.clone(),
@@ -173,7 +203,7 @@ impl Runner<'_> {
             models: self.client.models.clone(),
             work: self.client.work.clone(),
             devices: self.client.devices.clone(),
-            memory_bytes_max: self.client.memory_bytes_max,
+            budget: self.client.budget.clone(),
             host: self.client.host.clone(),
             stop: Arc::clone(&stop),
             asked,
@@ -199,7 +229,7 @@ impl Runner<'_> {
                 }
                 // It was cancelled: nobody waits for this answer.
                 Ok(Ok(None)) => work_failed(WorkError::new(AbortReason::Stopped, "")),
-                Ok(Err(error)) => forget_if_declined(error, task, &memories),
+                Ok(Err(error)) => declining.failed(error),
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
             }
         });
@@ -247,17 +277,7 @@ fn outcome<T>(
     }
 }
 
-/// What earlier updates left out was made of the same examples: where the task is declined, that may not be used, either.
-fn forget_if_declined(error: WorkError, task: TaskId, memories: &MemoryStore) -> Outcome {
-    if error.reason == AbortReason::Declined
-        && let Err(error) = memories.forget(task)
-    {
-        tracing::warn!(%error, "what was left out of updates could not be deleted");
-    }
-    work_failed(error)
-}
-
-fn work_failed(error: WorkError) -> Outcome {
-    let WorkError { reason, detail } = error;
+pub(super) fn work_failed(error: WorkError) -> Outcome {
+    let WorkError { reason, detail, .. } = error;
     (Answer::WorkFailed { reason, detail }, None)
 }

@@ -72,6 +72,9 @@ pub struct Fake {
     pub recipe: Option<Recipe>,
     /// Whether assignments may be asked.
     pub asks: bool,
+    /// What it promises.
+    pub cohort_min: Option<u64>,
+    pub protection_level: Option<ProtectionLevel>,
     /// The weights in parts; none where they come as float32.
     pub parts: Vec<Vec<u8>>,
     /// The assignment that it gives.
@@ -105,6 +108,8 @@ impl Fake {
             plan,
             recipe: None,
             asks: false,
+            cohort_min: None,
+            protection_level: None,
             parts: Vec::new(),
             assignment: AtomicU8::new(7),
             trouble: Mutex::new(trouble),
@@ -183,6 +188,8 @@ impl Fake {
             clipping_norm: None,
             recipe: self.recipe.clone().map(Box::new),
             may_be_asked: self.asks,
+            cohort_min: self.cohort_min,
+            protection_level: self.protection_level,
         };
         json(&CheckInResponse::Assigned { assignment })
     }

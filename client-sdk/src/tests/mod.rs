@@ -1,5 +1,6 @@
 //! The client against a small coordinator in the same process.
 
+mod budget;
 mod care;
 mod compression;
 mod declining;

@@ -7,13 +7,13 @@ use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, work::PROGRESS_M
 /// Sums loss and right classes over all examples. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan or the examples do not allow it, there are none, or the loss is not finite.
+/// [`WorkError`] if the plan or the examples do not allow it, there are none, the time is over, or the loss is not finite.
 pub(super) fn evaluate(
     local: &LocalWork,
     inputs: &Inputs,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    let mut evaluation = Evaluation::begin(inputs, &local.examples)?;
+    let mut evaluation = Evaluation::begin(inputs, &local.examples, &local.budget)?;
     let examples_total = local.examples.len() as u64;
     let tell = |metrics| on_news(WorkNews::Evaluated { metrics, examples_total });
     tracing::info!(examples = examples_total, "evaluation begins");
@@ -24,7 +24,7 @@ pub(super) fn evaluate(
         if local.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let is_over = evaluation.advance()?;
+        let is_over = evaluation.advance(&|| local.host.elapsed())?;
         let now = local.host.now();
         if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             tell(evaluation.metrics());

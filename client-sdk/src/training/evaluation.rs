@@ -1,5 +1,7 @@
 //! Measuring the assignment's weights on the local examples: no step is taken, and no gradient is computed.
 
+use std::time::Duration;
+
 use folkmoot_engine::{
     EvaluateError, Evaluator, Examples, Inspection, LocalOptimizer, Loss, Metrics, Model, TrainingOutcome,
     TrainingPlan,
@@ -7,6 +9,7 @@ use folkmoot_engine::{
 use folkmoot_protocol::messages::AbortReason;
 
 use super::{Inputs, WorkError, misfit};
+use crate::{Budget, OverBudget};
 
 /// Examples that are measured between two looks at the stop, at most: what the engine computes at once.
 const BATCH_EXAMPLES_MAX: usize = 256;
@@ -24,14 +27,16 @@ pub struct Evaluation {
     examples: Examples,
     batch: usize,
     metrics: Metrics,
+    spent: Duration,
+    seconds_max: u64,
 }
 
 impl Evaluation {
-    /// Begins to measure.
+    /// Begins to measure within the budget's time, and within the memory that the plan was lowered to.
     ///
     /// # Errors
     /// [`WorkError`] if the plan does not allow it, or there are no examples.
-    pub fn begin(inputs: &Inputs, examples: &Examples) -> Result<Self, WorkError> {
+    pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Self, WorkError> {
         let plan = &inputs.plan.training;
         plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         if plan.example_privacy.is_some() {
@@ -41,20 +46,34 @@ impl Evaluation {
         if examples.is_empty() {
             return Err(WorkError::new(AbortReason::TrainingFailed, "there are no examples"));
         }
+        let mut evaluator = Evaluator::new(&inputs.model, plan.loss);
+        evaluator.limit_memory(plan.memory_bytes_max.unwrap_or(u64::MAX));
         Ok(Self {
-            evaluator: Evaluator::new(&inputs.model, plan.loss),
+            evaluator,
             weights: inputs.starting_weights.clone(),
             examples: examples.clone(),
             batch: batch_size(&inputs.model, plan.loss),
             metrics: Metrics::default(),
+            spent: Duration::ZERO,
+            seconds_max: budget.training_seconds_max,
         })
     }
 
-    /// Measures the next batch, and says whether it was the last.
+    /// Measures the next batch, and says whether it was the last. Time between two calls does not count.
     ///
     /// # Errors
-    /// [`WorkError`] if the examples do not fit the model.
-    pub fn advance(&mut self) -> Result<bool, WorkError> {
+    /// [`WorkError`] if the examples do not fit the model, it needs too much memory, or the time is over before the last batch.
+    pub fn advance(&mut self, stopwatch: &dyn Fn() -> Duration) -> Result<bool, WorkError> {
+        let begun = stopwatch();
+        let is_over = self.measure()?;
+        self.spent = self.spent.saturating_add(stopwatch().saturating_sub(begun));
+        if !is_over && self.spent >= Duration::from_secs(self.seconds_max) {
+            return Err(OverBudget::Evaluation { max: self.seconds_max }.into());
+        }
+        Ok(is_over)
+    }
+
+    fn measure(&mut self) -> Result<bool, WorkError> {
         let start = self.metrics.example_count as usize;
         let rows: Vec<usize> = (start..self.examples.len().min(start + self.batch)).collect();
         let some = self.examples.subset(&rows).expect("the rows are below the number of examples");
@@ -98,6 +117,7 @@ fn batch_size(model: &Model, loss: Loss) -> usize {
 fn failed(error: EvaluateError) -> WorkError {
     match error {
         EvaluateError::Fit(error) => misfit(&error),
+        EvaluateError::Memory { .. } => WorkError::new(AbortReason::PlanUnsupported, error),
         error => WorkError::new(AbortReason::TrainingFailed, error),
     }
 }

@@ -1,4 +1,4 @@
-use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{
     Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection,
     messages::{AbortReason, Artifact, Assignment},
@@ -7,12 +7,9 @@ use folkmoot_protocol::{
 use folkmoot_update::codec::decode_parts;
 
 use super::WorkError;
+use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
-
-/// Bytes that a training may hold, unless the app says otherwise: 2 GiB. A plan comes from outside, and a small model can ask
-/// for very much.
-pub const MEMORY_BYTES_MAX: u64 = 2 << 30;
 
 /// What an assignment trains, checked.
 #[derive(Debug)]
@@ -28,50 +25,48 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads plan, model and weights from the cache, and checks that they belong together. The training may hold
-    /// `memory_bytes_max`, or less if the plan says so.
+    /// Reads plan, model and weights from the cache, and checks that they belong together and are within the budget, which
+    /// lowers what the plan allows.
     ///
     /// # Errors
+    /// [`AbortReason::Declined`] if the assignment passes the budget,
     /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
     /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn load(
         assignment: &Assignment,
         blobs: &BlobCache,
-        memory_bytes_max: u64,
+        budget: &Budget,
         now: Timestamp,
     ) -> Result<Self, WorkError> {
-        let plan = within_memory(load_plan(assignment, blobs, now)?, memory_bytes_max);
-        Self::of(assignment, plan, |artifact| read(artifact, blobs, now))
+        let plan = load_plan(assignment, blobs, now)?;
+        Self::of(assignment, plan, budget, |artifact| read(artifact, blobs, now))
     }
 
-    /// Checks that the plan belongs to the assignment, and its model and weights, which `read` returns verified, to it.
+    /// Checks that the plan belongs to the assignment, and its model and weights, which `read` returns verified, to it; and
+    /// that all of it is within the budget, before anything is read.
     ///
     /// # Errors
+    /// [`AbortReason::Declined`] if the assignment passes the budget,
     /// [`AbortReason::FetchFailed`] if there are not as many weights as parameters,
     /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks; and what `read` returns.
     pub fn of(
         assignment: &Assignment,
         plan: Plan,
+        budget: &Budget,
         read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
     ) -> Result<Self, WorkError> {
+        budget.allows(assignment, &plan)?;
+        let plan = budget.lower(plan);
         if plan.model != assignment.model.digest {
             return Err(WorkError::new(AbortReason::PlanUnsupported, "the plan is for another model"));
         }
-        let model = Model::from_onnx(&read(assignment.model)?, &ImportLimits::default());
+        let model = Model::from_onnx(&read(assignment.model)?, &budget.import_limits());
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         let part = trained_part(&plan, &model)?;
         let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
         Ok(Self { plan, model, part, starting_weights })
     }
-}
-
-/// Lowers what a plan lets its training hold to `bytes_max`.
-#[must_use]
-pub fn within_memory(mut plan: Plan, bytes_max: u64) -> Plan {
-    let asked = plan.training.memory_bytes_max;
-    plan.training.memory_bytes_max = Some(asked.map_or(bytes_max, |asked| asked.min(bytes_max)));
-    plan
 }
 
 /// Reads the plan, which alone says whether the rest is needed.
@@ -180,7 +175,7 @@ fn whole(part: &TrainedPart, trained: Vec<f32>) -> Result<Vec<f32>, WorkError> {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_engine::onnx::build::mlp;
+    use folkmoot_engine::{ImportLimits, onnx::build::mlp};
     use folkmoot_protocol::DeviceCondition;
 
     use super::*;

@@ -32,15 +32,14 @@ mod work;
 use folkmoot_engine::FitError;
 use folkmoot_protocol::messages::AbortReason;
 
+use crate::OverBudget;
 pub use chance::SystemChance;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use inputs::read_weights;
-pub use inputs::{
-    Inputs, MEMORY_BYTES_MAX, parse_parts, parse_plan, parse_weights, trained_part, within_memory,
-};
+pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 pub use make::{Made, make};
@@ -50,7 +49,7 @@ pub use plan::schema_of;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use prepare::prepare;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use screen::screen;
+pub(crate) use screen::{Screening, screen};
 pub use steps::{Step, Training};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use work::{LocalWork, work};
@@ -62,17 +61,26 @@ pub struct WorkError {
     pub reason: AbortReason,
     /// More for humans; never data of the user's.
     pub detail: String,
+    /// The limit of the app's that it passed. It is for the app's user and is never sent.
+    pub over_budget: Option<OverBudget>,
 }
 
 impl WorkError {
     /// Says why, and what there is to say to humans.
     pub fn new(reason: AbortReason, detail: impl ToString) -> Self {
-        Self { reason, detail: detail.to_string() }
+        Self { reason, detail: detail.to_string(), over_budget: None }
     }
 
     /// An assignment that the device does not take. Whatever the cause is, it is told in the same words: none.
     pub fn declined() -> Self {
         Self::new(AbortReason::Declined, "")
+    }
+}
+
+impl From<OverBudget> for WorkError {
+    /// Sends no more than any other refusal.
+    fn from(over: OverBudget) -> Self {
+        Self { over_budget: Some(over), ..Self::declined() }
     }
 }
 

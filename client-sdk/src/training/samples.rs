@@ -39,5 +39,7 @@ pub(crate) fn assignment() -> Assignment {
         clipping_norm: None,
         recipe: None,
         may_be_asked: false,
+        cohort_min: None,
+        protection_level: None,
     }
 }

@@ -16,7 +16,7 @@ use super::{
     train::train,
 };
 use crate::{
-    Consent, DeviceCare, Devices, Host,
+    Budget, Consent, DeviceCare, Devices, Host,
     storage::{BlobCache, ModelStore, WorkStore},
 };
 
@@ -35,8 +35,7 @@ pub(crate) struct LocalWork {
     pub models: ModelStore,
     pub work: WorkStore,
     pub devices: Devices,
-    /// Bytes that a training may hold.
-    pub memory_bytes_max: u64,
+    pub budget: Budget,
     pub host: Host,
     /// Set from outside to end the work after the steps under way.
     pub stop: Arc<AtomicBool>,
@@ -57,7 +56,7 @@ impl LocalWork {
 /// [`WorkError`] if the plan's device rules do not hold, if the blobs, the plan or the examples do not allow the work, or
 /// if the loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
-    let inputs = Inputs::load(&local.assignment, &local.blobs, local.memory_bytes_max, local.host.now())?;
+    let inputs = Inputs::load(&local.assignment, &local.blobs, &local.budget, local.host.now())?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {

@@ -2,8 +2,8 @@ mod events;
 
 use std::path::PathBuf;
 
-use folkmoot_client::{Client, ClientError, Device, TrafficLimits};
-use folkmoot_protocol::ErrorCode;
+use folkmoot_client::{Budget, Client, ClientError, Device, TrafficLimits};
+use folkmoot_protocol::{ErrorCode, messages::ProtectionLevel};
 use serde::Serialize;
 
 use super::{
@@ -49,6 +49,20 @@ pub struct Args {
     /// not given.
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<u64>,
+    /// Bytes of the model and its weights, at most: an assignment that has more is declined before they are fetched; 1 GiB if it is
+    /// not given.
+    #[arg(long, value_name = "BYTES")]
+    model_max: Option<u64>,
+    /// Seconds of training in one assignment, at most; what was trained until then is sent. An hour if it is not given.
+    #[arg(long, value_name = "SECONDS")]
+    training_max: Option<u64>,
+    /// Decline tasks whose versions may combine the updates of fewer clients than this, by the coordinator's word.
+    #[arg(long, value_name = "CLIENTS")]
+    cohort_min: Option<u64>,
+    /// Decline tasks without noise (`central`), or those in which the client does not add it itself (`local`). Central noise is
+    /// the coordinator's promise: the client cannot check it.
+    #[arg(long, value_name = "none|central|local")]
+    protection_min: Option<ProtectionLevel>,
     /// Bytes a day (UTC) that are sent and fetched at most: an assignment that would pass them is declined, and the next one
     /// is asked for on the next day.
     #[arg(long, value_name = "BYTES")]
@@ -88,12 +102,14 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 }
 
 fn build(args: Args) -> Result<Client, CliError> {
+    let budget = budget(&args);
     let examples = args.examples.read()?;
     let out = args.output;
     let mut builder = Client::builder(args.coordinator)
         .state_directory(args.state)
         .examples(examples)
         .device(args.device)
+        .budget(budget)
         .traffic_limits(TrafficLimits {
             bytes_per_day: args.bytes_per_day,
             bytes_per_second: args.bytes_per_second,
@@ -101,9 +117,6 @@ fn build(args: Args) -> Result<Client, CliError> {
         .on_event(move |event| events::show(out, &event));
     if let Some(path) = args.ca {
         builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);
-    }
-    if let Some(bytes) = args.memory_max {
-        builder = builder.memory_bytes_max(bytes);
     }
     if let Some(token) = args.token {
         builder = builder.enrolment_token(token);
@@ -115,6 +128,18 @@ fn build(args: Args) -> Result<Client, CliError> {
         builder = builder.private_attribute(name, value);
     }
     builder.build().map_err(explained)
+}
+
+fn budget(args: &Args) -> Budget {
+    let default = Budget::default();
+    Budget {
+        memory_bytes_max: args.memory_max.unwrap_or(default.memory_bytes_max),
+        model_bytes_max: args.model_max.unwrap_or(default.model_bytes_max),
+        training_seconds_max: args.training_max.unwrap_or(default.training_seconds_max),
+        cohort_min: args.cohort_min.unwrap_or(default.cohort_min),
+        protection_min: args.protection_min.unwrap_or(default.protection_min),
+        ..default
+    }
 }
 
 fn explained(error: ClientError) -> CliError {

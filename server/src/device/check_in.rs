@@ -165,6 +165,8 @@ async fn assignment_message(
         clipping_norm: privacy::clipping_steps(&task, &version),
         recipe: recipe.cloned().map(Box::new),
         may_be_asked: record.purpose == Purpose::Training && task.description.scheduling.policy().asks(),
+        cohort_min: Some(task.description.cohort_min(record.purpose)),
+        protection_level: Some(task.description.protection_level(record.purpose)),
     })
 }
 

@@ -11,6 +11,8 @@ import { loadMemory } from './work_store.js';
 
 /** How long weights that are offered may take to come. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
+/** What the engine lets model and weights have, unless the app says otherwise. */
+const MODEL_BYTES_MAX = 2 ** 30;
 /** Over which clients come back whose day was over: it begins for all of them in the same moment. */
 const NEW_DAY_MILLISECONDS = 30 * 60 * 1000;
 
@@ -65,6 +67,9 @@ export class Requests {
     if (this.prefetching?.digest === artifact.digest) {
       await this.prefetching.ended;
     }
+    if (kind === 'plan') {
+      await this.unlessDeclined(assignment, () => this.keepBudget(assignment));
+    }
     const { task_id: taskId, round_number: roundNumber } = assignment;
     const entry = { action: 'fetched', taskId, roundNumber, detail: kind } as const;
     const fetched = await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
@@ -88,10 +93,22 @@ export class Requests {
     }
   }
 
+  /** Declines what passes the app's limits. The user can read which limit it was; the coordinator cannot. */
+  private async keepBudget(assignment: Assignment, plan?: Uint8Array): Promise<void> {
+    const { engine, budget, log } = this.host;
+    const detail = engine.overBudget(plan, JSON.stringify(assignment), budget);
+    if (detail !== undefined) {
+      const { task_id: taskId, round_number: roundNumber } = assignment;
+      await log.write({ action: 'declined', bytesSent: 0, bytesReceived: 0, taskId, roundNumber, detail });
+      throw new AnswerError({ work_failed: { reason: 'declined', detail: '' } });
+    }
+  }
+
   private async screen(assignment: Assignment): Promise<void> {
     const { blobs, engine, ask, day } = this.host;
     const plan = await blobs.read(assignment.plan.digest);
     const described = JSON.stringify(assignment);
+    await this.keepBudget(assignment, plan);
     const updateBytes = engine.screen(plan ?? new Uint8Array(), this.host.privateAttributes, described);
     const downloadBytes = await blobs.missingBytes([assignment.model, ...weightsOf(assignment)]);
     const offer: AssignmentOffer = {
@@ -112,8 +129,9 @@ export class Requests {
   /** Fetches what the next assignment will need, unless it rests; one at a time. */
   prefetch(artifact: Artifact): void {
     const { digest } = artifact;
-    const { pace, day } = this.host;
-    if (this.prefetching?.digest === digest || pace.pauseReason !== null || !day.hasRoomFor(artifact.bytes)) {
+    const { pace, day, budget } = this.host;
+    const { model_bytes_max: bytesMax = MODEL_BYTES_MAX } = JSON.parse(budget) as { model_bytes_max?: number };
+    if (artifact.bytes > bytesMax || this.prefetching?.digest === digest || pace.pauseReason !== null || !day.hasRoomFor(artifact.bytes)) {
       return;
     }
     this.endPrefetch();

@@ -1,6 +1,7 @@
 /** A client in its worker: what the page calls, and the run of a session. */
 
 import { Blobs } from './blobs.js';
+import { budgetOf } from './budget.js';
 import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
@@ -30,6 +31,7 @@ interface Parts {
   devices: Devices;
   log: Log;
   day: DayBytes;
+  budget: string;
 }
 
 /** What tabs of one client say to each other. */
@@ -65,6 +67,7 @@ export class Trainer {
   ): Promise<Trainer> {
     const name = options.name ?? 'default';
     const engine = await loadEngine(options.device ?? 'auto');
+    const budget = budgetOf(engine, options.limits);
     const storage = await Storage.open(name);
     const examples = new Examples(storage, options.examples);
     // Two tabs that open at once draw one key.
@@ -74,7 +77,7 @@ export class Trainer {
     const devices = new Devices(engine, storage, options.device ?? 'auto', emit);
     const log = new Log(storage);
     const day = new DayBytes(storage, options.limits?.bytesPerDay);
-    const parts = { engine, storage, key, transport, blobs, examples, devices, log, day };
+    const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget };
     return new Trainer(options, parts, emit, ask);
   }
 
@@ -263,6 +266,7 @@ export class Trainer {
       pace: this.pace,
       emit: this.emit,
       ask: this.options.asksBefore ? this.ask : null,
+      budget: this.parts.budget,
       privateAttributes: JSON.stringify(this.options.privateAttributes ?? {}),
       giveUpAfterSeconds: this.options.giveUpAfterSeconds,
       waitSeconds,

@@ -18,7 +18,7 @@ export interface ConnectOptions {
   device?: 'auto' | 'cpu' | 'webgpu';
   /** When to train; see {@link Policy}. */
   policy?: Policy;
-  /** How much to send and fetch; see {@link Limits}. */
+  /** How much to use, and what to decline; see {@link Limits}. */
   limits?: Limits;
   /** How long a check-in waits for an assignment, in seconds, at most 60; 30 without this. */
   waitSeconds?: number;
@@ -60,13 +60,30 @@ export interface Policy {
   giveUpAfterSeconds?: number;
 }
 
-/** How much this device sends and fetches. */
+/** How much this device may use, and what it declines. */
 export interface Limits {
   /**
    * Bytes in a day (UTC), both ways together: the bodies of requests, blobs and updates. An assignment that would pass it is
    * declined, and the next one is asked for when the day is over. No limit without this.
    */
   bytesPerDay?: number;
+  /** Bytes of memory that a training or an evaluation may hold; 2 GiB without this. */
+  memoryBytesMax?: number;
+  /** Bytes of the model and its weights, which are declined before they are fetched; 1 GiB without this. */
+  modelBytesMax?: number;
+  /** Seconds of training in one assignment; 3,600 without this. What was trained until then is sent. */
+  trainingSecondsMax?: number;
+  /** Parameters of a model; 268,435,456 without this. */
+  parametersMax?: number;
+  /** Operations of a model's graph; 200,000 without this. */
+  operationsMax?: number;
+  /** How many clients' updates a released version has to combine, by the coordinator's word; any number without this. */
+  cohortMin?: number;
+  /**
+   * Where noise has to be added that hides this client's update: `central` is the coordinator's promise, which a client cannot
+   * check; with `local` the client adds it itself. Nowhere without this.
+   */
+  protectionMin?: 'none' | 'central' | 'local';
 }
 
 /** What is known of an assignment when the app is asked. */
@@ -87,8 +104,8 @@ export interface AssignmentOffer {
 export interface LogEntry {
   /** Milliseconds since 1970. */
   at: number;
-  /** What was done. */
-  action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'reported' | 'gave_up' | 'told_gave_up' | 'consent';
+  /** What was done. The detail of `declined` names the limit, which the coordinator is not told. */
+  action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'reported' | 'declined' | 'gave_up' | 'told_gave_up' | 'consent';
   /** Bytes that left the device. An update is noted before it goes, with all that is to go. */
   bytesSent: number;
   /** Of an update whose sending broke off: those that have arrived, by the coordinator's word. */

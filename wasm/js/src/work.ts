@@ -26,6 +26,8 @@ export interface WorkHost {
   devices: Devices;
   pace: Pace;
   privateAttributes: string;
+  /** The limits of one assignment, as JSON. */
+  budget: string;
   emit: (event: ClientEvent) => void;
 }
 
@@ -76,7 +78,7 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const examples = await host.examples.load(engine);
   try {
-    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, CHUNK_MILLISECONDS);
+    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget, CHUNK_MILLISECONDS);
   } finally {
     examples.free();
   }

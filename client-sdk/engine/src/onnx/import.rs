@@ -45,6 +45,10 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
     if parameters.is_empty() {
         return Err(ImportError::NothingToTrain);
     }
+    let (count, limit) = (parameters.iter().map(ParameterSpec::element_count).sum(), limits.parameters_max);
+    if count > limit {
+        return Err(ImportError::TooMany { what: "parameters", count, limit });
+    }
     let (output_shape, limits) = (Vec::new(), limits.clone());
     let mut imported = Imported { input_shape, output_shape, parameters, places, input_type, model, limits };
 

@@ -9,6 +9,8 @@ pub struct ImportLimits {
     pub nodes_max: usize,
     /// Initializers of the graph.
     pub initializers_max: usize,
+    /// Elements of all trainable tensors together.
+    pub parameters_max: usize,
     /// Attributes of all nodes together.
     pub attributes_max: usize,
     /// Elements of one tensor, and of one intermediate result for a batch.
@@ -27,6 +29,7 @@ impl Default for ImportLimits {
             model_bytes_max: 1 << 30,
             nodes_max: 10_000,
             initializers_max: 10_000,
+            parameters_max: 1 << 28,
             attributes_max: 100_000,
             tensor_elements_max: 1 << 28,
             constant_elements_max: 1 << 26,

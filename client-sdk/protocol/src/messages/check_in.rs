@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
+use super::ProtectionLevel;
 use crate::{AssignmentId, BlobDigest, Recipe, RoundId, TaskId, Timestamp};
 
 /// `POST /v1/check-in?wait_seconds=…`: a client offers itself.
@@ -88,6 +89,13 @@ pub struct Assignment {
     /// [`crate::messages::AskResponse`]. A client that does not is left behind when the round cannot wait any longer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_asked: bool,
+    /// How many clients' updates a released version combines, at least. It is the coordinator's word: a client cannot check
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohort_min: Option<u64>,
+    /// Where noise is added that hides this client's update. A level that this build does not know is as none was told.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
+    pub protection_level: Option<ProtectionLevel>,
 }
 
 /// Parts of weights, at most.
@@ -100,15 +108,17 @@ impl Assignment {
     }
 }
 
-fn if_readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Recipe>>, D::Error> {
+fn if_readable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Said {
-        Recipe(Box<Recipe>),
+    enum Said<T> {
+        Known(T),
         Other(IgnoredAny),
     }
     Ok(match Said::deserialize(deserializer)? {
-        Said::Recipe(recipe) => Some(recipe),
+        Said::Known(known) => Some(known),
         Said::Other(_) => None,
     })
 }
@@ -129,7 +139,8 @@ mod tests {
 
     use super::*;
 
-    fn recipe_of(said: Value) -> Option<Recipe> {
+    /// An assignment that says this in a field, and nothing that is optional besides.
+    fn assignment_with(field: &str, said: Value) -> Assignment {
         let artifact = json!({ "digest": BlobDigest::of(b"blob"), "bytes": 4 });
         let mut assignment = json!({
             "assignment_id": AssignmentId::from_random_bytes([1; 16]),
@@ -139,12 +150,25 @@ mod tests {
             "deadline": 1, "deadline_in_milliseconds": 1,
         });
         if !said.is_null() {
-            assignment["recipe"] = said;
+            assignment[field] = said;
         }
         let assignment: Assignment = serde_json::from_value(assignment).unwrap();
         let again: Assignment = serde_json::from_str(&serde_json::to_string(&assignment).unwrap()).unwrap();
         assert_eq!(again, assignment);
-        assignment.recipe.map(|recipe| *recipe)
+        assignment
+    }
+
+    fn recipe_of(said: Value) -> Option<Recipe> {
+        assignment_with("recipe", said).recipe.map(|recipe| *recipe)
+    }
+
+    #[test]
+    fn a_coordinator_of_before_promises_nothing_and_a_level_of_later_is_not_known() {
+        let level = |said| assignment_with("protection_level", said).protection_level;
+        assert_eq!(level(json!("local")), Some(ProtectionLevel::Local));
+        assert_eq!([Value::Null, json!("secure_sum"), json!(3)].map(level), [None; 3]);
+        assert_eq!(assignment_with("cohort_min", json!(20)).cohort_min, Some(20));
+        assert_eq!(assignment_with("cohort_min", Value::Null).cohort_min, None);
     }
 
     #[test]

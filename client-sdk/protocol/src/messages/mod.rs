@@ -4,6 +4,7 @@ mod abort;
 mod ask;
 mod check_in;
 mod enrol;
+mod protection_level;
 mod report;
 mod upload;
 
@@ -11,5 +12,6 @@ pub use abort::{AbortReason, AbortRequest};
 pub use ask::AskResponse;
 pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse, WEIGHTS_PARTS_MAX};
 pub use enrol::{EnrolRequest, EnrolResponse};
+pub use protection_level::ProtectionLevel;
 pub use report::ReportRequest;
 pub use upload::{UploadState, UploadStatus};

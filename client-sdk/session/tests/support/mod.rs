@@ -31,6 +31,8 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         clipping_norm: None,
         recipe: None,
         may_be_asked: false,
+        cohort_min: None,
+        protection_level: None,
     }
 }
 

@@ -10,7 +10,10 @@ use folkmoot_protocol::{
 };
 
 use super::scene::{Scene, examples};
-use crate::training::{WorkError, WorkNews, prepare, work};
+use crate::{
+    OverBudget,
+    training::{WorkError, WorkNews, prepare, work},
+};
 
 /// Evaluates, and returns what was told on the way.
 fn told(scene: &Scene) -> Vec<(Metrics, u64)> {
@@ -114,4 +117,16 @@ fn work_whose_rules_no_longer_hold_is_declined() {
     });
     let error = refused(&scene);
     assert_eq!((error.reason, error.detail.as_str()), (AbortReason::Declined, ""));
+}
+
+#[test]
+fn an_evaluation_that_takes_too_long_is_given_up_without_a_word() {
+    let mut scene = Scene::of_evaluation(1000);
+    // The clock goes on by a second whenever it is read, and a batch has 256 examples.
+    scene.local.budget.training_seconds_max = 2;
+    let error = refused(&scene);
+    assert_eq!((error.reason, error.detail.as_str()), (AbortReason::Declined, ""));
+    assert_eq!(error.over_budget, Some(OverBudget::Evaluation { max: 2 }));
+    scene.local.budget.training_seconds_max = 100;
+    assert!(work(&scene.local, |_| {}).unwrap().is_some());
 }

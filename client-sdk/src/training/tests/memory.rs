@@ -1,26 +1,55 @@
-//! The app says how much memory a training may hold. A plan may lower that, and not raise it.
+//! The app says how much memory work may hold. A plan may lower that, and not raise it.
 
-use folkmoot_protocol::messages::AbortReason;
+use folkmoot_engine::onnx::build::mlp;
+use folkmoot_protocol::{Work, messages::AbortReason};
 
 use super::scene::Scene;
-use crate::training::{within_memory, work};
+use crate::{Budget, OverBudget, training::work};
 
-#[test]
-fn a_plan_that_needs_more_than_the_app_allows_is_declined() {
-    let mut scene = Scene::of(10, |plan| plan.training.memory_bytes_max = Some(u64::MAX));
-    scene.local.memory_bytes_max = 100;
-    let error = work(&scene.local, |_| {}).expect_err("100 bytes are too few");
-    assert_eq!(error.reason, AbortReason::PlanUnsupported);
-    assert!(error.detail.contains("bytes"), "{}", error.detail);
-    scene.local.memory_bytes_max = 1 << 20;
-    assert!(work(&scene.local, |_| {}).expect("a megabyte is enough").is_some());
+fn scene(kind: Work, memory_bytes_max: u64) -> Scene {
+    let mut scene = Scene::of(10, |plan| {
+        plan.work = kind;
+        plan.training.memory_bytes_max = Some(u64::MAX);
+    });
+    scene.local.budget = Budget { memory_bytes_max, ..Budget::default() };
+    scene
 }
 
 #[test]
-fn the_smaller_of_both_limits_counts() {
-    let limit = |asked: Option<u64>, allowed| {
-        let scene = Scene::of(2, |plan| plan.training.memory_bytes_max = asked);
-        within_memory(scene.plan, allowed).training.memory_bytes_max
+fn work_that_needs_more_than_the_app_allows_is_refused_before_its_memory_is_taken() {
+    for kind in [Work::Training, Work::Evaluation] {
+        let enough = scene(kind, 1 << 20);
+        let Scene { local, .. } = &enough;
+        let fetched = local.assignment.model.bytes + local.assignment.weights.bytes;
+        assert!(work(local, |_| {}).expect("a megabyte is enough").is_some());
+        let error = work(&scene(kind, fetched + 20).local, |_| {}).expect_err("20 bytes are too few");
+        assert_eq!(error.reason, AbortReason::PlanUnsupported);
+        assert!(error.detail.contains("bytes of memory"), "{}", error.detail);
+    }
+}
+
+#[test]
+fn files_that_are_larger_than_the_memory_are_not_read() {
+    let scene = scene(Work::Training, 100);
+    let error = work(&scene.local, |_| {}).expect_err("the model alone has more bytes");
+    assert_eq!((error.reason, error.detail.as_str()), (AbortReason::Declined, ""));
+    assert!(matches!(error.over_budget, Some(OverBudget::MemoryBytes { max: 100, .. })), "{error:?}");
+}
+
+#[test]
+fn a_small_file_that_wants_gigabytes_is_refused_under_the_default_and_under_the_apps_own_limit() {
+    let onnx = mlp(&[2, 3400, 2], 1);
+    assert!(onnx.len() < 70_000, "{} bytes", onnx.len());
+    let refused = |batch_size: u32, budget: Budget| {
+        let mut scene =
+            Scene::of_model(onnx.clone(), batch_size as usize, |plan| plan.training.batch_size = batch_size);
+        scene.local.budget = budget;
+        let error = work(&scene.local, |_| {}).expect_err("it needs more");
+        assert_eq!(error.reason, AbortReason::PlanUnsupported);
+        error.detail
     };
-    assert_eq!([limit(None, 7), limit(Some(5), 7), limit(Some(9), 7)], [Some(7), Some(5), Some(7)]);
+    let detail = refused(400_000, Budget::default());
+    assert!(detail.ends_with("the plan allows 2147483648"), "{detail}");
+    let detail = refused(20_000, Budget { memory_bytes_max: 64 << 20, ..Budget::default() });
+    assert!(detail.ends_with("the plan allows 67108864"), "{detail}");
 }

@@ -13,7 +13,10 @@ use folkmoot_protocol::{
 };
 use folkmoot_update::codec::decode;
 
-use crate::training::{FinishedWork, Inputs, Training, make, samples};
+use crate::{
+    Budget,
+    training::{FinishedWork, Inputs, Training, make, samples},
+};
 
 const FEATURES: usize = 64;
 const CLASSES: usize = 4;
@@ -48,7 +51,7 @@ fn train(steps: u32, codec: Option<&str>, change: impl FnOnce(&mut Plan, &mut As
     assignment.recipe = codec.map(|codec| Box::new(Recipe::of(codec.parse().unwrap())));
     change(&mut plan, &mut assignment);
     let read = |one| Ok(if one == assignment.model { onnx.clone() } else { weights.clone() });
-    let inputs = Inputs::of(&assignment, plan, read).unwrap();
+    let inputs = Inputs::of(&assignment, plan, &Budget::default(), read).unwrap();
     let mut training = Training::begin(&inputs, &assignment, &examples(), None).unwrap();
     while !block_on(training.advance(&|| Duration::ZERO)).unwrap().is_over {}
     let outcome = training.finish();

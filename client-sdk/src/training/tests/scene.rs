@@ -17,12 +17,9 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    Consent, Device, DeviceCare, DevicePolicy, Devices, Host,
+    Budget, Consent, Device, DeviceCare, DevicePolicy, Devices, Host,
     storage::{BlobCache, ModelStore, WorkStore},
-    training::{
-        FinishedWork, LocalWork, MEMORY_BYTES_MAX, SystemChance, WorkNews, checkpoint::StoredTraining,
-        samples, within_memory, work,
-    },
+    training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
 };
 
 /// A model of two features and two classes, and a client that has everything that its assignment needs. Its clock goes
@@ -50,7 +47,11 @@ impl Scene {
 
     /// A plan after this change, on so many examples.
     pub fn of(example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
-        let onnx = mlp(&[2, 2], 1);
+        Self::of_model(mlp(&[2, 2], 1), example_count, change)
+    }
+
+    /// As [`Scene::of`], with another model of two features and two classes.
+    pub fn of_model(onnx: Vec<u8>, example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
         let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
         let mut plan = whole_plan(&onnx);
         change(&mut plan);
@@ -75,7 +76,7 @@ impl Scene {
             trainer: None,
             work: WorkStore::open(&directory.path().join("work")).unwrap(),
             devices: Devices::new(Device::Cpu, host.clone()),
-            memory_bytes_max: MEMORY_BYTES_MAX,
+            budget: Budget::default(),
             host,
             stop: Arc::new(AtomicBool::new(false)),
             asked: Arc::new(AtomicBool::new(false)),
@@ -104,7 +105,7 @@ impl Scene {
     /// Stores a checkpoint after so many steps and so much time.
     pub fn leave_checkpoint(&self, steps: u64, trained: Duration) {
         let (start, plan) =
-            (self.model.initial_weights(), within_memory(self.plan.clone(), MEMORY_BYTES_MAX).training);
+            (self.model.initial_weights(), self.local.budget.lower(self.plan.clone()).training);
         let mut trainer = Trainer::new(&self.model, &start, plan, &self.local.examples, 3).unwrap();
         trainer.set_secret_chance(Box::new(SystemChance::new().unwrap()));
         trainer.advance(steps).unwrap();

@@ -16,6 +16,11 @@ pub(super) trait Aggregator {
     /// Says how the updates are combined; see [`super::AggregatorChoice::combination`].
     fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination;
 
+    /// Returns how many of `updates` updates are in the result.
+    fn combined(&self, updates: u64) -> u64 {
+        updates
+    }
+
     /// Lists what is wrong with it for cohorts of these sizes.
     fn validate(&self, _cohort_min: u64, _cohort_max: u64, _faults: &mut Vec<Fault>) {}
 }

@@ -34,6 +34,10 @@ impl Aggregator for Krum {
         choose(measured.distances(), count_of(self.byzantine_share, weights.len()), 1)
     }
 
+    fn combined(&self, updates: u64) -> u64 {
+        updates.min(1)
+    }
+
     fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
     }

@@ -117,6 +117,12 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
+    /// Returns how many of `updates` updates are in the result: rules that choose leave others out. A median counts all, though
+    /// each of its coordinates is that of one or two.
+    pub fn combined(&self, updates: u64) -> u64 {
+        self.aggregator().combined(updates)
+    }
+
     /// Lists what is wrong with the choice for cohorts of `cohort_min` to `cohort_max` updates.
     pub(crate) fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         self.aggregator().validate(cohort_min, cohort_max, faults);

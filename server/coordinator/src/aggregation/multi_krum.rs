@@ -44,6 +44,10 @@ impl Aggregator for MultiKrum {
         choose(measured.distances(), count_of(self.byzantine_share, updates), self.chosen_of(updates))
     }
 
+    fn combined(&self, updates: u64) -> u64 {
+        updates.min(self.chosen_of(updates as usize) as u64)
+    }
+
     fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
         let updates = cohort_min as usize;

@@ -9,6 +9,7 @@ mod evaluation;
 mod fault;
 mod network_class;
 mod pause;
+mod promise;
 #[cfg(test)]
 pub(crate) mod samples;
 mod state;

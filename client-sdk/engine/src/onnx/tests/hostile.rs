@@ -24,6 +24,8 @@ fn limits_hold() {
     assert_eq!(error, ImportError::TooMany { what: "nodes", count: 3, limit: 2 });
     let error = refusal(ImportLimits { initializers_max: 3, ..default() });
     assert_eq!(error, ImportError::TooMany { what: "initializers", count: 4, limit: 3 });
+    let error = refusal(ImportLimits { parameters_max: 16, ..default() });
+    assert_eq!(error, ImportError::TooMany { what: "parameters", count: 17, limit: 16 });
     let error = refusal(ImportLimits { attributes_max: 1, ..default() });
     assert_eq!(error, ImportError::TooMany { what: "attributes", count: 2, limit: 1 });
     let error = refusal(ImportLimits { tensor_elements_max: 5, ..default() });

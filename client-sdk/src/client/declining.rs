@@ -1,0 +1,37 @@
+//! What follows on the device when an assignment is not taken.
+
+use folkmoot_protocol::{TaskId, messages::AbortReason};
+
+use super::{perform::work_failed, tasks::Outcome};
+use crate::{LogAction, TransparencyLog, storage::MemoryStore, training::WorkError};
+
+/// An assignment that may be declined.
+pub(super) struct Declining {
+    pub task_id: TaskId,
+    pub round_number: u64,
+    pub memories: MemoryStore,
+    pub log: TransparencyLog,
+}
+
+impl Declining {
+    /// Answers the session with work that cannot be done.
+    ///
+    /// What earlier updates left out was made of the same examples: where the task is declined, that may not be used, either.
+    /// The user can read which limit it was; the coordinator cannot.
+    pub fn failed(&self, error: WorkError) -> Outcome {
+        if error.reason == AbortReason::Declined
+            && let Err(error) = self.memories.forget(self.task_id)
+        {
+            tracing::warn!(%error, "what was left out of updates could not be deleted");
+        }
+        if let Some(over) = error.over_budget {
+            tracing::info!(%over, "the assignment is declined");
+            self.log.write(LogAction::Declined, |entry| {
+                entry.task_id = Some(self.task_id);
+                entry.round_number = Some(self.round_number);
+                entry.detail = Some(over.to_string());
+            });
+        }
+        work_failed(error)
+    }
+}
