@@ -62,7 +62,19 @@ pub struct DevicePolicy {
     pub give_up_after_seconds: Option<u32>,
 }
 
-/// How much a client may use in a day (UTC), and in a second. What is left out is not limited.
+/// Where noise is added that hides what one client's update reveals, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ProtectionLevel {
+    /// Nowhere.
+    None,
+    /// The coordinator promises to add noise to the sum of clipped updates. The client cannot check it.
+    Central,
+    /// The client adds the noise itself, before anything leaves the device.
+    Local,
+}
+
+/// How much a client may use in a day (UTC), in a second and for one assignment, and what it declines. What is left out of the
+/// first four is not limited; the others have a default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct Limits {
     /// Bytes of bodies in a day, both ways together. An assignment that would pass it is declined.
@@ -77,6 +89,27 @@ pub struct Limits {
     /// Of these, seconds while it is not told that the device charges.
     #[uniffi(default = None)]
     pub battery_seconds_per_day: Option<u64>,
+    /// Bytes of memory that a training or an evaluation may hold; 2 GiB without this.
+    #[uniffi(default = None)]
+    pub memory_bytes_max: Option<u64>,
+    /// Bytes of the model and its weights, which are declined before they are fetched; 1 GiB without this.
+    #[uniffi(default = None)]
+    pub model_bytes_max: Option<u64>,
+    /// Seconds of training in one assignment; 3,600 without this. What was trained until then is sent.
+    #[uniffi(default = None)]
+    pub training_seconds_max: Option<u64>,
+    /// Parameters of a model; 268,435,456 without this.
+    #[uniffi(default = None)]
+    pub parameters_max: Option<u64>,
+    /// Operations of a model's graph; 200,000 without this.
+    #[uniffi(default = None)]
+    pub operations_max: Option<u64>,
+    /// How many clients' updates a released version has to combine, by the coordinator's word; any number without this.
+    #[uniffi(default = None)]
+    pub cohort_min: Option<u64>,
+    /// Where noise has to be added that hides this client's update; nowhere without this.
+    #[uniffi(default = None)]
+    pub protection_min: Option<ProtectionLevel>,
 }
 
 /// Where the client's key is kept, instead of a file: a phone's key store, say.
@@ -97,8 +130,8 @@ pub trait SecretStorage: Send + Sync {
 pub struct LogEntry {
     /// Milliseconds since 1970.
     pub at: u64,
-    /// What was done: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `reported`, `gave_up`,
-    /// `told_gave_up` or `consent`.
+    /// What was done: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `reported`, `declined`, `gave_up`,
+    /// `told_gave_up` or `consent`. The detail of `declined` names the limit, which the coordinator is not told.
     pub action: String,
     /// For which task.
     pub task_id: Option<String>,
@@ -140,6 +173,31 @@ impl From<DevicePolicy> for client::DevicePolicy {
             battery_percent_min: policy.battery_percent_min.unwrap_or(default.battery_percent_min),
             thermal_max: policy.thermal_max.map_or(default.thermal_max, Into::into),
             give_up_after_seconds: policy.give_up_after_seconds.unwrap_or(default.give_up_after_seconds),
+        }
+    }
+}
+
+impl From<ProtectionLevel> for client::protocol::messages::ProtectionLevel {
+    fn from(level: ProtectionLevel) -> Self {
+        match level {
+            ProtectionLevel::None => Self::None,
+            ProtectionLevel::Central => Self::Central,
+            ProtectionLevel::Local => Self::Local,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn budget(self) -> client::Budget {
+        let default = client::Budget::default();
+        client::Budget {
+            memory_bytes_max: self.memory_bytes_max.unwrap_or(default.memory_bytes_max),
+            model_bytes_max: self.model_bytes_max.unwrap_or(default.model_bytes_max),
+            training_seconds_max: self.training_seconds_max.unwrap_or(default.training_seconds_max),
+            parameters_max: self.parameters_max.unwrap_or(default.parameters_max),
+            operations_max: self.operations_max.unwrap_or(default.operations_max),
+            cohort_min: self.cohort_min.unwrap_or(default.cohort_min),
+            protection_min: self.protection_min.map_or(default.protection_min, Into::into),
         }
     }
 }

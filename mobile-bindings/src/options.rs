@@ -93,8 +93,11 @@ impl ConnectOptions {
         if let Some(policy) = self.policy {
             builder = builder.device_policy(policy.into());
         }
-        let Limits { bytes_per_day, bytes_per_second, training_seconds_per_day, battery_seconds_per_day } =
-            self.limits.unwrap_or_default();
+        let limits = self.limits.unwrap_or_default();
+        builder = builder.budget(limits.budget());
+        let Limits {
+            bytes_per_day, bytes_per_second, training_seconds_per_day, battery_seconds_per_day, ..
+        } = limits;
         if let Some(seconds) = training_seconds_per_day {
             builder = builder.training_seconds_per_day(seconds);
         }

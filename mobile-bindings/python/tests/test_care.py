@@ -42,8 +42,23 @@ def test_the_log_says_what_left_the_machine(coordinator, tmp_path, generator):
     assert sent.bytes_sent > 0 and sent.task_id == task and sent.round_number == 1
 
 
+def test_a_cohort_that_is_too_small_is_declined_and_the_user_can_read_why(coordinator, tmp_path, generator):
+    _, token = start(coordinator, "cohort", tmp_path, rounds=1)
+    aborted, reasons = threading.Event(), []
+    limits = folkmoot.Limits(cohort_min=1000, protection_min=folkmoot.ProtectionLevel.LOCAL)
+    with connect(coordinator, tmp_path, token, limits=limits) as client:
+        client.examples.add(*line(generator))
+        client.on("aborted", lambda event: (reasons.append((event.reason, event.detail)), aborted.set()))
+        client.start(rounds=1)
+        assert aborted.wait(30) and reasons[0] == ("declined", "")
+        [declined, *_] = [entry for entry in client.transparency_log() if entry.action == "declined"]
+    assert declined.detail.startswith("cohort_min is 1000")
+
+
 def test_limits_are_checked(coordinator, tmp_path):
     with pytest.raises(folkmoot.BadOptionError, match="bytes_per_second"):
         connect(coordinator, tmp_path, "token", limits=folkmoot.Limits(bytes_per_second=1))
+    with pytest.raises(folkmoot.BadOptionError, match="model_bytes_max is 0"):
+        connect(coordinator, tmp_path, "token", limits=folkmoot.Limits(model_bytes_max=0))
     with pytest.raises(folkmoot.BadOptionError, match="battery_percent_min"):
         connect(coordinator, tmp_path, "token", policy=folkmoot.DevicePolicy(battery_percent_min=101))

@@ -9,7 +9,7 @@ with folkmoot.Client("https://coordinator.example:8443", state="state", token=".
     print(client.predict(x[:3]))
 """
 
-from .care import DeviceConditions, DevicePolicy, Limits, LogEntry, Thermal
+from .care import DeviceConditions, DevicePolicy, Limits, LogEntry, ProtectionLevel, Thermal
 from .client import Client
 from .errors import (
     AlreadyRunningError,
@@ -54,6 +54,7 @@ __all__ = [
     "NoExamplesError",
     "NoModelError",
     "NotEnrolledError",
+    "ProtectionLevel",
     "RefusedError",
     "SecretStorage",
     "Simulated",

@@ -9,6 +9,7 @@ DeviceConditions = native.DeviceConditions
 DevicePolicy = native.DevicePolicy
 Limits = native.Limits
 LogEntry = native.LogEntry
+ProtectionLevel = native.ProtectionLevel
 Thermal = native.Thermal
 
-__all__ = ["DeviceConditions", "DevicePolicy", "Limits", "LogEntry", "Thermal"]
+__all__ = ["DeviceConditions", "DevicePolicy", "Limits", "LogEntry", "ProtectionLevel", "Thermal"]

@@ -64,7 +64,8 @@ class Client:
         `attributes` are stated for eligibility, `private_attributes` never leave this machine: plans' device rules are
         evaluated with them. `ask_before` is asked about each assignment, and one that it does not return True for is
         declined. `wait_seconds` is how long a check-in waits, at most 60. `policy`
-        is what has to hold of the device while it trains, as `set_conditions` tells, and `limits` what it may use in a day.
+        is what has to hold of the device while it trains, as `set_conditions` tells, and `limits` what it may use in a day and for one
+        assignment, and what it declines.
         `secrets` keeps the key instead of a file in `state`.
 
         Raises BadOptionError or StorageError.

@@ -20,7 +20,7 @@ public struct ClientOptions: @unchecked Sendable {
     public var device = DeviceChoice.auto
     /// What has to hold of the device while it trains; a `DeviceWatcher` tells what does.
     public var policy = DevicePolicy.standard
-    /// How much the client may use in a day, and in a second; no limits without a word.
+    /// How much the client may use in a day, in a second and for one assignment, and what it declines.
     public var limits = Limits()
     /// How long a check-in waits for an assignment, in seconds, at most 60; 30 without this.
     public var waitSeconds: Int?

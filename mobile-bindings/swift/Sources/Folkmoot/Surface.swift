@@ -14,7 +14,9 @@ public typealias DeviceConditions = FolkmootNative.DeviceConditions
 public typealias DevicePolicy = FolkmootNative.DevicePolicy
 /// How hot the device is, in the steps of `ProcessInfo.ThermalState`.
 public typealias Thermal = FolkmootNative.Thermal
-/// How much a client may use in a day, and in a second.
+/// Where noise is added that hides what one client's update reveals.
+public typealias ProtectionLevel = FolkmootNative.ProtectionLevel
+/// How much a client may use in a day, in a second and for one assignment, and what it declines.
 public typealias Limits = FolkmootNative.Limits
 /// A line of the transparency log.
 public typealias LogEntry = FolkmootNative.LogEntry

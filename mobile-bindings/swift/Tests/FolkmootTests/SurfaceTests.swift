@@ -41,6 +41,17 @@ final class SurfaceTests: XCTestCase {
         }
     }
 
+    func testLimitsReachTheLibrary() throws {
+        var options = ClientOptions(coordinator: "http://127.0.0.1:1", stateFolder: URL(fileURLWithPath: "/tmp/none"))
+        options.limits.cohortMin = 50
+        options.limits.protectionMin = .central
+        options.limits.modelBytesMax = 1_000_000
+        let limits = try options.native().limits
+        XCTAssertEqual(limits?.cohortMin, 50)
+        XCTAssertEqual(limits?.protectionMin, .central)
+        XCTAssertEqual(limits?.modelBytesMax, 1_000_000)
+    }
+
     /// Without a default: a code that the library gets does not compile here until somebody has looked at it.
     private func text(of code: ErrorCode) -> String {
         switch code {

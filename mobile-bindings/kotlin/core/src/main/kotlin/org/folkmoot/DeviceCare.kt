@@ -3,6 +3,7 @@ package org.folkmoot
 import org.folkmoot.bindings.DeviceConditions as NativeConditions
 import org.folkmoot.bindings.DevicePolicy as NativePolicy
 import org.folkmoot.bindings.Limits as NativeLimits
+import org.folkmoot.bindings.ProtectionLevel as NativeLevel
 import org.folkmoot.bindings.Thermal as NativeThermal
 
 /** How warm the device is. */
@@ -52,7 +53,18 @@ data class DevicePolicy(
     }
 }
 
-/** How much a client may use. What is null is not limited. */
+/** Where noise is added that hides what one client's update reveals, the weakest first. */
+enum class ProtectionLevel {
+    NONE,
+
+    /** The coordinator promises to add noise to the sum of clipped updates. The client cannot check it. */
+    CENTRAL,
+
+    /** The client adds the noise itself, before anything leaves the device. */
+    LOCAL,
+}
+
+/** How much a client may use, and what it declines. What is null is not limited; the others have the defaults that they say. */
 data class Limits(
     /** Bytes in a day (UTC), both ways together. An assignment that would pass it is declined. */
     val bytesPerDay: Long? = null,
@@ -62,10 +74,27 @@ data class Limits(
     val trainingSecondsPerDay: Long? = null,
     /** Of these, seconds while the device is not told to charge. */
     val batterySecondsPerDay: Long? = null,
+    /** Bytes of memory that a training or an evaluation may hold: 2 GiB. */
+    val memoryBytesMax: Long = 2L shl 30,
+    /** Bytes of the model and its weights, which are declined before they are fetched: 1 GiB. */
+    val modelBytesMax: Long = 1L shl 30,
+    /** Seconds of training in one assignment. What was trained until then is sent. */
+    val trainingSecondsMax: Long = 3_600,
+    /** Parameters of a model. */
+    val parametersMax: Long = 1L shl 28,
+    /** Operations of a model's graph. */
+    val operationsMax: Long = 200_000,
+    /** How many clients' updates a released version has to combine, by the coordinator's word; 0 is any number. */
+    val cohortMin: Long = 0,
+    /** Where noise has to be added that hides this client's update. */
+    val protectionMin: ProtectionLevel = ProtectionLevel.NONE,
 ) {
     init {
-        for (limit in listOfNotNull(bytesPerDay, bytesPerSecond, trainingSecondsPerDay, batterySecondsPerDay)) {
+        for (limit in listOfNotNull(bytesPerDay, bytesPerSecond, trainingSecondsPerDay, batterySecondsPerDay, cohortMin)) {
             if (limit < 0) throw FolkmootException.BadOption("a limit is $limit: 0 or more is expected")
+        }
+        for (limit in listOf(memoryBytesMax, modelBytesMax, trainingSecondsMax, parametersMax, operationsMax)) {
+            if (limit < 1) throw FolkmootException.BadOption("a limit is $limit: 1 or more is expected")
         }
     }
 }
@@ -91,6 +120,13 @@ internal fun Limits.native() = NativeLimits(
     bytesPerSecond = bytesPerSecond?.toULong(),
     trainingSecondsPerDay = trainingSecondsPerDay?.toULong(),
     batterySecondsPerDay = batterySecondsPerDay?.toULong(),
+    memoryBytesMax = memoryBytesMax.toULong(),
+    modelBytesMax = modelBytesMax.toULong(),
+    trainingSecondsMax = trainingSecondsMax.toULong(),
+    parametersMax = parametersMax.toULong(),
+    operationsMax = operationsMax.toULong(),
+    cohortMin = cohortMin.toULong(),
+    protectionMin = NativeLevel.valueOf(protectionMin.name),
 )
 
 private fun Thermal.native() = NativeThermal.valueOf(name)

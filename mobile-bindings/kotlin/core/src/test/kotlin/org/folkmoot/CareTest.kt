@@ -38,6 +38,7 @@ class CareTest {
         name: String,
         policy: DevicePolicy = DevicePolicy(),
         secrets: SecretStorage? = null,
+        limits: Limits = Limits(),
     ): FolkmootClient {
         val options = ClientOptions(
             coordinator.url,
@@ -48,6 +49,7 @@ class CareTest {
             waitSeconds = 1,
             policy = policy,
             secrets = secrets,
+            limits = limits,
         )
         return FolkmootClient.connect(options).also { Digits.read().addTo(it) }
     }
@@ -118,7 +120,24 @@ class CareTest {
     }
 
     @Test
+    fun `a cohort that is too small is declined and the user can read why`(): Unit = runBlocking {
+        coordinator.task("cohort", rounds = 1)
+        connect("cohort", limits = Limits(cohortMin = 3, protectionMin = ProtectionLevel.LOCAL)).use { client ->
+            val aborted = async(start = CoroutineStart.UNDISPATCHED) {
+                client.events.filterIsInstance<Event.Aborted>().first()
+            }
+            val running = launch { client.run(rounds = 1) }
+            assertEquals("declined", aborted.await().reason)
+            val declined = client.transparencyLog().first { it.action == "declined" }
+            assertTrue(declined.detail!!.startsWith("cohort_min is 3"), declined.detail)
+            client.stop()
+            running.join()
+        }
+    }
+
+    @Test
     fun `limits that make no sense are refused`() {
+        assertThrows(FolkmootException.BadOption::class.java) { Limits(modelBytesMax = 0) }
         assertThrows(FolkmootException.BadOption::class.java) { Limits(bytesPerDay = -1) }
         assertThrows(FolkmootException.BadOption::class.java) { DevicePolicy(giveUpAfterSeconds = -1) }
         assertThrows(FolkmootException.BadOption::class.java) { DeviceConditions(batteryPercent = 101).native() }
