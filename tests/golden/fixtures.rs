@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, RoundId, TaskId, TensorSchema, TensorSpec, Timestamp,
-    messages::{Artifact, Assignment, ProtectionLevel},
+    messages::{Artifact, Assignment},
 };
 
 pub const TIME: Timestamp = Timestamp(1_780_000_000_123);
@@ -35,8 +35,8 @@ pub fn assignment() -> Assignment {
         clipping_norm: Some(1 << 27),
         recipe: None,
         may_be_asked: false,
-        cohort_min: Some(50),
-        protection_level: Some(ProtectionLevel::Central),
+        cohort_min: None,
+        protection_level: None,
     }
 }
 

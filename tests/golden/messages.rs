@@ -7,8 +7,8 @@ use folkmoot_protocol::{
     LocalNoise, LocalOptimizer, Loss, Plan, Precision, Problem, Protection, RunningStatistics, TrainingPlan,
     ValueGrid, Work,
     messages::{
-        AbortReason, AbortRequest, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
-        ReportRequest, UploadState, UploadStatus,
+        AbortReason, AbortRequest, Assignment, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
+        ProtectionLevel, ReportRequest, UploadState, UploadStatus,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -51,6 +51,12 @@ fn check_in() {
     assert_message("check_in_request", &request);
     let assigned = CheckInResponse::Assigned { assignment: fixtures::assignment() };
     assert_message("check_in_response_assigned", &assigned);
+    let assignment = Assignment {
+        cohort_min: Some(50),
+        protection_level: Some(ProtectionLevel::Central),
+        ..fixtures::assignment()
+    };
+    assert_message("check_in_response_assigned_with_promises", &CheckInResponse::Assigned { assignment });
     let wait = |offered| CheckInResponse::Wait {
         retry_after_milliseconds_min: 500,
         retry_after_milliseconds_max: 5000,
