@@ -46,6 +46,7 @@ impl AssignedWork {
     /// Begins the work, from the checkpoint if there is one that can be used. `weights` has the parts one after the other,
     /// where they come in parts. `budget` has the limits that the app set, as JSON. A chunk of steps takes at most about
     /// `chunk_milliseconds`.
+    #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
         assignment: &str,
         plan: &[u8],

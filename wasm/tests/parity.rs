@@ -3,7 +3,7 @@
 
 use std::{env, fs, path::PathBuf, time::Duration};
 
-use folkmoot_client::parts::{FinishedWork, Inputs, Training, WorkError, make, parse_plan};
+use folkmoot_client::parts::{Budget, FinishedWork, Inputs, Training, WorkError, make, parse_plan};
 use folkmoot_engine::{
     Examples, ImportLimits, Labels, Model, block_on,
     data::{CsvOptions, read_csv},
@@ -74,7 +74,7 @@ fn examples() -> Examples {
 /// Trains as a client does, and returns the bytes that it would send.
 fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> Result<Vec<u8>, WorkError> {
     let read = |artifact| Ok(if artifact == assignment.model { onnx.to_vec() } else { weights.to_vec() });
-    let inputs = Inputs::of(assignment, parse_plan(plan)?, read)?;
+    let inputs = Inputs::of(assignment, parse_plan(plan)?, &Budget::default(), read)?;
     let mut training = Training::begin(&inputs, assignment, &examples(), None)?;
     while !block_on(training.advance(&|| Duration::ZERO))?.is_over {}
     let outcome = training.finish();

@@ -30,7 +30,7 @@ async function inputs(name) {
 async function begin(engine, name, device) {
   const { assignment, plan, model, weights, features, labels, shape } = await inputs(name);
   const examples = engine.ExampleSet.classes(new Float32Array(features.buffer), Uint32Array.from(shape), new Uint32Array(labels.buffer), 1);
-  const work = engine.AssignedWork.begin(assignment, plan, model, weights, examples, undefined, 40);
+  const work = engine.AssignedWork.begin(assignment, plan, model, weights, examples, undefined, '{}', 40);
   examples.free();
   if (device !== null) {
     work.useDevice(device);
@@ -63,7 +63,7 @@ const actions = {
     const set = engine.ExampleSet.classes(features, Uint32Array.from(network.shape), labels, 1);
     const given = assignment(engine, network, batchSize);
     const chunk = onDevice ? 500 : 100;
-    const work = engine.AssignedWork.begin(given.assignment, given.plan, network.onnx, given.weights, set, undefined, chunk);
+    const work = engine.AssignedWork.begin(given.assignment, given.plan, network.onnx, given.weights, set, undefined, '{}', chunk);
     if (device !== null) {
       work.useDevice(device);
     }

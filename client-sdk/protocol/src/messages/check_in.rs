@@ -30,6 +30,7 @@ pub struct CheckInRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "there is one of it for each check-in")]
 pub enum CheckInResponse {
     /// The client was drawn.
     Assigned {

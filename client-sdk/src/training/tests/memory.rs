@@ -44,7 +44,7 @@ fn a_small_file_that_wants_a_gigabyte_is_refused_under_the_apps_own_limit() {
         let examples = batch_size as usize;
         let mut scene = Scene::of_model(onnx.clone(), examples, |plan| plan.training.batch_size = batch_size);
         scene.local.budget = Budget { memory_bytes_max, ..Budget::default() };
-        let refused = work(&scene.local, |_| {}).err().expect("it needs more");
+        let Err(refused) = work(&scene.local, |_| {}) else { panic!("it needs more") };
         assert_eq!(refused.reason, AbortReason::PlanUnsupported);
         let words = format!("the plan allows {memory_bytes_max}");
         assert!(refused.detail.ends_with(&words), "{}", refused.detail);
