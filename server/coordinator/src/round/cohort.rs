@@ -291,7 +291,7 @@ mod tests {
             selection_deadline_seconds: 10,
             reporting_deadline_seconds: 20,
         };
-        let rules = Rules { policy: &policy, selection: &SelectionChoice::default() };
+        let rules = Rules { policy: &policy, selection: &SelectionChoice::default(), token_share_max: None };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut step = |round: Round, input, now| round.step(input, rules, Timestamp(now), &mut rng).unwrap();
         let reports = |accepted, outstanding| {
