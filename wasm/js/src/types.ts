@@ -105,7 +105,18 @@ export interface LogEntry {
   /** Milliseconds since 1970. */
   at: number;
   /** What was done. The detail of `declined` names the limit, which the coordinator is not told. */
-  action: 'enrolled' | 'asked' | 'fetched' | 'trained' | 'evaluated' | 'sent' | 'reported' | 'declined' | 'gave_up' | 'told_gave_up' | 'consent';
+  action:
+    | 'enrolled'
+    | 'asked'
+    | 'fetched'
+    | 'trained'
+    | 'evaluated'
+    | 'sent'
+    | 'reported'
+    | 'declined'
+    | 'gave_up'
+    | 'told_gave_up'
+    | 'consent';
   /** Bytes that left the device. An update is noted before it goes, with all that is to go. */
   bytesSent: number;
   /** Of an update whose sending broke off: those that have arrived, by the coordinator's word. */
