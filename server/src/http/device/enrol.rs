@@ -37,8 +37,10 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     body::check_type(&parts.headers, "application/json")?;
     let bytes = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
     let message: EnrolRequest = body::json(&bytes)?;
+    let turn = app.edge.enrolments.acquire().await;
     signed::authenticate_enrolment(app, parts, &message.public_key)?;
     let token = device::believed_token(&app.coordinator, &message.token).await?;
+    drop(turn);
     signed::take_enrolment(app, parts, &message.public_key).await?;
     device::enrol(&app.coordinator, &token, &message.public_key, (app.clock)()).await
 }

@@ -29,6 +29,7 @@ pub use connections::{Connections, Guarded};
 pub use files::raise_open_files;
 use folkmoot_protocol::Timestamp;
 pub use throttle::Throttle;
+use tokio::sync::Semaphore;
 pub use warning::warn_of;
 
 use super::{App, HttpLimits};
@@ -39,6 +40,9 @@ const STRANGERS_BYTES_MAX: usize = 32 << 20;
 /// Bytes of requests' bodies that may be under way at one time from enrolled clients and holders of a key. Updates are not
 /// among them: they go to the disk as they come.
 const KNOWN_BYTES_MAX: usize = 256 << 20;
+
+/// Enrolments that are looked at at a time: each costs a signature and a question to the database.
+const ENROLMENTS_AT_A_TIME: usize = 2;
 
 /// The limits that requests share.
 pub struct Edge {
@@ -51,6 +55,8 @@ pub struct Edge {
     pub failures: Throttle,
     /// Requests for what anybody may see: the console's files and the API's description.
     pub pages: Throttle,
+    /// Turns of enrolments whose signature and token are looked at: all others wait in line, and not before a check-in.
+    pub enrolments: Semaphore,
     /// Whose word for the address of a request is taken.
     pub proxies: Arc<Proxies>,
 }
@@ -62,7 +68,8 @@ impl Edge {
             strangers: Budget::new("unauthenticated_bodies", STRANGERS_BYTES_MAX),
             known: Budget::new("bodies", KNOWN_BYTES_MAX),
             failures: Throttle::new("failures", 100.0, 5.0),
-            pages: Throttle::new("pages", 200.0, 50.0),
+            pages: Throttle::new("pages", 60.0, 10.0),
+            enrolments: Semaphore::new(ENROLMENTS_AT_A_TIME),
             proxies: limits.trusted_proxies.clone(),
         }
     }
