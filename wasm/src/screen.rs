@@ -24,11 +24,13 @@ pub fn screen(plan: &[u8], private_attributes: &str, assignment: &str) -> Result
     }
 }
 
-/// Checks the limits that the app set (JSON), and throws if one makes no sense.
+/// Checks the limits that the app set (JSON), and throws if one makes no sense. Returns the bytes that the model and its weights
+/// may have.
 #[wasm_bindgen(js_name = checkBudget)]
-pub fn check_budget(budget: &str) -> Result<(), JsError> {
+pub fn check_budget(budget: &str) -> Result<f64, JsError> {
     let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
-    budget.validate().map_err(thrown)
+    budget.validate().map_err(thrown)?;
+    Ok(budget.model_bytes_max as f64)
 }
 
 /// Says which limit of the app's an assignment and its plan pass, for the page's user alone; nothing if none. Without a plan it looks

@@ -39,7 +39,7 @@ pub enum State {
         work: Work,
         /// When this training began, or was last resumed.
         started_at: Timestamp,
-        /// Whether the coordinator asks for what there is.
+        /// How the training learns that a partial update is wanted.
         #[serde(default)]
         listening: Listening,
     },
@@ -95,7 +95,7 @@ pub enum State {
     },
 }
 
-/// How a training hears that the coordinator asks for what there is.
+/// How a training learns that the coordinator wants a partial update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "listening", rename_all = "snake_case")]
 pub enum Listening {

@@ -1,26 +1,15 @@
 //! A training that the coordinator may ask for what there is.
 
-use crate::support::{assignment, offer, step};
-use folkmoot_protocol::{ErrorCode, Timestamp, UpdateDigest, messages::*};
-use folkmoot_session::{Answer, Effect, Event, Failure, Listening, RequestId, Session, State};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use crate::support::{Stage, assignment, offer};
+use folkmoot_protocol::{ErrorCode, UpdateDigest, messages::*};
+use folkmoot_session::{Answer, Effect, Event, Failure, Listening, RequestId, State};
 
 const DEADLINE: u64 = 600_000;
-
-struct Stage {
-    session: Session,
-    effects: Vec<Effect>,
-    now: Timestamp,
-    rng: ChaCha8Rng,
-}
 
 impl Stage {
     /// A session whose assignment may be asked, and is being fetched.
     fn fetching() -> Self {
-        let (session, rng) = (Session::new(offer()), ChaCha8Rng::seed_from_u64(7));
-        let mut stage = Self { session, effects: Vec::new(), now: Timestamp(1000), rng };
-        stage.event(Event::Started);
+        let mut stage = Self::new();
         let assignment = Assignment { may_be_asked: true, ..assignment(1, DEADLINE) };
         stage.answer(Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment })));
         stage
@@ -28,20 +17,8 @@ impl Stage {
 
     fn training() -> Self {
         let mut stage = Self::fetching();
-        for _ in 0..3 {
-            stage.answer(Answer::Fetch(Ok(100)));
-        }
+        stage.fetch_all();
         stage
-    }
-
-    fn event(&mut self, event: Event) {
-        let (session, effects) = step(self.session.clone(), event, self.now, &mut self.rng);
-        (self.session, self.effects) = (session, effects);
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        let request_id = self.session.state().request_id().expect("something was asked");
-        self.event(Event::answered(request_id, answer));
     }
 
     /// Answers the request by which the session listens.
@@ -49,11 +26,6 @@ impl Stage {
         let request_id = self.session.state().listening_id().expect("it listens");
         self.event(Event::answered(request_id, Answer::Ask(answer)));
         request_id
-    }
-
-    fn wake(&mut self) {
-        self.now = self.session.state().wake_at().expect("an alarm is set").max(self.now);
-        self.event(Event::Wake);
     }
 
     fn listening(&self) -> Listening {
@@ -79,14 +51,10 @@ fn only_a_training_that_may_be_asked_listens() {
     let stage = Stage::fetching();
     assert_eq!(stage.session.state().listening_id(), None, "there is nothing to send yet");
     assert!(Stage::training().begins_to_listen());
-    let mut stage = Stage::training();
+    let mut stage = Stage::new();
     let plain = assignment(1, DEADLINE);
-    stage.session = Session::new(offer());
-    stage.event(Event::Started);
     stage.answer(Answer::CheckIn(Ok(CheckInResponse::Assigned { assignment: plain })));
-    for _ in 0..3 {
-        stage.answer(Answer::Fetch(Ok(100)));
-    }
+    stage.fetch_all();
     assert_eq!((stage.listening(), stage.begins_to_listen()), (Listening::Not, false));
 }
 
@@ -95,9 +63,7 @@ fn a_host_whose_requests_do_not_wait_does_not_listen() {
     let mut stage = Stage::fetching();
     let offer = folkmoot_session::Offer { wait_seconds: 0, ..offer() };
     stage.session = stage.session.with_offer(offer);
-    for _ in 0..3 {
-        stage.answer(Answer::Fetch(Ok(100)));
-    }
+    stage.fetch_all();
     assert_eq!(stage.listening(), Listening::Not);
 }
 
@@ -115,9 +81,15 @@ fn who_is_asked_in_its_training_ends_it_and_sends_what_there_is() {
 
 #[test]
 fn who_was_asked_while_it_fetched_hears_it_when_its_training_begins() {
-    let mut stage = Stage::training();
+    let mut stage = Stage::fetching();
+    for _ in 0..3 {
+        assert_eq!(stage.session.state().listening_id(), None);
+        stage.answer(Answer::Fetch(Ok(100)));
+    }
+    assert!(stage.begins_to_listen(), "the coordinator, which still asks, answers this at once");
+    let training = stage.session.state().request_id().expect("it trains");
     stage.hear(ASKED);
-    assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::FinishEarly { .. })));
+    assert!(stage.effects.contains(&Effect::FinishEarly { request_id: training }), "{:?}", stage.effects);
 }
 
 #[test]

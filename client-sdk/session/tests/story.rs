@@ -1,30 +1,12 @@
 //! Whole sessions, event by event.
 
-use crate::support::{assignment, offer, step};
+use crate::support::{Stage, assignment};
 use folkmoot_protocol::{AssignmentId, BlobDigest, ErrorCode, Timestamp, UpdateDigest, messages::*};
-use folkmoot_session::{Answer, Effect, Event, Failure, Session, State, StopCause};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use folkmoot_session::{Answer, Effect, Event, Failure, State, StopCause};
 
 const MINUTE: u64 = 60_000;
 
-/// A session with its host's clock; remembers the effects of the last step.
-struct Stage {
-    session: Session,
-    effects: Vec<Effect>,
-    now: Timestamp,
-    rng: ChaCha8Rng,
-}
-
 impl Stage {
-    fn new() -> Self {
-        let rng = ChaCha8Rng::seed_from_u64(7);
-        let session = Session::new(offer());
-        let mut stage = Self { session, effects: Vec::new(), now: Timestamp(1000), rng };
-        stage.event(Event::Started);
-        stage
-    }
-
     fn assigned() -> Self {
         let mut stage = Self::new();
         stage.assign(1);
@@ -37,16 +19,6 @@ impl Stage {
         stage.answer(Answer::Trained);
         stage.prepare();
         stage
-    }
-
-    fn event(&mut self, event: Event) {
-        let (session, effects) = step(self.session.clone(), event, self.now, &mut self.rng);
-        (self.session, self.effects) = (session, effects);
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        let request_id = self.session.state().request_id().expect("something was asked");
-        self.event(Event::answered(request_id, answer));
     }
 
     fn assign(&mut self, number: u8) {
@@ -62,24 +34,12 @@ impl Stage {
         })));
     }
 
-    fn fetch_all(&mut self) {
-        for _ in 0..3 {
-            self.answer(Answer::Fetch(Ok(100)));
-        }
-    }
-
     fn prepare(&mut self) {
         self.answer(Answer::Prepared { digest: UpdateDigest::of(b"update"), length: 1000 });
     }
 
     fn upload_status(&mut self, received_bytes: u64, state: UploadState) {
         self.answer(Answer::Upload(Ok(UploadStatus { received_bytes, state })));
-    }
-
-    /// Lets the alarm ring.
-    fn wake(&mut self) {
-        self.now = self.session.state().wake_at().expect("an alarm is set").max(self.now);
-        self.event(Event::Wake);
     }
 
     fn fail(&mut self, code: ErrorCode) -> Failure {

@@ -1,4 +1,4 @@
-//! What the app lets an assignment cost, and what it declines.
+//! The app's limits on one assignment.
 
 mod over;
 
@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 pub use over::OverBudget;
 
-/// What the app lets one assignment cost this device, and the least protection and cohort with which it takes part.
+/// The app's limits on one assignment: what it may cost this device, and the smallest cohort and weakest protection that the app
+/// accepts.
 ///
 /// A plan comes from outside, and a small file can ask for very much. Plans can lower these limits, and never raise them.
 /// The coordinator is not told which limit an assignment passed: it hears `declined` where the assignment and its plan show

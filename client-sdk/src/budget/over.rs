@@ -12,7 +12,7 @@ pub enum OverBudget {
         /// The limit.
         max: u64,
     },
-    /// What is fetched alone would take more memory than allowed.
+    /// The model and its weights alone take more memory than the limit.
     #[error("memory_bytes_max is {max}; the model and its weights alone have {bytes} bytes")]
     MemoryBytes {
         /// Bytes of the model and the weights.

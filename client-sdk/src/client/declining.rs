@@ -1,4 +1,4 @@
-//! What follows on the device when an assignment is not taken.
+//! Declined assignments: what the client deletes and logs.
 
 use folkmoot_protocol::{TaskId, messages::AbortReason};
 
@@ -16,8 +16,8 @@ pub(super) struct Declining {
 impl Declining {
     /// Answers the session with work that cannot be done.
     ///
-    /// What earlier updates left out was made of the same examples: where the task is declined, that may not be used, either.
-    /// The user can read which limit it was; the coordinator cannot.
+    /// A declined task also loses what compression left out of earlier updates, because it was computed from the same examples.
+    /// The transparency log names the limit that was passed; the coordinator does not learn it.
     pub fn failed(&self, error: WorkError) -> Outcome {
         if error.reason == AbortReason::Declined
             && let Err(error) = self.memories.forget(self.task_id)

@@ -90,7 +90,7 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
-            // What might not be needed is not worth the day's last bytes, and what is too large would be declined.
+            // A prefetch must leave room in the day's bytes, and a model above the app's limit would be declined.
             Effect::Prefetch { artifact }
                 if artifact.bytes > self.client.budget.model_bytes_max
                     || !self.client.traffic.has_room_for(artifact.bytes) => {}

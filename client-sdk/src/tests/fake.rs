@@ -70,7 +70,7 @@ pub struct Fake {
     pub plan: Plan,
     /// How updates are to be compressed.
     pub recipe: Option<Recipe>,
-    /// Whether assignments may be asked.
+    /// Says whether its assignments have `may_be_asked`.
     pub asks: bool,
     /// What it promises.
     pub cohort_min: Option<u64>,

@@ -71,8 +71,8 @@ impl StopSignal {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the coordinator asks for what there is: a loop that can ends after the step under way, and returns the
-    /// weights that it has. One that does not look is waited for as long as the task's `grace_seconds`.
+    /// Returns whether the coordinator wants a partial update. If so, end the loop after the current step and return the weights
+    /// so far. The round waits for a loop that goes on no longer than the task's `grace_seconds`.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

@@ -11,9 +11,9 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 
 /// Trains to the end, from the checkpoint if there is one. Returns `None` if it was stopped.
 ///
-/// The end is that of the plan's steps, or, after a step at least, of its time, or when the coordinator asks for what there
-/// is: the work is then partial. Time counts from
-/// the first step, over restarts, as far as checkpoints know of it; while the device is not to train it does not count.
+/// It ends with the plan's last step. After one step at least it also ends when the plan's time is over or the coordinator asks
+/// for a partial update. Time counts from the first step, over restarts, as far as checkpoints know of it; while the device is
+/// not to train it does not count.
 ///
 /// # Errors
 /// [`WorkError`] if the plan or the examples do not allow it, or the loss is not finite any more.

@@ -3,9 +3,16 @@
 import type { Engine } from './engine.js';
 import { FolkmootError, type Limits } from './types.js';
 
-/** The limits as JSON, without those that the app left to their defaults. Throws if one makes no sense. */
-export function budgetOf(engine: Engine, limits: Limits = {}): string {
-  const budget = JSON.stringify({
+export interface Budget {
+  /** All limits as JSON, without those that the app left to their defaults. */
+  json: string;
+  /** Bytes that the model and its weights may have. */
+  modelBytesMax: number;
+}
+
+/** Reads the app's limits. Throws if one makes no sense. */
+export function budgetOf(engine: Engine, limits: Limits = {}): Budget {
+  const json = JSON.stringify({
     memory_bytes_max: limits.memoryBytesMax,
     model_bytes_max: limits.modelBytesMax,
     training_seconds_max: limits.trainingSecondsMax,
@@ -15,9 +22,8 @@ export function budgetOf(engine: Engine, limits: Limits = {}): string {
     protection_min: limits.protectionMin,
   });
   try {
-    engine.checkBudget(budget);
+    return { json, modelBytesMax: engine.checkBudget(json) };
   } catch (error) {
     throw new FolkmootError('bad_option', `limits: ${error instanceof Error ? error.message : String(error)}`);
   }
-  return budget;
 }

@@ -11,8 +11,6 @@ import { loadMemory } from './work_store.js';
 
 /** How long weights that are offered may take to come. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
-/** What the engine lets model and weights have, unless the app says otherwise. */
-const MODEL_BYTES_MAX = 2 ** 30;
 /** Over which clients come back whose day was over: it begins for all of them in the same moment. */
 const NEW_DAY_MILLISECONDS = 30 * 60 * 1000;
 
@@ -96,7 +94,7 @@ export class Requests {
   /** Declines what passes the app's limits. The user can read which limit it was; the coordinator cannot. */
   private async keepBudget(assignment: Assignment, plan?: Uint8Array): Promise<void> {
     const { engine, budget, log } = this.host;
-    const detail = engine.overBudget(plan, JSON.stringify(assignment), budget);
+    const detail = engine.overBudget(plan, JSON.stringify(assignment), budget.json);
     if (detail !== undefined) {
       const { task_id: taskId, round_number: roundNumber } = assignment;
       await log.write({ action: 'declined', bytesSent: 0, bytesReceived: 0, taskId, roundNumber, detail });
@@ -130,8 +128,12 @@ export class Requests {
   prefetch(artifact: Artifact): void {
     const { digest } = artifact;
     const { pace, day, budget } = this.host;
-    const { model_bytes_max: bytesMax = MODEL_BYTES_MAX } = JSON.parse(budget) as { model_bytes_max?: number };
-    if (artifact.bytes > bytesMax || this.prefetching?.digest === digest || pace.pauseReason !== null || !day.hasRoomFor(artifact.bytes)) {
+    if (
+      artifact.bytes > budget.modelBytesMax ||
+      this.prefetching?.digest === digest ||
+      pace.pauseReason !== null ||
+      !day.hasRoomFor(artifact.bytes)
+    ) {
       return;
     }
     this.endPrefetch();

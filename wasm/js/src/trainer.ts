@@ -1,7 +1,7 @@
 /** A client in its worker: what the page calls, and the run of a session. */
 
 import { Blobs } from './blobs.js';
-import { budgetOf } from './budget.js';
+import { type Budget, budgetOf } from './budget.js';
 import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
@@ -31,7 +31,7 @@ interface Parts {
   devices: Devices;
   log: Log;
   day: DayBytes;
-  budget: string;
+  budget: Budget;
 }
 
 /** What tabs of one client say to each other. */

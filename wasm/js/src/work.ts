@@ -1,6 +1,7 @@
 /** The work of an assignment: chunks of steps, with room for messages in between. */
 
 import type { Blobs } from './blobs.js';
+import type { Budget } from './budget.js';
 import type { Devices } from './devices.js';
 import { type Assignment, weightsOf } from './effects.js';
 import type { Engine } from './engine.js';
@@ -26,8 +27,8 @@ export interface WorkHost {
   devices: Devices;
   pace: Pace;
   privateAttributes: string;
-  /** The limits of one assignment, as JSON. */
-  budget: string;
+  /** The limits of one assignment. */
+  budget: Budget;
   emit: (event: ClientEvent) => void;
 }
 
@@ -78,7 +79,7 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const examples = await host.examples.load(engine);
   try {
-    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget, CHUNK_MILLISECONDS);
+    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget.json, CHUNK_MILLISECONDS);
   } finally {
     examples.free();
   }

@@ -86,8 +86,8 @@ pub struct Assignment {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub recipe: Option<Box<Recipe>>,
-    /// Whether the coordinator may ask for what there is before the training is over: who can, listens by
-    /// [`crate::messages::AskResponse`]. A client that does not is left behind when the round cannot wait any longer.
+    /// Says whether the coordinator may ask for a partial update before the training is over. The client polls for that while
+    /// it trains ([`crate::messages::AskResponse`]); the update of a client that does not poll may come too late for the round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_asked: bool,
     /// How many clients' updates a released version combines, at least. It is the coordinator's word: a client cannot check

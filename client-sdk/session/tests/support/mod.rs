@@ -1,7 +1,8 @@
 //! What the tests of the session share: messages, and a step that checks what must always hold.
 
 use folkmoot_protocol::{AssignmentId, BlobDigest, RoundId, TaskId, Timestamp, messages::*};
-use folkmoot_session::{Effect, Event, Offer, Session};
+use folkmoot_session::{Answer, Effect, Event, Offer, Session};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 pub fn offer() -> Offer {
@@ -44,4 +45,46 @@ pub fn step(session: Session, event: Event, now: Timestamp, rng: &mut ChaCha8Rng
     let result = session.step(event, now, rng);
     assert_eq!(result, twin_result);
     result.expect("the event is possible")
+}
+
+/// A session with its host's clock; remembers the effects of the last step.
+pub struct Stage {
+    pub session: Session,
+    pub effects: Vec<Effect>,
+    pub now: Timestamp,
+    pub rng: ChaCha8Rng,
+}
+
+impl Stage {
+    /// A session that has started and checks in.
+    pub fn new() -> Self {
+        let rng = ChaCha8Rng::seed_from_u64(7);
+        let session = Session::new(offer());
+        let mut stage = Self { session, effects: Vec::new(), now: Timestamp(1000), rng };
+        stage.event(Event::Started);
+        stage
+    }
+
+    pub fn event(&mut self, event: Event) {
+        (self.session, self.effects) = step(self.session.clone(), event, self.now, &mut self.rng);
+    }
+
+    /// Answers the request under way.
+    pub fn answer(&mut self, answer: Answer) {
+        let request_id = self.session.state().request_id().expect("something was asked");
+        self.event(Event::answered(request_id, answer));
+    }
+
+    /// Answers the fetches of plan, model and weights.
+    pub fn fetch_all(&mut self) {
+        for _ in 0..3 {
+            self.answer(Answer::Fetch(Ok(100)));
+        }
+    }
+
+    /// Lets the alarm ring.
+    pub fn wake(&mut self) {
+        self.now = self.session.state().wake_at().expect("an alarm is set").max(self.now);
+        self.event(Event::Wake);
+    }
 }

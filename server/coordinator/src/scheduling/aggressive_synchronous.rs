@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     CommitDecision, Facts, ReportCounts, SchedulingPolicy, StartDecision,
     check::Check,
-    synchronous::{default_reporting_deadline_seconds, default_selection_deadline_seconds},
+    synchronous::{default_reporting_deadline_seconds, default_selection_deadline_seconds, start_cohort},
 };
 use crate::{round::AbandonReason, task::Fault};
 
@@ -103,15 +103,7 @@ impl SchedulingPolicy for AggressiveSynchronous {
 
     fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
         let is_late = facts.elapsed() >= self.selection_deadline_seconds * 1000;
-        if waiting >= self.cohort {
-            StartDecision::Draw { cohort: self.cohort }
-        } else if is_late && waiting >= self.minimum_cohort() {
-            StartDecision::Draw { cohort: waiting }
-        } else if is_late {
-            StartDecision::Abandon(AbandonReason::TooFewClients)
-        } else {
-            StartDecision::Wait
-        }
+        start_cohort(waiting, self.cohort, self.updates(), is_late)
     }
 
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {

@@ -63,6 +63,22 @@ impl Synchronous {
     }
 }
 
+/// Draws a cohort when enough clients wait, or with the fewest that make a commit when the time to select is over.
+pub(super) fn start_cohort(
+    waiting: u64,
+    enough: u64,
+    (fewest, most): (u64, u64),
+    is_late: bool,
+) -> StartDecision {
+    if waiting >= enough || is_late && waiting >= fewest {
+        StartDecision::Draw { cohort: waiting.min(most) }
+    } else if is_late {
+        StartDecision::Abandon(AbandonReason::TooFewClients)
+    } else {
+        StartDecision::Wait
+    }
+}
+
 impl SchedulingPolicy for Synchronous {
     fn validate(&self, faults: &mut Vec<Fault>) {
         let mut check = Check(faults);
@@ -98,15 +114,7 @@ impl SchedulingPolicy for Synchronous {
         let is_late = facts.elapsed() >= self.selection_deadline_seconds * 1000;
         let goal_is_enough = self.over_selection_factor.is_none() && !facts.is_crowd;
         let enough = if goal_is_enough { self.report_goal } else { self.cohort() };
-        if waiting >= enough {
-            StartDecision::Draw { cohort: waiting.min(self.cohort()) }
-        } else if is_late && waiting >= self.minimum_cohort() {
-            StartDecision::Draw { cohort: waiting }
-        } else if is_late {
-            StartDecision::Abandon(AbandonReason::TooFewClients)
-        } else {
-            StartDecision::Wait
-        }
+        start_cohort(waiting, enough, (self.minimum_cohort(), self.cohort()), is_late)
     }
 
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {

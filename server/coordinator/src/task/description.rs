@@ -89,8 +89,8 @@ pub struct TaskDescription {
     #[serde(default)]
     pub traffic: Traffic,
     /// After how many rounds in a row that were abandoned because too few updates came, or because they could not be combined,
-    /// the task is paused. Rounds for which too few clients came do not count. Where clients start one by one, it is so many times `concurrency` assignments
-    /// without one update.
+    /// the task is paused. Rounds for which too few clients came do not count. Where clients start one by one, it is so many
+    /// times `concurrency` assignments without one update.
     #[serde(
         default = "default_abandoned_rounds_max",
         skip_serializing_if = "is_default_abandoned_rounds_max"

@@ -3,16 +3,16 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     body::Body,
-    extract::{Path, Query, State, rejection::QueryRejection},
+    extract::{Path, State},
     http::Request,
 };
-use folkmoot_protocol::{AssignmentId, ClientId, ErrorCode, messages::AskResponse};
+use folkmoot_protocol::{AssignmentId, ClientId, messages::AskResponse};
 use folkmoot_storage::ClientRecord;
 use tokio::sync::Notify;
 
 use super::{
-    check_in::{LOOK_AGAIN, WaitQuery},
     upload_update::assignment_id,
+    wait::{ReadQuery, goes_on, wait_of},
 };
 use crate::{
     coordinator::Coordinator,
@@ -25,11 +25,10 @@ use crate::{
 pub async fn ask(
     State(app): State<App>,
     Path(id): Path<String>,
-    query: Result<Query<WaitQuery>, QueryRejection>,
+    query: ReadQuery,
     request: Request<Body>,
 ) -> Result<Json<AskResponse>, Refusal> {
-    let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
-    let wait = query.map_err(malformed)?.wait(&app);
+    let wait = wait_of(query, &app)?;
     let client = signed::empty(&app, request).await?.client;
     // Listen before looking: an ask between the two is not missed.
     let listening = Listening::new(&app, client.id);
@@ -70,15 +69,8 @@ async fn await_ask(
         if device::is_asked(&app.coordinator, client, id, (app.clock)()).await? {
             return Ok(true);
         }
-        let left = end.saturating_duration_since(tokio::time::Instant::now());
-        if left.is_zero() || *closing.borrow() {
+        if !goes_on(waiter, &mut closing, end).await {
             return Ok(false);
-        }
-        tokio::select! {
-            () = waiter.notified() => {}
-            _ = closing.changed() => {}
-            // Another process may have asked.
-            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
         }
     }
 }

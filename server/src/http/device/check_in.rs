@@ -1,19 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    Json,
-    body::Body,
-    extract::{Query, State, rejection::QueryRejection},
-    http::Request,
-};
+use axum::{Json, body::Body, extract::State, http::Request};
 use folkmoot_protocol::{
-    ClientId, ErrorCode, Timestamp,
+    ClientId, Timestamp,
     messages::{Assignment, CheckInRequest, CheckInResponse},
 };
 use folkmoot_storage::{CheckInRepository, ClientRecord};
-use serde::Deserialize;
 use tokio::sync::Notify;
 
+use super::wait::{ReadQuery, goes_on, wait_of};
 use crate::{
     coordinator::Coordinator,
     device::{self, Offered},
@@ -21,31 +16,13 @@ use crate::{
     refusal::Refusal,
 };
 
-/// How often a poll that waits looks for itself, in case another process drew its client.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(5);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WaitQuery {
-    #[serde(default)]
-    wait_seconds: u32,
-}
-
-impl WaitQuery {
-    /// Returns how long the request may wait, within the limit.
-    pub(super) fn wait(&self, app: &App) -> Duration {
-        Duration::from_secs(u64::from(self.wait_seconds)).min(app.limits.long_poll_max)
-    }
-}
-
 /// `POST /v1/check-in?wait_seconds=…`
 pub async fn check_in(
     State(app): State<App>,
-    query: Result<Query<WaitQuery>, QueryRejection>,
+    query: ReadQuery,
     request: Request<Body>,
 ) -> Result<Json<CheckInResponse>, Refusal> {
-    let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
-    let wait = query.map_err(malformed)?.wait(&app);
+    let wait = wait_of(query, &app)?;
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     let offered = Offered::of(&signed.message);
     // Listen before looking: a draw between the two is not missed.
@@ -108,16 +85,7 @@ async fn await_assignment(
 ) -> Result<Option<Assignment>, Refusal> {
     let end = tokio::time::Instant::now() + wait;
     let mut closing = app.closing.clone();
-    loop {
-        let left = end.saturating_duration_since(tokio::time::Instant::now());
-        if left.is_zero() || *closing.borrow() {
-            return Ok(None);
-        }
-        tokio::select! {
-            () = waiter.notified() => {}
-            _ = closing.changed() => {}
-            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
-        }
+    while goes_on(waiter, &mut closing, end).await {
         // Who waited to the end is looked for once more by the answer.
         if *closing.borrow() || tokio::time::Instant::now() >= end {
             return Ok(None);
@@ -127,4 +95,5 @@ async fn await_assignment(
             return Ok(found);
         }
     }
+    Ok(None)
 }

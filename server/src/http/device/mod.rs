@@ -9,6 +9,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod upload_update;
+mod wait;
 
 use axum::{
     Router,

@@ -28,6 +28,15 @@ pub async fn pause_view(
     task: &TaskRecord,
     reason: &PauseReason,
 ) -> Result<PauseView, StorageError> {
+    let happened = match reason {
+        PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
+        PauseReason::AbandonedRounds { rounds, .. } => {
+            format!("{rounds} rounds in a row were abandoned because too few updates came")
+        }
+        PauseReason::FailedAssignments { assignments, .. } => {
+            format!("{assignments} assignments since the last version brought no update")
+        }
+    };
     let last = storage.rounds(task.id, 1, reason.last_round().checked_add(1)).await?.pop();
     let assignments = match last {
         Some(record) => storage.assignments(record.round.id).await?,
@@ -40,15 +49,6 @@ pub async fn pause_view(
         }
     }
     let most = dropped.into_iter().max_by_key(|(_, count)| *count).map(|(kind, _)| kind);
-    let happened = match reason {
-        PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
-        PauseReason::AbandonedRounds { rounds, .. } => {
-            format!("{rounds} rounds in a row were abandoned because too few updates came")
-        }
-        PauseReason::FailedAssignments { assignments, .. } => {
-            format!("{assignments} assignments since the last version brought no update")
-        }
-    };
     let (why, remedy) = explain(most);
     Ok(PauseView {
         code: reason.code().into(),
