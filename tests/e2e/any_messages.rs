@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     messages::{AbortRequest, CheckInRequest, ReportRequest},
     update::UpdateMetrics,
 };
-use folkmoot_server::device;
+use folkmoot_rounds::device;
 use folkmoot_storage::{
     MemoryStorage, SqlOptions, SqlStorage, Storage, TaskRepository, test_support::TestPostgres,
 };

@@ -1,14 +1,12 @@
 //! Text that no name may be, and numbers that no database holds: refused with a code at the edge, on both databases.
 
+use folkmoot_api::AdminClient;
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::ErrorCode::{
     self, MalformedRequest, ModelVersionUnknown, ResourceUnknown, TaskInvalid,
 };
-use folkmoot_server::{
-    cli::AdminClient,
-    clock,
-    host::{Host, HostConfig},
-};
+use folkmoot_rounds::clock;
+use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_storage::test_support::TestPostgres;
 use folkmoot_tests::{
     raw::{Answer, Endpoint, RawRequest},

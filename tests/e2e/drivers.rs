@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use folkmoot_server::{
-    clock::{Clock, system_chance, system_clock},
-    host::{Host, HostConfig},
-};
+use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
+use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_tests::deployment::patiently;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

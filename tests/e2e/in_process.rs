@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::{
     AssignmentId, ClientId, ErrorCode, OrganisationId, TaskId, Timestamp, UpdateDigest,
     messages::{Assignment, CheckInRequest, UploadStatus},
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_server::{
+use folkmoot_rounds::{
     coordinator::Coordinator,
     device::{self, Begun, Offered, UploadRequest},
     drivers::{DriveError, drive_task},
     ingest::Announced,
     refusal::Refusal,
-    registry::{self, CreateTaskRequest},
+    registry,
 };
 use folkmoot_storage::{
     BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundLog, RoundRecord,

@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use folkmoot_api::{AdminClient, Page};
 use folkmoot_client::Client;
 use folkmoot_engine::data::{CsvOptions, read_csv};
 use folkmoot_protocol::ErrorCode;
-use folkmoot_server::{
-    cli::{AdminClient, Page},
-    clock,
-    host::{Host, HostConfig},
-};
+use folkmoot_rounds::clock;
+use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_storage::test_support::TestPostgres;
 use folkmoot_tests::{deployment::patiently, raw::Endpoint, raw_client::RawClient};
 use serde_json::json;

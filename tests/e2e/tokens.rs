@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use ed25519_dalek::SigningKey;
+use folkmoot_api::AdminClient;
 use folkmoot_protocol::{
     ErrorCode::{self, *},
-    Timestamp,
+    Role, Timestamp,
     limits::ENROLMENT_BYTES_MAX,
     messages::EnrolResponse,
 };
-use folkmoot_server::{cli::AdminClient, credential::Credential};
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, Role, SqlStorage, TokenRepository};
+use folkmoot_rounds::credential::Credential;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, SqlStorage, TokenRepository};
 use folkmoot_tests::{
     deployment::Deployment,
     raw_client::RawClient,

@@ -8,7 +8,7 @@ use folkmoot_coordinator::{
     task::TaskDescription,
 };
 use folkmoot_protocol::{AssignmentId, ClientId, RoundId, UpdateDigest, messages::UploadState};
-use folkmoot_server::{drivers::DriveError, refusal::Refusal};
+use folkmoot_rounds::{drivers::DriveError, refusal::Refusal};
 use folkmoot_session::{InvalidTransitionError, Session};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, ModelVersionRecord, StorageError,

@@ -28,9 +28,10 @@ mod trace;
 mod training;
 mod world;
 
+use std::time::Duration;
+
 use run::{Stage, run_seeds};
 use scenario::Sabotage;
-use std::time::Duration;
 
 /// The seeds that every run begins with: enough to say of every fault whether it strikes often enough.
 const FIXED_SEEDS: u64 = 300;
@@ -44,7 +45,7 @@ fn every_world_keeps_the_invariants() {
     if let Some(seed) = number("FOLKMOOT_SEED") {
         // The coordinator's own log, between the events.
         let log = tracing_subscriber::fmt().without_time().with_writer(std::io::stderr);
-        log.with_env_filter("warn,folkmoot_server=debug").init();
+        log.with_env_filter("warn,folkmoot_rounds=debug").init();
         match Stage::new().run(seed, None, true) {
             Ok(ran) => eprintln!("seed {seed} holds:\n{}", ran.coverage),
             Err(failure) => panic!("{failure}"),

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
-use folkmoot_server::host::HostConfig;
+use folkmoot_service::host::HostConfig;
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},

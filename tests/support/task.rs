@@ -9,7 +9,8 @@ use folkmoot_protocol::{
     Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid, Work,
     update::UpdateMetrics,
 };
-use folkmoot_server::{clock, credential::Credential, host::DEFAULT_ORGANISATION};
+use folkmoot_rounds::{clock, credential::Credential};
+use folkmoot_service::host::DEFAULT_ORGANISATION;
 use folkmoot_storage::{
     BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
     TokenRepository, VersionMaking,

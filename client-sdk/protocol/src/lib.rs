@@ -11,6 +11,7 @@ pub mod messages;
 mod outer_products;
 mod plan;
 mod problem;
+mod role;
 pub mod signing;
 mod tensor;
 mod text;
@@ -30,6 +31,7 @@ pub use plan::{
     Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
 };
 pub use problem::{Problem, ProblemCode};
+pub use role::Role;
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use text::{DisplayName, TextFault, check_characters, is_control};
 pub use timestamp::Timestamp;

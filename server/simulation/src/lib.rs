@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 pub mod attack;
+pub mod audit;
 pub mod chance;
 pub mod device;
 pub mod partition;
 pub mod record;
 pub mod report;
 mod setting;
+pub mod simulate;
 pub mod synthetic;
 
 pub use setting::{InvalidSetting, InvalidSettingsError};

@@ -1,23 +1,10 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{OrganisationId, Timestamp};
-use serde::{Deserialize, Serialize};
+use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 
 use crate::StorageError;
 
 /// The public part of an API key, safe to show and to log: 16 hexadecimal digits.
 pub type ApiKeyId = String;
-
-/// What an API key may do. A role may do all that the roles before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// See.
-    Viewer,
-    /// Run tasks.
-    Operator,
-    /// Hand out tokens and keys.
-    Admin,
-}
 
 /// An API key. Only the secret's hash is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

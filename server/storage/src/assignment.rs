@@ -1,6 +1,6 @@
-use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 
+use async_trait::async_trait;
 use folkmoot_coordinator::{
     round::Purpose,
     scheduling::{Outstanding, ReportCounts},

@@ -26,7 +26,7 @@ mod task;
 pub mod test_support;
 mod token;
 
-pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Role};
+pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository};
 pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
     DropReason, UpdateTraffic,
@@ -40,7 +40,7 @@ pub use lease::LeaseRepository;
 pub use ledger::{CollectionCharge, LedgerRepository, LedgerSum};
 pub use memory::MemoryStorage;
 pub use model::{ModelRecord, ModelRepository};
-pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking, WarmStart};
+pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking};
 pub use monitor::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, VersionTraffic, WorkRecord};
 pub use participation::ParticipationRepository;
 pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
@@ -49,5 +49,5 @@ pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{SessionId, SessionRecord, SessionRepository};
 pub use sql::{Durability, SharedNonces, SqlOptions, SqlStorage};
 pub use storage::Storage;
-pub use task::{Admission, TaskFilter, TaskRecord, TaskRepository};
+pub use task::{Admission, TaskRecord, TaskRepository};
 pub use token::{TokenId, TokenRecord, TokenRepository};

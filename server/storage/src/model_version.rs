@@ -1,4 +1,5 @@
 use async_trait::async_trait;
+use folkmoot_coordinator::task::WarmStart;
 use folkmoot_privacy::ledger::Totals;
 use folkmoot_protocol::{
     BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp, update::UpdateMetrics,
@@ -73,15 +74,6 @@ pub struct Ancestor {
     pub totals: Totals,
     /// Says that it was trained without a promise: nothing bounds what it reveals.
     pub is_unbounded: bool,
-}
-
-/// A version of a task with whose weights another task began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WarmStart {
-    /// The task.
-    pub task_id: TaskId,
-    /// The version.
-    pub version: u64,
 }
 
 /// Model versions. They are written by [`crate::TaskRepository::create_task`],

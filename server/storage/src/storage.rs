@@ -7,7 +7,7 @@ use folkmoot_coordinator::{
     participation::{History, StartClocks, Waiting},
     scheduling::{Outstanding, ReportCounts},
     selection::TokenCounts,
-    task::{Candidate, TaskState},
+    task::{Candidate, TaskFilter, TaskState},
 };
 use folkmoot_privacy::ledger::Entry;
 use folkmoot_protocol::{
@@ -22,8 +22,8 @@ use crate::{
     LeaseRepository, LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository,
     ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
     PopulationRepository, PrivacyChange, PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository,
-    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskFilter, TaskRecord, TaskRepository,
-    TokenAfter, TokenRecord, TokenRepository, UpdateTraffic,
+    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter,
+    TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. What a method does is the same in both.

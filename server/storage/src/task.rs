@@ -1,11 +1,9 @@
 use async_trait::async_trait;
 use folkmoot_coordinator::{
     privacy::PopulationPrivacy,
-    task::{TaskDescription, TaskState},
+    task::{TaskDescription, TaskFilter, TaskState},
 };
-use folkmoot_protocol::{
-    BlobDigest, OrganisationId, PopulationName, TaskId, TensorSchema, Timestamp, messages::Artifact,
-};
+use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, Timestamp, messages::Artifact};
 
 use crate::{ModelVersionRecord, StorageError};
 
@@ -40,30 +38,6 @@ pub struct TaskRecord {
     pub created_at: Timestamp,
     /// Counts the changes of `state`, from 0.
     pub revision: u64,
-}
-
-/// Which tasks are listed: those for which all holds that is said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskFilter {
-    /// The name of the state that they are in.
-    pub state: Option<String>,
-    /// Whose clients train them.
-    pub population: Option<PopulationName>,
-    /// A part of their name; upper and lower case are the same.
-    pub name: Option<String>,
-}
-
-impl TaskFilter {
-    /// Says whether a task passes.
-    pub fn passes(&self, task: &TaskRecord) -> bool {
-        let description = &task.description;
-        self.state.as_ref().is_none_or(|state| state == task.state.name())
-            && self.population.as_ref().is_none_or(|population| *population == description.population)
-            && self
-                .name
-                .as_ref()
-                .is_none_or(|name| description.name.to_lowercase().contains(&name.to_lowercase()))
-    }
 }
 
 /// What was seen of a population when a task was found to have its place in it. The storage compares it in the transaction

@@ -6,14 +6,11 @@ use std::{
     path::PathBuf,
 };
 
+use folkmoot_api::{AdminClient, tokens::CreateTokenRequest};
 use folkmoot_engine::onnx::build::single_tensor;
 use folkmoot_protocol::PopulationName;
-use folkmoot_server::{
-    cli::AdminClient,
-    clock,
-    host::{Host, HostConfig},
-    http::admin::tokens::CreateTokenRequest,
-};
+use folkmoot_rounds::clock;
+use folkmoot_service::host::{Host, HostConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -11,10 +11,8 @@ use std::{
 };
 
 use folkmoot_protocol::Timestamp;
-use folkmoot_server::{
-    clock::{Clock, system_chance, system_clock},
-    host::Host,
-};
+use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
+use folkmoot_service::host::Host;
 use folkmoot_tests::{
     coordinator_process::CoordinatorConfig,
     halt::{HALTED, Halt},
@@ -26,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config: CoordinatorConfig = serde_json::from_str(&argument)?;
     // The test reads these lines to learn where a round stands.
     let halt = Arc::new(config.halt.clone());
-    let filter = if halt.is_some() { "info,folkmoot_server=debug" } else { "info" };
+    let filter = if halt.is_some() { "info,folkmoot_rounds=debug" } else { "info" };
     let writer = move || LogWriter { halt: Arc::clone(&halt) };
     tracing_subscriber::fmt().json().with_writer(writer).with_env_filter(filter).init();
     tokio::runtime::Builder::new_multi_thread()

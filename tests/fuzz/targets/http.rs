@@ -5,15 +5,10 @@
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use folkmoot_fuzz::prepare;
-use folkmoot_server::{
-    coordinator::Coordinator,
-    credential::Credential,
-    device::Authenticator,
-    http::{self, App, HttpLimits, edge::Edge, openapi},
-};
-use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, Role, RoundLog, SqlOptions, SqlStorage,
-};
+use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::Authenticator};
+use folkmoot_service::http::{self, App, HttpLimits, edge::Edge, openapi};
+use folkmoot_protocol::Role;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, RoundLog, SqlOptions, SqlStorage};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,

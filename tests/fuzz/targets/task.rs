@@ -6,7 +6,7 @@ use std::path::Path;
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_fuzz::{prepare, seeds};
-use folkmoot_server::task_file;
+use folkmoot_task_file as task_file;
 use libfuzzer_sys::fuzz_target;
 
 fn seeds() -> Vec<Vec<u8>> {

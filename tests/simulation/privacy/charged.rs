@@ -8,7 +8,7 @@ use folkmoot_privacy::{
     ledger::{Charge, Event, Participation, Spent, Totals},
 };
 use folkmoot_protocol::TaskId;
-use folkmoot_server::privacy::inherited;
+use folkmoot_rounds::privacy::inherited;
 use folkmoot_storage::{Ancestor, LedgerRepository, ModelVersionRepository};
 
 use super::world::World;

@@ -1,7 +1,7 @@
 //! The drivers: what `drivers::run` does in a turn, with a crash between any two steps.
 
 use folkmoot_coordinator::round::Phase;
-use folkmoot_server::drivers::drive_task;
+use folkmoot_rounds::drivers::drive_task;
 use folkmoot_storage::TaskRepository;
 
 use super::{Event, World, short};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use folkmoot_protocol::{AssignmentId, BlobDigest, Timestamp, UpdateDigest, messages::CheckInRequest};
-use folkmoot_server::ingest::Announced;
+use folkmoot_rounds::ingest::Announced;
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, Offer, RequestId, Session};
 use folkmoot_storage::ClientRecord;
 

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     AssignmentId,
     messages::{AbortRequest, Artifact, CheckInRequest, ReportRequest},
 };
-use folkmoot_server::ingest::Announced;
+use folkmoot_rounds::ingest::Announced;
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
 
 use super::{Event, World};

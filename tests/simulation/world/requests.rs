@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     AssignmentId, BlobDigest, ErrorCode,
     messages::{AskResponse, CheckInResponse},
 };
-use folkmoot_server::{
+use folkmoot_rounds::{
     coordinator::Coordinator,
     device::{self, Offered},
     refusal::Refusal,

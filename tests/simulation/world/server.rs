@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
 use folkmoot_protocol::RoundId;
-use folkmoot_server::coordinator::Coordinator;
+use folkmoot_rounds::coordinator::Coordinator;
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore, RoundLog};
 use futures::FutureExt;
 use rand::SeedableRng;

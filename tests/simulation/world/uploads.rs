@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_server::{
+use folkmoot_rounds::{
     coordinator::Coordinator,
     device::{self, Begun, UploadGuard, UploadRequest},
     refusal::Refusal,

@@ -5,25 +5,17 @@ use crate::manifest::{Package, packages};
 use crate::repository::Repository;
 
 /// The picture in `docs/architecture.md`, lowest layer first.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 8] = [
     /* words     */ &["folkmoot-protocol"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* decisions */
-    &[
-        "folkmoot-session",
-        "folkmoot-data",
-        "folkmoot-inference",
-        "folkmoot-coordinator",
-        "folkmoot-simulation",
-    ],
-    /* drivers   */ &["folkmoot-client", "folkmoot-server", "folkmoot-storage"],
-    /* bindings  */ &["folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
-];
-
-/// Arrows within a layer that are meant, each with its reason.
-const EXCEPTIONS: [(&str, &str, &str); 2] = [
-    ("folkmoot-server", "folkmoot-storage", "the server is the composition root of its own storage"),
-    ("folkmoot-server", "folkmoot-client", "`folkmoot client` and `folkmoot demo` run real clients"),
+    &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
+    /* parts     */ &["folkmoot-client", "folkmoot-storage", "folkmoot-task-file"],
+    /* surface   */ &["folkmoot-api"],
+    /* drivers   */ &["folkmoot-rounds"],
+    /* hosts     */
+    &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
+    /* command   */ &["folkmoot-cli"],
 ];
 
 /// What runs on a device lives here, and may never reach into the server's rooms.
@@ -60,9 +52,6 @@ fn refusal(from: &Package, to: &Package) -> Option<&'static str> {
     if DEVICE_ROOMS.contains(&room(from)) && room(to) == "server" {
         return Some("a device's room may never depend on a server's room");
     }
-    if EXCEPTIONS.iter().any(|(source, target, _)| *source == from.name && *target == to.name) {
-        return None;
-    }
     (layer(&to.name) >= layer(&from.name)).then_some("an arrow may only point to a strictly lower layer")
 }
 
@@ -87,7 +76,7 @@ fn room(package: &Package) -> &str {
 mod tests {
     use super::*;
 
-    const FOLDERS: [(&str, &str); 9] = [
+    const FOLDERS: [(&str, &str); 11] = [
         ("folkmoot-protocol", "client-sdk/protocol"),
         ("folkmoot-engine", "client-sdk/engine"),
         ("folkmoot-update", "client-sdk/update"),
@@ -95,7 +84,9 @@ mod tests {
         ("folkmoot-client", "client-sdk"),
         ("folkmoot-privacy", "server/privacy"),
         ("folkmoot-storage", "server/storage"),
-        ("folkmoot-server", "server"),
+        ("folkmoot-rounds", "server/rounds"),
+        ("folkmoot-service", "server/service"),
+        ("folkmoot-cli", "server/cli"),
         ("folkmoot-tests", "tests"),
     ];
 
@@ -115,14 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn arrows_down_and_named_exceptions_pass() {
+    fn arrows_down_pass() {
         for (from, to) in [
             ("folkmoot-engine", "folkmoot-protocol"),
             ("folkmoot-session", "folkmoot-engine"),
-            ("folkmoot-server", "folkmoot-update"),
-            ("folkmoot-server", "folkmoot-storage"),
-            ("folkmoot-server", "folkmoot-client"),
-            ("folkmoot-tests", "folkmoot-server"),
+            ("folkmoot-rounds", "folkmoot-update"),
+            ("folkmoot-service", "folkmoot-storage"),
+            ("folkmoot-cli", "folkmoot-client"),
+            ("folkmoot-cli", "folkmoot-service"),
+            ("folkmoot-tests", "folkmoot-cli"),
         ] {
             assert_eq!(edge(from, to), [], "{from} -> {to}");
         }
@@ -133,12 +125,13 @@ mod tests {
         for (from, to) in [
             ("folkmoot-protocol", "folkmoot-engine"),
             ("folkmoot-engine", "folkmoot-update"),
-            ("folkmoot-client", "folkmoot-server"),
+            ("folkmoot-client", "folkmoot-service"),
             ("folkmoot-client", "folkmoot-storage"),
-            ("folkmoot-storage", "folkmoot-server"),
+            ("folkmoot-storage", "folkmoot-rounds"),
             ("folkmoot-session", "folkmoot-privacy"),
-            ("folkmoot-server", "folkmoot-tests"),
-            ("folkmoot-server", "folkmoot-elsewhere"),
+            ("folkmoot-rounds", "folkmoot-service"),
+            ("folkmoot-cli", "folkmoot-tests"),
+            ("folkmoot-cli", "folkmoot-elsewhere"),
         ] {
             assert_eq!(edge(from, to).len(), 1, "{from} -> {to}");
         }

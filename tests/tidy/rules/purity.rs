@@ -13,7 +13,7 @@ const PURE_PACKAGES: [&str; 7] = [
     "folkmoot-privacy",
     "folkmoot-session",
     "folkmoot-coordinator",
-    "folkmoot-simulation",
+    "folkmoot-task-file",
 ];
 
 /// Runtimes, networks and databases.

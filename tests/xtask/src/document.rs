@@ -37,7 +37,7 @@ impl Document {
 
     /// Asks the program itself.
     fn generate(&self) -> Result<String, Failure> {
-        let run = ["run", "--quiet", "-p", "folkmoot-server", "--bin", "folkmoot", "--"];
+        let run = ["run", "--quiet", "-p", "folkmoot-cli", "--bin", "folkmoot", "--"];
         let mut command = cargo(&[&run, self.question].concat());
         let output = command.stderr(Stdio::inherit()).output();
         let output =

@@ -7,6 +7,7 @@ mod downstream;
 mod eligibility;
 mod evaluation;
 mod fault;
+mod filter;
 mod network_class;
 mod pause;
 mod promise;
@@ -15,6 +16,7 @@ pub(crate) mod samples;
 mod state;
 mod stop;
 mod traffic;
+mod warm_start;
 
 pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
 pub use description::TaskDescription;
@@ -24,10 +26,12 @@ pub use eligibility::{
 };
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use fault::Fault;
+pub use filter::TaskFilter;
 pub use network_class::NetworkClass;
 pub use pause::{PauseReason, abandoned_in_a_row};
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
 pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;
+pub use warm_start::WarmStart;
 
 pub use crate::selection::SelectionChoice;

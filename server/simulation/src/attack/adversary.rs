@@ -3,9 +3,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Attack;
-use crate::InvalidSettingsError;
-use crate::chance::{Stream, shuffle};
-use crate::setting::Check;
+use crate::{
+    InvalidSettingsError,
+    chance::{Stream, shuffle},
+    setting::Check,
+};
 
 /// Who attacks, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

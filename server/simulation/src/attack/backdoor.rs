@@ -2,8 +2,10 @@ use folkmoot_engine::{Examples, Labels};
 use serde::{Deserialize, Serialize};
 
 use super::{AttackError, rebuilt};
-use crate::chance::{Stream, uniform};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, uniform},
+    setting::Check,
+};
 
 /// Features of a trigger, at most.
 const TRIGGER_FEATURES_MAX: usize = 65_536;

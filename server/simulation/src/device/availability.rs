@@ -3,8 +3,10 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::purpose;
-use crate::chance::{Stream, standard_normal, uniform};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, standard_normal, uniform},
+    setting::Check,
+};
 
 const HOUR: f64 = 3_600_000.0;
 const DAY: i64 = 86_400_000;

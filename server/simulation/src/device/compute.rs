@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::purpose;
-use crate::chance::{Stream, standard_normal};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, standard_normal},
+    setting::Check,
+};
 
 /// How long training takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

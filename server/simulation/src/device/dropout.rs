@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::purpose;
-use crate::chance::{Stream, uniform};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, uniform},
+    setting::Check,
+};
 
 /// How often a device leaves an assignment unfinished. Bonawitz et al. 2019, "Towards federated learning at scale:
 /// system design", section 9, report that 6 to 10 % of the devices drop out of a round.

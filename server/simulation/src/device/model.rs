@@ -1,8 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Availability, Compute, Dropout, Network, SlowClients};
-use crate::InvalidSettingsError;
-use crate::setting::Check;
+use crate::{InvalidSettingsError, setting::Check};
 
 /// What the population's devices are like. Everything has a default: devices that differ in speed, are always
 /// there and never give up.

@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::purpose;
-use crate::chance::{Stream, standard_normal, uniform};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, standard_normal, uniform},
+    setting::Check,
+};
 
 /// Network classes of a model, at most.
 pub const NETWORK_CLASSES_MAX: usize = 64;

@@ -3,8 +3,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::purpose;
-use crate::chance::{Stream, uniform};
-use crate::setting::Check;
+use crate::{
+    chance::{Stream, uniform},
+    setting::Check,
+};
 
 /// Devices that need a multiple of the time to train: stragglers on purpose, for experiments with staleness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,11 +2,13 @@ use std::sync::Arc;
 
 use folkmoot_protocol::Timestamp;
 
-use super::availability::{Presence, Schedule};
-use super::compute::Speed;
-use super::network::Link;
-use super::trace::{Session, TracedDevice};
-use super::{DeviceModel, Direction, Dropout, Fate, SECONDS_MAX, Trace};
+use super::{
+    DeviceModel, Direction, Dropout, Fate, SECONDS_MAX, Trace,
+    availability::{Presence, Schedule},
+    compute::Speed,
+    network::Link,
+    trace::{Session, TracedDevice},
+};
 
 /// Changes of presence that a search looks at before it says that there is no answer.
 const SEARCH_STEPS_MAX: usize = 100_000;

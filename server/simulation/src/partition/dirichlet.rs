@@ -7,8 +7,10 @@ use super::{
     Part, PartitionError, Population,
     deal::{deal_shares, fill_empty, plain},
 };
-use crate::chance::{dirichlet, shuffle};
-use crate::setting::Check;
+use crate::{
+    chance::{dirichlet, shuffle},
+    setting::Check,
+};
 
 /// Deals every class out in shares from a Dirichlet distribution (Yurochkin et al. 2019, "Bayesian nonparametric
 /// federated learning of neural networks", section 4).

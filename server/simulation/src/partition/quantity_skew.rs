@@ -5,8 +5,10 @@ use super::{
     Part, PartitionError,
     deal::{deal_shares, fill_empty, plain},
 };
-use crate::chance::{dirichlet, shuffle};
-use crate::setting::Check;
+use crate::{
+    chance::{dirichlet, shuffle},
+    setting::Check,
+};
 
 /// Gives clients fair samples of unlike sizes. A client that would have nothing gets an example of the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,7 @@ use super::{
     Part, PartitionError, Population,
     deal::{even_pieces, plain},
 };
-use crate::chance::shuffle;
-use crate::setting::Check;
+use crate::{chance::shuffle, setting::Check};
 
 /// Sorts the examples by class, cuts them into shards of one size and deals each client some shards (McMahan et
 /// al. 2017, "Communication-efficient learning of deep networks from decentralized data", section 3, with 2

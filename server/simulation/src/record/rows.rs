@@ -1,10 +1,7 @@
 use std::io::Write;
 use std::marker::PhantomData;
 
-use super::csv::CsvRows;
-use super::json_lines::JsonLinesRows;
-use super::parquet::ParquetRows;
-use super::{Format, RecordError, Row};
+use super::{Format, RecordError, Row, csv::CsvRows, json_lines::JsonLinesRows, parquet::ParquetRows};
 
 /// A file of rows that is being written.
 pub struct Rows<R: Row, W: Write + Send> {

@@ -1,8 +1,10 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
-use ::parquet::record::Field;
+use ::parquet::{
+    file::reader::{FileReader as _, SerializedFileReader},
+    record::Field,
+};
 use serde::de::DeserializeOwned;
 
 use super::*;

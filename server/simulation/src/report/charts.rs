@@ -1,11 +1,13 @@
 //! Which plots a report has.
 
-use super::axis::Scale;
-use super::figure::Figure;
-use super::plot::{Axis, Line, Plot};
-use super::quantity::Unit;
-use super::thin::thin;
-use super::{Metric, Report, Run};
+use super::{
+    Metric, Report, Run,
+    axis::Scale,
+    figure::Figure,
+    plot::{Axis, Line, Plot},
+    quantity::Unit,
+    thin::thin,
+};
 use crate::record::RoundRow;
 
 /// A loss that is so many times the largest first one is left out of the scale.

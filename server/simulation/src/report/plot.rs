@@ -1,11 +1,12 @@
 //! Lines over two axes, as an SVG.
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::{
+    coord::Shift,
+    prelude::*,
+    style::text_anchor::{HPos, Pos, VPos},
+};
 
-use super::axis::Scale;
-use super::{ReportError, colours, quantity};
+use super::{ReportError, axis::Scale, colours, quantity};
 
 /// Units of a pixel. The library places points on whole units only, and steps of a pixel would be seen.
 const PIXEL: i32 = 4;

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::html::Escaped;
-use super::quantity::{bytes, number, seconds};
-use super::{Metric, Reached, Report, Summary};
+use super::{
+    Metric, Reached, Report, Summary,
+    html::Escaped,
+    quantity::{bytes, number, seconds},
+};
 
 /// A row's name and what each run has there.
 type Row = (String, Vec<String>);

@@ -2,9 +2,11 @@ use folkmoot_engine::{Examples, Labels};
 use serde::{Deserialize, Serialize};
 
 use super::{Dataset, SyntheticError, expect_size, largest};
-use crate::CLIENTS_MAX;
-use crate::chance::{Stream, standard_normal};
-use crate::setting::Check;
+use crate::{
+    CLIENTS_MAX,
+    chance::{Stream, standard_normal},
+    setting::Check,
+};
 
 const FEATURES: usize = 60;
 pub(super) const CLASSES: usize = 10;

@@ -1,7 +1,9 @@
 use folkmoot_engine::{Examples, ExamplesError};
 
-use crate::chance::{Stream, shuffle};
-use crate::partition::Population;
+use crate::{
+    chance::{Stream, shuffle},
+    partition::Population,
+};
 
 /// Examples and the group, such as the device, that each comes from.
 #[derive(Clone, Debug, PartialEq)]

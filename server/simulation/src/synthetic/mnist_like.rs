@@ -2,9 +2,11 @@ use folkmoot_engine::{Examples, Labels};
 use serde::{Deserialize, Serialize};
 
 use super::{Dataset, SyntheticError, expect_size};
-use crate::CLIENTS_MAX;
-use crate::chance::{Stream, below, standard_normal, uniform};
-use crate::setting::Check;
+use crate::{
+    CLIENTS_MAX,
+    chance::{Stream, below, standard_normal, uniform},
+    setting::Check,
+};
 
 /// The side of an image in pixels, as in MNIST (LeCun et al. 1998, "Gradient-based learning applied to document
 /// recognition").

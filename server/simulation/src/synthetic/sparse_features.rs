@@ -2,9 +2,11 @@ use folkmoot_engine::{Examples, Labels};
 use serde::{Deserialize, Serialize};
 
 use super::{Dataset, SyntheticError, expect_size};
-use crate::CLIENTS_MAX;
-use crate::chance::{Stream, dirichlet, uniform};
-use crate::setting::Check;
+use crate::{
+    CLIENTS_MAX,
+    chance::{Stream, dirichlet, uniform},
+    setting::Check,
+};
 
 /// Bags of words, 1 where a word occurs: a few frequent words that say nothing and rare ones that name the class.
 ///

@@ -1,13 +1,13 @@
 //! Organisations, populations, API keys and tokens.
 
-use folkmoot_protocol::{OrganisationId, Timestamp, UserKey};
+use folkmoot_protocol::{OrganisationId, Role, Timestamp, UserKey};
 
 use super::{
     fixture::{Fixture, NOW, fresh, fresh_name, later},
     races::{RUNS, race},
 };
 use crate::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, Role, SessionRecord, SessionRepository, Storage,
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SessionRecord, SessionRepository, Storage,
     StorageError, TokenRecord, TokenRepository,
 };
 

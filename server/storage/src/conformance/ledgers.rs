@@ -1,6 +1,9 @@
 //! The privacy ledger.
 
-use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
+use folkmoot_coordinator::{
+    privacy::{PopulationBudget, PopulationPrivacy},
+    task::WarmStart,
+};
 use folkmoot_privacy::{
     Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate,
     ledger::{Chain, Charge, Entry, Event, Participation, Totals},
@@ -10,7 +13,7 @@ use folkmoot_protocol::{BlobDigest, PopulationName};
 use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
 use crate::{
     CollectionCharge, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, PrivacyOutcome,
-    Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError, TaskRepository, WarmStart,
+    Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError, TaskRepository,
 };
 
 /// Multipliers and rates that a careless trip through decimal digits would change.

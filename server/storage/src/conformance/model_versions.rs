@@ -4,9 +4,9 @@ use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{TaskId, update::UpdateMetrics};
 
 use super::fixture::{Fixture, aggregating, commit_of, committed, fresh, stored, version_of};
-use crate::conformance::fixture::{NOW, reporting};
 use crate::{
     ModelVersionRecord, ModelVersionRepository, Rest, RoundRepository, Storage, StorageError, TaskRepository,
+    conformance::fixture::{NOW, reporting},
 };
 
 pub(super) async fn metrics_survive_bit_for_bit(storage: &Storage) -> Result<(), StorageError> {

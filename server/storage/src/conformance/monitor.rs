@@ -1,7 +1,10 @@
 //! What happened, counted: by a database only.
 
-use folkmoot_coordinator::round::{AbandonReason, Phase};
-use folkmoot_coordinator::{participation::StartClocks, task::TaskState};
+use folkmoot_coordinator::{
+    participation::StartClocks,
+    round::{AbandonReason, Phase},
+    task::TaskState,
+};
 use folkmoot_protocol::{Timestamp, messages::ReportRequest};
 
 use super::fixture::{

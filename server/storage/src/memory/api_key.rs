@@ -1,11 +1,11 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 
 use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, Role, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryStorage {

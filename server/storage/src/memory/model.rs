@@ -1,6 +1,6 @@
-use async_trait::async_trait;
 use std::cmp::Reverse;
 
+use async_trait::async_trait;
 use folkmoot_protocol::{BlobDigest, OrganisationId};
 
 use super::{MemoryStorage, State, counts::check_counts};

@@ -1,6 +1,7 @@
+use async_trait::async_trait;
+
 use super::{MemoryStorage, counts::check_moment};
 use crate::{SessionRecord, SessionRepository, StorageError};
-use async_trait::async_trait;
 
 #[async_trait]
 impl SessionRepository for MemoryStorage {

@@ -1,16 +1,14 @@
-use async_trait::async_trait;
 use std::collections::BTreeSet;
 
-use folkmoot_coordinator::task::TaskState;
+use async_trait::async_trait;
+use folkmoot_coordinator::task::{TaskFilter, TaskState};
 use folkmoot_protocol::{OrganisationId, TaskId};
 
 use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts},
 };
-use crate::{
-    Admission, ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository, ledger::task_event,
-};
+use crate::{Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository, ledger::task_event};
 
 #[async_trait]
 impl TaskRepository for MemoryStorage {
@@ -50,7 +48,10 @@ impl TaskRepository for MemoryStorage {
         before: Option<TaskId>,
     ) -> Result<Vec<TaskRecord>, StorageError> {
         let state = self.lock();
-        let tasks = state.tasks.newest(organisation_id, before).filter(|task| filter.passes(task));
+        let tasks = state
+            .tasks
+            .newest(organisation_id, before)
+            .filter(|task| filter.passes(&task.description, task.state));
         Ok(tasks.take(limit as usize).cloned().collect())
     }
 

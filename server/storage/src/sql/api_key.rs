@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     dialect::Lock,
     transaction::in_transaction,
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, Role, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
 
 #[async_trait]
 impl ApiKeyRepository for SqlStorage {

@@ -1,6 +1,6 @@
-use async_trait::async_trait;
 use std::collections::BTreeSet;
 
+use async_trait::async_trait;
 use folkmoot_coordinator::{
     scheduling::{Outstanding, ReportCounts},
     selection::TokenCounts,

@@ -1,8 +1,8 @@
 //! What clients have done for a task.
 
-use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 
+use async_trait::async_trait;
 use folkmoot_coordinator::participation::{History, Participated, Push, StartClocks, User, Waiting};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, UserKey};

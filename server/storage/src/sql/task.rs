@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::task::TaskState;
+use folkmoot_coordinator::task::{TaskFilter, TaskState};
 use folkmoot_protocol::{OrganisationId, PopulationName, TaskId};
 use sqlx::{AnyConnection, any::AnyRow};
 
@@ -11,7 +11,7 @@ use super::{
     model_version::insert_model_version,
     transaction::in_transaction,
 };
-use crate::{Admission, ModelVersionRecord, StorageError, TaskFilter, TaskRecord, TaskRepository};
+use crate::{Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
 
 #[async_trait]
 impl TaskRepository for SqlStorage {

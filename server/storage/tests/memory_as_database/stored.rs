@@ -1,9 +1,10 @@
 //! Reads everything back.
 
+use folkmoot_coordinator::task::TaskFilter;
 use folkmoot_storage::{
     ApiKeyRepository, AssignmentRepository, CheckInRepository, ClientRepository, EvaluationRepository,
     EvaluationSource, ModelRepository, ModelVersionRepository, ParticipationRepository, PopulationRepository,
-    RoundRepository, TaskFilter, TaskRepository, TokenRepository,
+    RoundRepository, TaskRepository, TokenRepository,
 };
 
 use super::{

@@ -6,13 +6,13 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{
-    AssignmentId, OrganisationId, PopulationName, Timestamp, limits::COUNT_MAX, messages::ReportRequest,
+    AssignmentId, OrganisationId, PopulationName, Role, Timestamp, limits::COUNT_MAX, messages::ReportRequest,
 };
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository,
     DropReason, LeaseRepository, LedgerRepository, MemoryStorage, ModelRecord, ModelRepository,
-    ModelVersionRepository, PopulationRepository, PrivacyChange, Role, SqlOptions, SqlStorage,
-    TaskRepository, TokenAfter, TokenRecord, TokenRepository,
+    ModelVersionRepository, PopulationRepository, PrivacyChange, SqlOptions, SqlStorage, TaskRepository,
+    TokenAfter, TokenRecord, TokenRepository,
 };
 
 use super::{

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_server::simulate::WorldSettings;
+use folkmoot_simulation::simulate::WorldSettings;
 use serde_json::{Value, json};
 
 use crate::Failure;

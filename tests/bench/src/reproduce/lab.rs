@@ -10,11 +10,11 @@ use std::{
 use bytes::Bytes;
 use folkmoot_data::{Dataset, ReadOptions};
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, evaluate};
-use folkmoot_server::simulate::{DataSource, Outcome, Progress, Simulation, WorldSettings, simulate};
 use folkmoot_simulation::{
     attack::Attack,
     chance::{Stream, shuffle},
     record::RoundRow,
+    simulate::{DataSource, Outcome, Progress, Simulation, WorldSettings, simulate},
 };
 
 use super::{

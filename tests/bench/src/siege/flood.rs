@@ -85,7 +85,7 @@ pub struct Outcome {
 
 /// Sends until standard input ends, and prints what was done.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    folkmoot_server::http::edge::raise_open_files(usize::MAX);
+    folkmoot_service::http::edge::raise_open_files(usize::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let mut target = Target::new(arguments)?;
@@ -271,7 +271,7 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
         path: "/v1/enrol",
         client: None,
         protocol: PROTOCOL_VERSION,
-        timestamp: folkmoot_server::clock::system_clock()(),
+        timestamp: folkmoot_rounds::clock::system_clock()(),
         nonce: &nonce,
         content: UpdateDigest::of(&body),
         upload: None,

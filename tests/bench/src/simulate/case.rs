@@ -2,7 +2,7 @@
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{Examples, onnx::build};
-use folkmoot_server::simulate::{SyntheticData, WorldSettings};
+use folkmoot_simulation::simulate::{SyntheticData, WorldSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use folkmoot_data::Dataset;
-use folkmoot_server::simulate::{DataSource, Simulation, simulate};
+use folkmoot_simulation::simulate::{DataSource, Simulation, simulate};
 use serde::{Deserialize, Serialize};
 
 use super::{case::Case, watch::Watch};

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use folkmoot_server::simulate::Progress;
-use folkmoot_simulation::record::RoundRow;
+use folkmoot_simulation::{record::RoundRow, simulate::Progress};
 
 /// Nanoseconds of CPU time of this process's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     ErrorCode,
     messages::{AbortReason, AbortRequest, Assignment, CheckInRequest, UploadState},
 };
-use folkmoot_server::{
+use folkmoot_rounds::{
     device::{self, Begun, UploadRequest},
     ingest::Announced,
     refusal::Refusal,

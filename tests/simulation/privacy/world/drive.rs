@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_protocol::ClientId;
-use folkmoot_server::drivers::drive_task;
+use folkmoot_rounds::drivers::drive_task;
 use folkmoot_storage::{AssignmentRepository, ParticipationRepository, RoundRepository, TaskRepository};
 
 use super::World;

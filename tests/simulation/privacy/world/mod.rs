@@ -10,8 +10,9 @@ mod updates;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use clients::Client;
 use folkmoot_protocol::{BlobDigest, OrganisationId, Plan, PopulationName, TaskId, Timestamp};
-use folkmoot_server::{coordinator::Coordinator, privacy::Sabotage};
+use folkmoot_rounds::{coordinator::Coordinator, privacy::Sabotage};
 use folkmoot_storage::{RoundLog, Storage, TaskRecord, TaskRepository};
 
 use super::{
@@ -25,7 +26,6 @@ use crate::{
     invariants::{Broken, Holds, broken},
     trace::Trace,
 };
-pub use clients::Client;
 
 /// The time at which worlds begin.
 const BEGINNING: u64 = 1_700_000_000_000;

@@ -1,12 +1,13 @@
 //! What operators do to tasks, as the handlers of the API do it.
 
-use folkmoot_coordinator::task::{TaskInput, TaskState};
-use folkmoot_server::{
+use folkmoot_api::tasks::CreateTaskRequest;
+use folkmoot_coordinator::task::{TaskInput, TaskState, WarmStart};
+use folkmoot_rounds::{
     drivers::{forget_last_noise, release_again},
-    registry::{self, CreateTaskRequest},
+    registry,
 };
 use folkmoot_storage::{
-    ClientRepository, ModelVersionRepository, RoundRepository, TaskRepository, TokenAfter, WarmStart,
+    ClientRepository, ModelVersionRepository, RoundRepository, TaskRepository, TokenAfter,
 };
 
 use super::{Task, World, refused};

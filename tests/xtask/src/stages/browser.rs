@@ -121,7 +121,7 @@ pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
     }
     super::console::run()?;
     tools::install_packages(&root().join(FOLDER))?;
-    run_command(&mut cargo(&["build", "--release", "-p", "folkmoot-server", "--bin", "folkmoot"]))?;
+    run_command(&mut cargo(&["build", "--release", "-p", "folkmoot-cli", "--bin", "folkmoot"]))?;
     let program = Path::new(&target()).join("release/folkmoot");
     run_command(node(&["console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
 }

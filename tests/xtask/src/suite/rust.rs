@@ -32,7 +32,7 @@ pub fn doc() -> Result<Outcome, Failure> {
     call("doc", doc)
 }
 
-/// Builds everything. `-p folkmoot-server` would build with fewer features than the tests, and so twice.
+/// Builds everything. `-p folkmoot-cli` would build with fewer features than the tests, and so twice.
 pub fn build() -> Result<Outcome, Failure> {
     call("build", cargo(&["build", "--locked", "--workspace", "--all-targets"]))
 }

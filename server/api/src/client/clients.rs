@@ -1,0 +1,53 @@
+//! Clients, one by one: where they came from, and how they are turned out.
+
+use folkmoot_protocol::ClientId;
+use reqwest::Method;
+
+use super::{AdminClient, AdminError, Page, paged, request};
+use crate::{
+    clients::{ClientView, RevokedClient},
+    tokens::RevokedTokenClients,
+};
+
+impl AdminClient {
+    /// Shows a client, with the token with which it enrolled.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn client(&self, id: ClientId) -> Result<ClientView, AdminError> {
+        self.get(&format!("clients/{id}")).await
+    }
+
+    /// Revokes a client, and closes its token to new clients unless it is to be kept open.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_client(
+        &self,
+        id: ClientId,
+        keep_token_open: bool,
+    ) -> Result<RevokedClient, AdminError> {
+        let path = format!("clients/{id}/revoke?keep_token_open={keep_token_open}");
+        self.ask(Method::POST, &path).await
+    }
+
+    /// Lists the clients that enrolled with a token, the newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn clients_of_token(
+        &self,
+        token: &str,
+        page: Page<ClientId>,
+    ) -> Result<Vec<ClientView>, AdminError> {
+        self.get(&paged(&format!("tokens/{}/clients", request::segment(token)), page)).await
+    }
+
+    /// Revokes a token and every client that enrolled with it.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_token_and_clients(&self, token: &str) -> Result<RevokedTokenClients, AdminError> {
+        self.ask(Method::POST, &format!("tokens/{}/revoke-clients", request::segment(token))).await
+    }
+}

@@ -1,0 +1,141 @@
+use std::net::IpAddr;
+
+use folkmoot_protocol::Problem;
+use reqwest::{Method, RequestBuilder, Response, Url, header};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{AdminClient, AdminError, DownloadedModel, TIMEOUT};
+use crate::versions::VERSION_HEADER;
+
+/// Characters of an answer that cannot be read which an error repeats.
+const SHOWN_CHARACTERS_MAX: usize = 200;
+
+impl AdminClient {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
+        self.ask(Method::GET, path).await
+    }
+
+    /// Sends a request without a body.
+    pub(super) async fn ask<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, AdminError> {
+        read(self.request(method, path)?.timeout(TIMEOUT)).await
+    }
+
+    /// Sends a request whose answer is empty.
+    pub(super) async fn ask_nothing(&self, method: Method, path: &str) -> Result<(), AdminError> {
+        accepted(self.request(method, path)?.timeout(TIMEOUT)).await.map(|_| ())
+    }
+
+    /// Sends JSON.
+    pub(super) async fn send<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, AdminError> {
+        read(self.request(Method::POST, path)?.timeout(TIMEOUT).json(body)).await
+    }
+
+    /// Sends bytes, which may take as long as they need.
+    pub(super) async fn send_bytes<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        bytes: Vec<u8>,
+    ) -> Result<T, AdminError> {
+        let request =
+            self.request(Method::POST, path)?.header(header::CONTENT_TYPE, "application/octet-stream");
+        read(request.body(bytes)).await
+    }
+
+    /// Brings a model, which may take as long as it needs.
+    pub(super) async fn get_model(&self, path: &str) -> Result<DownloadedModel, AdminError> {
+        let response = accepted(self.request(Method::GET, path)?).await?;
+        let number =
+            response.headers().get(VERSION_HEADER).and_then(|number| number.to_str().ok()?.parse().ok());
+        let unnumbered = || answer(&response, format!("the header {VERSION_HEADER} is missing"));
+        let number = number.ok_or_else(unnumbered)?;
+        Ok(DownloadedModel { number, onnx: response.bytes().await?.into() })
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, AdminError> {
+        let invalid = |_| AdminError::Address(format!("{}v1/admin/{path}", self.base));
+        let url = self.base.join(&format!("v1/admin/{path}")).map_err(invalid)?;
+        Ok(self.http.request(method, url).bearer_auth(&self.api_key))
+    }
+}
+
+async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, AdminError> {
+    let response = accepted(request).await?;
+    let (place, status) = (response.url().to_string(), response.status().as_u16());
+    let bytes = response.bytes().await?;
+    serde_json::from_slice(&bytes).map_err(|error| AdminError::Answer {
+        place,
+        status,
+        detail: error.to_string(),
+    })
+}
+
+/// Sends a request and returns the answer if the coordinator accepted it.
+async fn accepted(request: RequestBuilder) -> Result<Response, AdminError> {
+    let response = request.send().await?;
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    let (place, status) = (response.url().to_string(), response.status().as_u16());
+    let bytes = response.bytes().await?;
+    Err(match serde_json::from_slice::<Problem>(&bytes) {
+        Ok(problem) => AdminError::Refused(Box::new(problem)),
+        Err(_) => {
+            let detail = String::from_utf8_lossy(&bytes).chars().take(SHOWN_CHARACTERS_MAX).collect();
+            AdminError::Answer { place, status, detail }
+        }
+    })
+}
+
+fn answer(response: &Response, detail: String) -> AdminError {
+    AdminError::Answer { place: response.url().to_string(), status: response.status().as_u16(), detail }
+}
+
+/// Reads the coordinator's address. A key goes over TLS, or nowhere but to this machine.
+pub(super) fn parse_base(text: &str) -> Result<Url, AdminError> {
+    let error = || AdminError::Address(text.to_owned());
+    let url = Url::parse(text.trim()).map_err(|_| error())?;
+    let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_this_machine(&url));
+    if is_plain && is_safe && url.has_host() { Ok(url) } else { Err(error()) }
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Returns what is typed as an id in a form that stays one segment of a path.
+pub(super) fn segment(text: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    text.chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_over_tls_or_stays_on_this_machine() {
+        for good in
+            ["https://a.example", "https://a.example:8443/", "http://127.0.0.1:1", "http://localhost:1"]
+        {
+            assert!(parse_base(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["", "a.example", "http://a.example", "https://a.example/x", "file:///x", "https://u@a.example"]
+        {
+            assert!(parse_base(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_id_stays_one_segment() {
+        assert_eq!(segment("../tasks?x"), "___tasks_x");
+    }
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+pub mod api_keys;
+pub mod client;
+pub mod clients;
+pub mod evaluation_data;
+pub mod evaluations;
+pub mod models;
+pub mod overview;
+pub mod populations;
+pub mod privacy;
+pub mod rounds;
+pub mod session;
+pub mod statement;
+pub mod stats;
+pub mod system;
+pub mod tasks;
+pub mod tokens;
+pub mod versions;
+
+pub use client::{AdminClient, AdminError, DownloadedModel, Page, TaskVerb};

@@ -1,0 +1,73 @@
+//! The demo's task and clients on a coordinator that serves, for its console.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_service::{
+    host::{MakeFirstRun, Place},
+    http::FirstRun,
+};
+
+use super::{
+    clients::{Clients, Meeting},
+    data::{self, DemoModel},
+    error::DemoError,
+    output::Output,
+    plan,
+    traffic::Traffic,
+};
+
+const CLIENTS: u32 = 20;
+const COHORT: u32 = 10;
+/// Enough that somebody sees it learn.
+const ROUNDS: u32 = 100;
+const ALPHA: f64 = 1.0;
+const SEED: u64 = 1;
+/// The folder below the data folder in which the clients keep their state.
+const FOLDER: &str = "demo";
+
+/// The digits demo.
+struct Digits {
+    place: Place,
+    clients: Mutex<Option<Clients>>,
+}
+
+/// Returns what a coordinator that serves offers on its first run.
+pub fn first_run() -> MakeFirstRun {
+    MakeFirstRun(|place| Arc::new(Digits { place: place.clone(), clients: Mutex::new(None) }))
+}
+
+impl Digits {
+    fn begin(&self, token: &str) -> Result<Clients, DemoError> {
+        let certificate = self.place.root_certificate.as_ref();
+        let unread = |source| DemoError::Output { path: self.place.data.clone(), source };
+        let meeting = Meeting {
+            url: self.place.url.clone(),
+            certificate_pem: certificate.map(std::fs::read).transpose().map_err(unread)?,
+            token: token.to_owned(),
+        };
+        let data = data::deal(CLIENTS as usize, ALPHA, SEED)?;
+        let output = Output::open(&self.place.data.join(FOLDER))?;
+        Clients::start(&meeting, data.parts, &output, &Traffic::default())
+    }
+}
+
+impl FirstRun for Digits {
+    fn model(&self) -> &'static [u8] {
+        DemoModel::Mlp.onnx()
+    }
+
+    fn description(&self) -> TaskDescription {
+        plan::description(ROUNDS, COHORT, None)
+    }
+
+    fn clients(&self) -> u64 {
+        CLIENTS.into()
+    }
+
+    fn start(&self, token: &str) -> Result<(), String> {
+        let clients = self.begin(token).map_err(|error| error.to_string())?;
+        *self.clients.lock().unwrap_or_else(PoisonError::into_inner) = Some(clients);
+        Ok(())
+    }
+}

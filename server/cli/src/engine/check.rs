@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+
+use folkmoot_engine::{GradientCheck, Model};
+use folkmoot_inference::InferenceModel;
+use serde::Serialize;
+
+use super::{CliError, failed, plan::PlanArgs, read_model};
+use crate::output::OutputArgs;
+
+/// Examples that are made up for the comparison with tract.
+const ROWS: usize = 8;
+/// What the two may differ in, relative to the largest output.
+const OUTPUT_TOLERANCE: f64 = 1e-4;
+/// What gradients and finite differences may differ in.
+const GRADIENT_TOLERANCE: f64 = 1e-4;
+
+/// Which model, under which plan.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The ONNX file.
+    #[arg(value_name = "MODEL.onnx")]
+    model: PathBuf,
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Seed of the made-up examples and the directions.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    /// The largest difference between our outputs and tract's, relative to the largest output; `null` if tract does not
+    /// read the model.
+    output_difference: Option<f64>,
+    /// Why tract does not.
+    tract: Option<String>,
+    gradient: GradientCheck,
+    passed: bool,
+}
+
+/// Compares a model's output with tract's, and its gradients with finite differences.
+///
+/// # Errors
+/// If a file cannot be read, the plan does not go with the model, or something differs.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let (onnx, model) = read_model(&args.model)?;
+    let plan = args.plan.read(&model)?;
+    let gradient = GradientCheck::new(&model, &plan, args.seed).map_err(failed(&args.model))?;
+    let (output_difference, tract) = match InferenceModel::from_onnx(&onnx) {
+        Ok(inference) => (Some(compare(&model, &inference).map_err(failed(&args.model))?), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let passed = gradient.largest_difference <= GRADIENT_TOLERANCE
+        && output_difference.is_none_or(|difference| difference <= OUTPUT_TOLERANCE);
+    let checked = Checked { output_difference, tract, gradient, passed };
+    args.output.print(&checked, text)?;
+    match checked.passed {
+        true => Ok(()),
+        false => Err(CliError::new(format!("{}: the check did not pass", args.model.display()))),
+    }
+}
+
+/// Runs both on made-up examples.
+fn compare(model: &Model, inference: &InferenceModel) -> Result<f64, String> {
+    let width: usize = model.input_shape().iter().product();
+    // Small whole numbers are right for pixels, measurements and rows of a table alike.
+    let features: Vec<f32> = (0..ROWS * width).map(|index| (index * 7 % 5) as f32).collect();
+    let own = model.predict(&model.initial_weights(), &features, ROWS).map_err(|error| error.to_string())?;
+    let theirs = inference.predict(&features, ROWS).map_err(|error| error.to_string())?;
+    let largest = theirs.iter().fold(1e-12f64, |largest, y| largest.max(f64::from(y.abs())));
+    let differences = own.iter().zip(&theirs).map(|(own, theirs)| f64::from((own - theirs).abs()) / largest);
+    Ok(differences.fold(0.0, f64::max))
+}
+
+fn text(checked: &Checked) -> String {
+    let output = match (checked.output_difference, &checked.tract) {
+        (Some(difference), _) => format!("{difference:.1e} of the largest output"),
+        (None, Some(reason)) => format!("not compared: {reason}"),
+        (None, None) => "not compared".into(),
+    };
+    format!(
+        "output against tract                  {output}\n\
+         gradient against finite differences   {:.1e} along {} directions\n\
+         {}",
+        checked.gradient.largest_difference,
+        checked.gradient.directions,
+        if checked.passed { "passed" } else { "NOT PASSED" }
+    )
+}

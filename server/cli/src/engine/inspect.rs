@@ -1,0 +1,89 @@
+use std::path::PathBuf;
+
+use folkmoot_engine::{Cost, InspectedParameter, Inspection};
+
+use super::{CliError, failed, plan::PlanArgs, read_model};
+use crate::output::{OutputArgs, table};
+
+/// Which model, under which plan.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The ONNX file.
+    #[arg(value_name = "MODEL.onnx")]
+    model: PathBuf,
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Shows a model's tensors and operators, and what a training step costs.
+///
+/// # Errors
+/// If a file cannot be read, or the model and the plan do not go together.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let (_, model) = read_model(&args.model)?;
+    let plan = args.plan.read(&model)?;
+    let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
+    args.output.print(&inspection, text)
+}
+
+fn text(inspection: &Inspection) -> String {
+    let operators: Vec<String> =
+        inspection.operators.iter().map(|(operator, count)| format!("{operator} {count}")).collect();
+    let memory = &inspection.memory;
+    let lines = [
+        format!("input       [N{}]", dims(&inspection.input_shape)),
+        format!("output      [N{}]", dims(&inspection.output_shape)),
+        format!("operators   {}", operators.join(", ")),
+        String::new(),
+        table(["TENSOR", "SHAPE", "ROLE", "ELEMENTS"], inspection.parameters.iter().map(row)),
+        String::new(),
+        format!("a step of {} examples", inspection.batch_size),
+        format!("  forward   {}", cost(&inspection.forward)),
+        format!("  training  {}", cost(&inspection.step)),
+        format!(
+            "  memory    {}: weights {}, gradients {}, optimizer {}, activations {} (at most {} alive), working {}",
+            bytes(memory.total()),
+            bytes(memory.weights),
+            bytes(memory.gradients),
+            bytes(memory.optimizer_state),
+            bytes(memory.arena),
+            bytes(memory.live_activations),
+            bytes(memory.working)
+        ),
+        format!(
+            "            {:.2} times what no layout could do without",
+            memory.total() as f64 / memory.indispensable() as f64
+        ),
+    ];
+    lines.join("\n")
+}
+
+fn row(parameter: &InspectedParameter) -> [String; 4] {
+    let elements: usize = parameter.shape.iter().product();
+    [
+        parameter.name.clone(),
+        format!("{:?}", parameter.shape),
+        parameter.role.to_owned(),
+        elements.to_string(),
+    ]
+}
+
+fn cost(cost: &Cost) -> String {
+    let kernels: Vec<String> =
+        cost.kernels.iter().map(|(kernel, count)| format!("{kernel} {count}")).collect();
+    format!("{:.3} MFLOP; kernels: {}", cost.flops as f64 / 1e6, kernels.join(", "))
+}
+
+fn dims(shape: &[usize]) -> String {
+    shape.iter().map(|size| format!(", {size}")).collect()
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        0..=9_999 => format!("{count} B"),
+        10_000..=9_999_999 => format!("{:.1} kB", count as f64 / 1e3),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}

@@ -1,0 +1,247 @@
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
+
+use folkmoot_client::{Device, Devices, Host, Placement};
+use folkmoot_engine::{Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate};
+use folkmoot_protocol::BlobDigest;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{
+    CliError,
+    curve::{Curve, loss_svg},
+    failed,
+    plan::PlanArgs,
+    profile::{self, Profile},
+    read_model,
+};
+use crate::{
+    examples_file::ExamplesArgs,
+    output::{OutputArgs, or_dash},
+    replace,
+};
+
+const BAR: &str = "{bar:30.cyan/dim}  {pos}/{len} steps  loss {msg}  {elapsed}";
+/// Points of the loss curve, at most: more would not be seen.
+const CURVE_POINTS_MAX: u64 = 400;
+/// Steps that an adapter is given at a time, at least: one by one they would wait for each other.
+const GPU_STEPS_MIN: u64 = 16;
+
+/// What to train, on what, and what to leave behind.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The ONNX file.
+    #[arg(value_name = "MODEL.onnx")]
+    model: PathBuf,
+    #[command(flatten)]
+    examples: ExamplesArgs,
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// One example of so many is not trained on, but measured at the end; 0 trains on all.
+    #[arg(long, default_value_t = 5)]
+    hold_out_one_of: usize,
+    /// Seed of the order of the examples.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads of a step; the result depends on their number.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: u16,
+    /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name.
+    #[arg(long, default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
+    device: Device,
+    /// Also say how long each kind of kernel takes in a step.
+    #[arg(long)]
+    profile: bool,
+    /// Where to write the trained model.
+    #[arg(long, value_name = "FILE.onnx")]
+    out: Option<PathBuf>,
+    /// Where to draw the loss over the steps.
+    #[arg(long, value_name = "FILE.svg")]
+    curve: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a training came to.
+#[derive(Serialize)]
+struct Trained {
+    /// Where the last step ran: `cpu`, or the adapter's name.
+    device: String,
+    energy_class: &'static str,
+    /// Why the training came back from an adapter to the CPU, if it did.
+    device_fault: Option<String>,
+    examples: usize,
+    held_out: usize,
+    steps: u64,
+    first_loss: f64,
+    last_loss: f64,
+    held_out_loss: Option<f64>,
+    /// Only where labels are class numbers.
+    held_out_accuracy: Option<f64>,
+    memory_bytes: usize,
+    /// Of the adapter's memory.
+    gpu_memory_bytes: u64,
+    profile: Option<Profile>,
+}
+
+/// Trains a model on local data, with a progress bar.
+///
+/// # Errors
+/// If a file cannot be read or written, or the model, the plan and the data do not go together.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let (onnx, model) = read_model(&args.model)?;
+    let plan = args.plan.read(&model)?;
+    let (training, held_out) = split(&args.examples.read()?, args.hold_out_one_of)?;
+    let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;
+    let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;
+    let devices = Devices::new(args.device.clone(), host.clone());
+    let placed = devices.place(&mut trainer, &plan, BlobDigest::of(&onnx));
+    let mut placement = placed.map_err(|error| CliError::new(error.to_string()))?;
+    let gpu = trainer.gpu().cloned();
+    check_profile(args, gpu.as_ref())?;
+    let curve = train(&mut trainer, args.output.json).map_err(failed(&args.model))?;
+    let device_fault = trainer.gpu_fault().map(ToString::to_string);
+    placement = devices.came_back(&placement, &trainer).unwrap_or(placement);
+    let (memory_bytes, gpu_memory_bytes) = (trainer.memory_bytes(), trainer.gpu_memory_bytes());
+    let outcome = trainer.finish();
+    if let Some(path) = &args.out {
+        write_model(path, &model, &outcome.weights)?;
+    }
+    if let Some(path) = &args.curve {
+        let svg = loss_svg(&curve).map_err(|error| CliError::new(format!("the curve: {error}")))?;
+        replace::write(path, svg)?;
+    }
+    let metrics = evaluate(&model, &outcome.weights, &held_out, plan.loss).map_err(failed(&args.model))?;
+    let has_classes = matches!(training.labels(), Labels::Classes(_));
+    let Placement { device, energy_class, .. } = placement;
+    let trained = Trained {
+        device,
+        energy_class,
+        profile: match args.profile {
+            true => {
+                Some(profile(args, &model, plan, &training, gpu.filter(|_| device_fault.is_none()), &host)?)
+            }
+            false => None,
+        },
+        device_fault,
+        examples: training.len(),
+        held_out: held_out.len(),
+        steps: outcome.metrics.step_count,
+        first_loss: curve.first().map_or(f64::NAN, |point| point.1),
+        last_loss: curve.last().map_or(f64::NAN, |point| point.1),
+        held_out_loss: metrics.mean_loss(),
+        held_out_accuracy: metrics.accuracy().filter(|_| has_classes),
+        memory_bytes,
+        gpu_memory_bytes,
+    };
+    args.output.print(&trained, text)
+}
+
+fn new_trainer(
+    args: &Args,
+    model: &Model,
+    plan: TrainingPlan,
+    examples: &Examples,
+) -> Result<Trainer, CliError> {
+    let is_private = plan.example_privacy.is_some();
+    let mut trainer = Trainer::new(model, &model.initial_weights(), plan, examples, args.seed)
+        .map_err(failed(&args.model))?;
+    trainer.set_threads(usize::from(args.threads)).map_err(failed(&args.model))?;
+    if is_private {
+        let chance = folkmoot_client::SystemChance::new();
+        trainer.set_secret_chance(Box::new(chance.map_err(failed(&args.model))?));
+    }
+    Ok(trainer)
+}
+
+/// Refuses a profile before the training, not behind it.
+fn check_profile(args: &Args, gpu: Option<&Gpu>) -> Result<(), CliError> {
+    match gpu.map(Gpu::report).filter(|report| args.profile && !report.timestamps) {
+        Some(report) => Err(CliError::with_remedy(
+            format!("{} cannot time its kernels", report.name),
+            "leave --profile out, or choose another --device",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Measures some steps of the same training from its beginning, where it ran.
+fn profile(
+    args: &Args,
+    model: &Model,
+    plan: TrainingPlan,
+    examples: &Examples,
+    gpu: Option<Gpu>,
+    host: &Host,
+) -> Result<Profile, CliError> {
+    let endless = TrainingPlan { epochs: u32::MAX, steps_max: None, ..plan };
+    let mut trainer = new_trainer(args, model, endless, examples)?;
+    if let Some(gpu) = gpu {
+        trainer.use_gpu(&gpu).map_err(failed(&args.model))?;
+    }
+    profile::measure(&mut trainer, host).map_err(failed(&args.model))
+}
+
+/// Takes all steps and returns points of the loss curve: (step, mean loss since the point before).
+fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, TrainError> {
+    let total = trainer.progress().steps_total;
+    let bar = match is_json || !std::io::stderr().is_terminal() {
+        true => ProgressBar::hidden(),
+        false => ProgressBar::new(total),
+    };
+    let style = ProgressStyle::with_template(BAR).expect("the template is a constant that a test draws");
+    bar.set_style(style.progress_chars("━━╌"));
+    let steps_min = if trainer.gpu().is_some() { GPU_STEPS_MIN } else { 1 };
+    let every = total.div_ceil(CURVE_POINTS_MAX).max(steps_min);
+    let mut curve = Curve::default();
+    while !trainer.progress().finished {
+        let progress = trainer.advance(every)?;
+        curve.add(trainer.metrics());
+        bar.set_position(progress.step);
+        bar.set_message(format!("{:.4}", progress.loss));
+    }
+    bar.finish_and_clear();
+    Ok(curve.points())
+}
+
+/// Every so manieth example is held out.
+fn split(all: &Examples, one_of: usize) -> Result<(Examples, Examples), CliError> {
+    let is_held_out = |index: &usize| one_of > 0 && index % one_of == one_of - 1;
+    let (held_out, training): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_held_out);
+    let subset = |indices: &[usize]| all.subset(indices).map_err(|error| CliError::new(error.to_string()));
+    Ok((subset(&training)?, subset(&held_out)?))
+}
+
+fn write_model(path: &Path, model: &Model, weights: &[f32]) -> Result<(), CliError> {
+    let onnx = model.export_onnx(weights).map_err(failed(path))?;
+    replace::write(path, onnx)
+}
+
+fn text(trained: &Trained) -> String {
+    let accuracy = trained.held_out_accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy));
+    let fault = trained.device_fault.as_ref().map(|fault| format!("; came back to it, because {fault}"));
+    let profile = trained.profile.as_ref().map(|profile| format!("\n\n{}", profile.text()));
+    format!(
+        "steps              {} over {} examples\n\
+         loss               {:.4}, then {:.4}\n\
+         held-out loss      {} over {} examples\n\
+         held-out accuracy  {}\n\
+         device             {}, energy class {}{}\n\
+         memory             {:.1} MB, {:.1} MB of the adapter's{}",
+        trained.steps,
+        trained.examples,
+        trained.first_loss,
+        trained.last_loss,
+        or_dash(trained.held_out_loss.map(|loss| format!("{loss:.4}"))),
+        trained.held_out,
+        or_dash(accuracy),
+        trained.device,
+        trained.energy_class,
+        fault.unwrap_or_default(),
+        trained.memory_bytes as f64 / 1e6,
+        trained.gpu_memory_bytes as f64 / 1e6,
+        profile.unwrap_or_default()
+    )
+}

@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use folkmoot_api::api_keys::{ApiKeyView, CreatedApiKey};
+use folkmoot_protocol::{OrganisationId, Role};
+use folkmoot_rounds::{
+    clock::{system_chance, system_clock},
+    credential::Credential,
+};
+use folkmoot_service::{data_folder::DataFolder, host::DEFAULT_ORGANISATION};
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, PopulationRepository, SqlStorage};
+use rand::Rng;
+
+use crate::{CliError, config, output::OutputArgs};
+
+/// Whose data folder. A flag wins over the environment, which wins over the file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The coordinator's configuration; ./folkmoot.toml if it is there and this is not given.
+    #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The coordinator's data folder.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The coordinator's database, postgres://… or sqlite://…; without it, SQLite in the data folder.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Makes an API key of an admin in the database of a coordinator that does not run. It is printed once, and alone on its
+/// line; all other keys stay as they are.
+///
+/// # Errors
+/// If a coordinator runs on the data folder, or there is no data.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let config = config::load(args.config.as_deref())?;
+    let data = args.data.unwrap_or(config.server.data);
+    let failed = |error: &dyn std::fmt::Display| CliError::new(error.to_string());
+    let folder = DataFolder::open_alone(&data).map_err(|error| failed(&error))?;
+    let database = match args.database.or(config.database.url) {
+        Some(database) => database,
+        None if folder.has_sqlite() => folder.sqlite_url(),
+        None => {
+            let message = format!("{} has no database; name it with --database", data.display());
+            return Err(CliError::new(message));
+        }
+    };
+    let storage = SqlStorage::connect(&database, Default::default()).await.map_err(|error| failed(&error))?;
+    let (mut chance, now) = (system_chance(), system_clock()());
+    let mut draw = || {
+        let mut bytes = [0; 64];
+        chance.fill_bytes(&mut bytes);
+        bytes
+    };
+    let id_if_new = OrganisationId::from_random_bytes(*draw().first_chunk().expect("it is longer"));
+    let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await;
+    let organisation_id = organisation.map_err(|error| failed(&error))?;
+    let (id, secret) = (draw(), draw());
+    let key = Credential::from_random_bytes(
+        *id.first_chunk().expect("it is longer"),
+        *secret.first_chunk().expect("it is longer"),
+    );
+    let record = ApiKeyRecord {
+        id: key.id.clone(),
+        organisation_id,
+        name: "recovered".into(),
+        role: Role::Admin,
+        secret_hash: key.secret_hash(),
+        created_at: now,
+        revoked_at: None,
+    };
+    storage.create_api_key(&record).await.map_err(|error| failed(&error))?;
+    storage.close().await;
+    let ApiKeyRecord { id, name, role, revoked_at, created_at, .. } = record;
+    let record = ApiKeyView { id, name, role, revoked_at, created_at };
+    let created = CreatedApiKey { api_key: key.to_string(), record };
+    args.output.print(&created, |created| created.api_key.clone())
+}

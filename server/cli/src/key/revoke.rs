@@ -1,0 +1,23 @@
+use serde_json::json;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// Which key.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The key's public part, before the point.
+    id: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Revokes an API key.
+///
+/// # Errors
+/// If there is no such key, or the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    args.connection.connect()?.revoke_api_key(&args.id).await?;
+    args.output.print(&json!({ "revoked": args.id }), |_| format!("API key {} is revoked", args.id))
+}

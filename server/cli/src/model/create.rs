@@ -1,0 +1,35 @@
+use std::path::PathBuf;
+
+use folkmoot_api::models::ModelView;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// Which model.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The model.
+    #[arg(value_name = "FILE.onnx")]
+    file: PathBuf,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Brings an ONNX model.
+///
+/// # Errors
+/// If the file cannot be read, or the model cannot be trained.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let onnx = std::fs::read(&args.file).map_err(CliError::read(&args.file))?;
+    let model = args.connection.connect()?.create_model(onnx).await?;
+    args.output.print(&model, text)
+}
+
+fn text(model: &ModelView) -> String {
+    let mut lines =
+        vec![format!("model      {}", model.model), format!("parameters {}", model.parameter_count)];
+    let tensors = &model.schema.tensors;
+    lines.extend(tensors.iter().map(|tensor| format!("tensor     {} {:?}", tensor.name, tensor.shape)));
+    lines.join("\n")
+}

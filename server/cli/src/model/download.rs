@@ -1,0 +1,48 @@
+use std::path::PathBuf;
+
+use folkmoot_protocol::TaskId;
+use serde::Serialize;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
+
+/// Which version, and where to.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    /// The version; the newest one without this.
+    #[arg(long, value_name = "NUMBER")]
+    version: Option<u64>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE.onnx")]
+    out: PathBuf,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+struct Downloaded {
+    version: u64,
+    bytes: usize,
+    file: PathBuf,
+}
+
+/// Downloads a model version as ONNX.
+///
+/// # Errors
+/// If there is no such version, or the file cannot be written.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let model = args.connection.connect()?.download_model(args.task, args.version).await?;
+    replace::write(&args.out, &model.onnx)?;
+    let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
+    args.output.print(&downloaded, |downloaded| {
+        format!(
+            "version {} is in {} ({} bytes)",
+            downloaded.version,
+            downloaded.file.display(),
+            downloaded.bytes
+        )
+    })
+}

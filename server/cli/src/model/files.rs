@@ -1,0 +1,37 @@
+use folkmoot_api::models::ModelSummary;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, table},
+};
+
+/// Which coordinator.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists the newest 100 ONNX files that were brought, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let models = args.connection.connect()?.models().await?;
+    args.output.print(models.as_slice(), text)
+}
+
+fn text(models: &[ModelSummary]) -> String {
+    let rows = models.iter().map(|model| {
+        [
+            model.model.to_string(),
+            model.parameter_count.to_string(),
+            model.model_bytes.to_string(),
+            moment(model.created_at),
+        ]
+    });
+    table(["MODEL", "PARAMETERS", "BYTES", "BROUGHT"], rows)
+}

@@ -1,0 +1,45 @@
+use folkmoot_api::versions::VersionView;
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+    page::NumberedPageArgs,
+};
+
+/// Which versions.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    #[command(flatten)]
+    page: NumberedPageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists a task's model versions, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = args.page.page();
+    let versions = args.connection.connect()?.versions(args.task, page).await?;
+    args.output.print(versions.as_slice(), text)
+}
+
+fn text(versions: &[VersionView]) -> String {
+    let rows = versions.iter().map(|version| {
+        [
+            version.number.to_string(),
+            or_dash(version.mean_loss.map(|loss| format!("{loss:.4}"))),
+            or_dash(version.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy))),
+            or_dash(version.example_count),
+            moment(version.created_at),
+        ]
+    });
+    table(["VERSION", "TRAINING LOSS", "TRAINING ACCURACY", "EXAMPLES", "RELEASED"], rows)
+}

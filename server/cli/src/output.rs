@@ -1,0 +1,121 @@
+//! What commands print: text for humans, or JSON for machines.
+
+use std::io::{self, Write};
+
+use folkmoot_protocol::Timestamp;
+use folkmoot_service::printable;
+use serde::Serialize;
+
+use super::CliError;
+
+/// How a command prints.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct OutputArgs {
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl OutputArgs {
+    /// Prints a value: as JSON, or as the text that `text` makes of it.
+    ///
+    /// # Errors
+    /// If stdout cannot be written.
+    pub fn print<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), CliError> {
+        if self.json { json_line(&json(value)?) } else { line(&text(value)) }
+    }
+}
+
+/// Returns a value as one line of JSON.
+///
+/// # Errors
+/// If it has no form in JSON.
+pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, CliError> {
+    serde_json::to_string(value)
+        .map_err(|error| CliError::new(format!("the answer has no form in JSON: {error}")))
+}
+
+/// Prints text and a line's end. Characters that would control the terminal are escaped: much of it came from outside. A reader that went away early (`… | head`) is no error.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn line(text: &str) -> Result<(), CliError> {
+    write(&printable::lines(text.trim_end()))
+}
+
+/// Prints a line of JSON, which stays JSON.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn json_line(json: &str) -> Result<(), CliError> {
+    write(&printable::json(json.trim_end()))
+}
+
+fn write(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::new(format!("stdout cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lays rows out in columns. What is in a cell stays on its line.
+pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let in_a_line = |row: [String; N]| row.map(|cell| printable::line(&cell).into_owned());
+    let rows: Vec<[String; N]> =
+        std::iter::once(head.map(str::to_owned)).chain(rows).map(in_a_line).collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let show = |row: &[String; N]| {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(show).collect::<Vec<_>>().join("\n")
+}
+
+/// Shows a moment: `2026-01-31T12:00:00Z`.
+pub fn moment(at: Timestamp) -> String {
+    let shown = i64::try_from(at.0)
+        .ok()
+        .and_then(|milliseconds| jiff::Timestamp::from_millisecond(milliseconds).ok());
+    shown.map_or_else(|| "-".into(), |at| format!("{at:.0}"))
+}
+
+/// Shows what may not be there.
+pub fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".into(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["ä".into(), "1".into()], ["longer".into(), "22".into()]];
+        assert_eq!(table(["NAME", "N"], rows), "NAME    N\nä       1\nlonger  22");
+    }
+
+    #[test]
+    fn what_came_from_outside_stays_in_its_cell() {
+        let rows = [["\u{1b}[2Jdigits\nFORGED".into(), "1".into()]];
+        assert_eq!(table(["NAME", "N"], rows), "NAME                     N\n\\u{1b}[2Jdigits\\nFORGED  1");
+    }
+
+    #[test]
+    fn a_moment_is_shown_in_utc() {
+        assert_eq!(moment(Timestamp(1_700_000_000_123)), "2023-11-14T22:13:20Z");
+        assert_eq!(moment(Timestamp(u64::MAX)), "-");
+    }
+}

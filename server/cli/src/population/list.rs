@@ -1,0 +1,40 @@
+use folkmoot_api::populations::PopulationView;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which coordinator.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists populations, by name.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let populations = args.connection.connect()?.populations().await?;
+    args.output.print(populations.as_slice(), text)
+}
+
+/// Shows populations as a table.
+pub(super) fn text(populations: &[PopulationView]) -> String {
+    let rows = populations.iter().map(|population| {
+        [
+            population.name.to_string(),
+            population.client_count.to_string(),
+            population.unit.to_string(),
+            or_dash(population.epsilon),
+            or_dash(population.delta.map(|delta| format!("{delta:e}"))),
+            moment(population.created_at),
+        ]
+    });
+    table(["POPULATION", "CLIENTS", "UNIT", "EPSILON", "DELTA", "CREATED"], rows)
+}

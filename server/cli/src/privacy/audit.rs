@@ -1,0 +1,101 @@
+use std::{
+    io::{Write, stderr},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_privacy::audit::Audit;
+use folkmoot_simulation::{
+    audit::{AuditPlan, AuditReport, audit},
+    record::RoundRow,
+    simulate::Progress,
+};
+
+use crate::{CliError, output::OutputArgs, task::check::read_for};
+
+/// Which task, and how hard to try.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task's description, with privacy.kind = "central".
+    #[arg(value_name = "TASK.toml")]
+    file: PathBuf,
+    /// Clients whose coins are to be found out, and as many more that send updates above the norm.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    canaries: usize,
+    /// Versions in which every one of them is.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    rounds: u64,
+    /// The probability with which an honest build is not accused.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    confidence: f64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs a task's privacy over canaries in this process, and says what the released versions gave away.
+///
+/// # Errors
+/// If the file has faults, the task has no central privacy, or what was seen contradicts what is claimed.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let description = description(&args.file)?;
+    let Args { canaries, rounds, confidence, .. } = args;
+    let plan = AuditPlan { description, canaries, rounds, confidence, sabotage: None };
+    // Beside the report, so that a program which reads that is not disturbed.
+    let announcement = plan.announcement().map_err(|error| CliError::new(error.to_string()))?;
+    note(&announcement);
+    let report = Box::pin(audit(&plan, &mut Versions { rounds })).await;
+    let report = report.map_err(|error| CliError::new(error.to_string()))?;
+    args.output.print(&report, text)?;
+    if report.noise_is_broken || report.clipping_is_broken {
+        return Err(CliError::with_remedy(
+            "the released versions gave away more than is claimed: the promise of this build does not hold",
+            "release nothing with it; report the audit with the build's version",
+        ));
+    }
+    Ok(())
+}
+
+/// Tells of every version that is made.
+struct Versions {
+    rounds: u64,
+}
+
+impl Progress for Versions {
+    fn round(&mut self, row: &RoundRow) {
+        if let Some(version) = row.version {
+            note(&format!("version {version} of {}", self.rounds));
+        }
+    }
+}
+
+/// Writes a line to stderr, if it can be written.
+fn note(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
+fn description(path: &Path) -> Result<folkmoot_coordinator::task::TaskDescription, CliError> {
+    Ok(read_for(path, None)??)
+}
+
+fn text(report: &AuditReport) -> String {
+    let found = |name: &str, audit: &Audit, is_broken: bool| {
+        format!(
+            "{name:<26} at least mu {:.3}, epsilon {:.3}: {}",
+            audit.independent_mu_lower,
+            audit.epsilon_of_independent_mu_lower.get(),
+            if is_broken { "MORE THAN IS CLAIMED" } else { "within the claim" }
+        )
+    };
+    format!(
+        "claimed                    at most mu {:.3} by {} versions with noise of {:.3} times the norm\n{}\n{}\n\n\
+         Of {} canaries each, a coin said whether they took part. The bounds hold with a probability of {:.3} together; \
+         epsilon is at delta {:e}.",
+        report.claimed_mu,
+        report.rounds,
+        report.noise_multiplier,
+        found("updates within the norm", &report.keeping, report.noise_is_broken),
+        found("updates above the norm", &report.longer, report.clipping_is_broken),
+        report.keeping.canaries,
+        1.0 - 2.0 * (1.0 - report.keeping.confidence),
+        report.keeping.delta.get()
+    )
+}

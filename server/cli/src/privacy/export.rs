@@ -1,0 +1,95 @@
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_api::{AdminClient, privacy::EntryView};
+use folkmoot_privacy::ledger::{Chain, ChainError, Head};
+use folkmoot_protocol::PopulationName;
+use serde::Serialize;
+
+use super::{broken, download, head};
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{self, OutputArgs},
+    replace,
+};
+
+/// Which ledger, and where to.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The population.
+    population: PopulationName,
+    /// The file to write; without it the entries are printed.
+    #[arg(long, value_name = "FILE.jsonl")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    form: OutputArgs,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    population: PopulationName,
+    #[serde(flatten)]
+    head: Head,
+    file: PathBuf,
+}
+
+/// Writes a population's ledger: a line of JSON for each entry, the oldest first.
+///
+/// # Errors
+/// If the coordinator refuses, or the file cannot be written. A broken ledger is written, too, and then reported.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let admin = args.connection.connect()?;
+    let Some(file) = args.output else {
+        return export(&admin, &args.population, |line| output::json_line(&line)).await?.map(drop);
+    };
+    let followed = write(&admin, &args.population, &file).await?;
+    let exported = Exported { population: args.population, head: followed?, file };
+    args.form.print(&exported, |exported| {
+        let (entries, file) = (exported.head.entries, exported.file.display());
+        format!("{entries} entries are in {file}\nhead {}", head::shown(&exported.head))
+    })
+}
+
+/// Writes the file beside its place first: half an export would look like a whole ledger that is shorter.
+async fn write(
+    admin: &AdminClient,
+    population: &PopulationName,
+    path: &Path,
+) -> Result<Result<Head, CliError>, CliError> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    replace::check(path)?;
+    replace::check(&partial)?;
+    let mut file = BufWriter::new(File::create(&partial).map_err(CliError::write(&partial))?);
+    let line = |line: String| writeln!(file, "{line}").map_err(CliError::write(&partial));
+    let followed = export(admin, population, line).await?;
+    file.flush().map_err(CliError::write(&partial))?;
+    std::fs::rename(&partial, path).map_err(CliError::write(path))?;
+    Ok(followed)
+}
+
+/// Shows the lines to `visit`. The inner result is what became of following the chain.
+async fn export(
+    admin: &AdminClient,
+    population: &PopulationName,
+    mut visit: impl FnMut(String) -> Result<(), CliError>,
+) -> Result<Result<Head, CliError>, CliError> {
+    let mut chain = Chain::new(population.clone());
+    let mut followed: Result<(), ChainError> = Ok(());
+    let each = |view: EntryView| {
+        let entry = view.entry().map_err(download::out_of_range(view.sequence))?;
+        if followed.is_ok() {
+            followed = chain.follow(&entry);
+        }
+        visit(output::json(&view)?)
+    };
+    download::for_each(admin, population, each).await?;
+    Ok(followed.map(|()| chain.head().clone()).map_err(|error| broken(&error)))
+}

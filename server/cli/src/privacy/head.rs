@@ -1,0 +1,62 @@
+//! A ledger's head that somebody has kept.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+use folkmoot_privacy::ledger::{EntryDigest, Head};
+use serde::Deserialize;
+
+use super::export_file;
+use crate::CliError;
+
+/// Bytes of what `verify --json` prints, at most.
+const KEPT_BYTES_MAX: u64 = 16 * 1024;
+
+/// What `verify --json` prints; all else in it does not matter here.
+#[derive(Deserialize)]
+struct Kept {
+    entries: u64,
+    digest: EntryDigest,
+}
+
+/// Reads a head: ENTRIES:DIGEST, or a file with what `verify --json` printed, or with an export.
+///
+/// # Errors
+/// If it is none of these.
+pub fn read(text: &str) -> Result<Head, CliError> {
+    if let Some(head) = parse(text) {
+        return Ok(head);
+    }
+    let path = Path::new(text);
+    let wrong = || {
+        CliError::with_remedy(
+            format!("--head {text} is neither ENTRIES:DIGEST nor the file of a head or an export"),
+            "`folkmoot privacy verify` prints a head: a number, a colon and 64 digits",
+        )
+    };
+    let file = File::open(path).map_err(|_| wrong())?;
+    let mut first = Vec::new();
+    BufReader::new(file).take(KEPT_BYTES_MAX).read_until(b'\n', &mut first).map_err(CliError::read(path))?;
+    if let Ok(Kept { entries, digest }) = serde_json::from_slice(&first) {
+        return Ok(Head { entries, digest });
+    }
+    let mut last = None;
+    export_file::for_each(path, |entry| {
+        last = Some(Head { entries: entry.sequence, digest: entry.digest });
+        Ok(())
+    })?;
+    last.ok_or_else(wrong)
+}
+
+fn parse(text: &str) -> Option<Head> {
+    let (entries, digest) = text.trim().split_once(':')?;
+    Some(Head { entries: entries.parse().ok()?, digest: digest.parse().ok()? })
+}
+
+/// Shows a head in the form in which it is given.
+pub fn shown(head: &Head) -> String {
+    format!("{}:{}", head.entries, head.digest)
+}

@@ -1,0 +1,233 @@
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use folkmoot_rounds::clock::{system_chance, system_clock};
+use folkmoot_service::{
+    config::{Config, LogFormat, TlsChoice},
+    host::{Host, HostConfig},
+    http::tls::Reload,
+    telemetry,
+};
+use serde::Serialize;
+
+use super::{
+    CliError, config, demo,
+    output::OutputArgs,
+    stop_signal::{Hangups, stop_signal},
+};
+
+/// How to serve. A flag wins over the environment, which wins over the file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The configuration; ./folkmoot.toml if it is there and this is not given.
+    #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The address to listen on, for example 0.0.0.0:8443; port 0 lets the system choose.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// The data folder: database, blobs, round log, certificates.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The database, postgres://… or sqlite://…; without it, SQLite in the data folder.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Who has the certificate: the coordinator, or a proxy in front of it.
+    #[arg(long)]
+    tls: Option<TlsChoice>,
+    /// The certificate to serve, with those that vouch for it, as PEM; without it the coordinator makes one.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// The private key of that certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// A name or address in the own certificate, besides localhost and 127.0.0.1; may be given several times.
+    #[arg(long = "host-name", value_name = "NAME")]
+    host_names: Vec<String>,
+    /// An origin whose pages may be clients, https://app.example, or * for all; may be given several times.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    allowed_origins: Vec<String>,
+    /// How a line of the log looks.
+    #[arg(long)]
+    log_format: Option<LogFormat>,
+    /// What is logged: error, warn, info, debug, trace, or a filter. RUST_LOG wins over it.
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum ServeEvent<'a> {
+    Serving {
+        url: &'a str,
+        ca: Option<PathBuf>,
+        first_api_key: Option<&'a str>,
+        first_api_key_file: Option<PathBuf>,
+    },
+    /// SIGHUP, or files that changed.
+    CertificateRead {
+        /// Says whether new connections get another certificate than before.
+        is_new: bool,
+    },
+    CertificateRefused {
+        reason: String,
+    },
+    Stopping,
+    Stopped,
+}
+
+/// How often the files of the certificate are looked at.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Runs a coordinator until ctrl-c or SIGTERM, and stops it in good order. SIGHUP has it read its certificate again; so has
+/// a minute in which the files changed.
+///
+/// # Errors
+/// If the configuration, the data folder, the database or the address cannot be used.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let output = args.output;
+    let config = configured(args)?;
+    telemetry::init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
+    let metrics = telemetry::record_metrics()?;
+    // Listen for signals before anything is started: one that comes early is not lost.
+    let stop_signal = stop_signal()?;
+    let hangups = Hangups::listen()?;
+    let host_config = HostConfig { first_run: Some(demo::first_run()), ..config.host_config() };
+    let host = Host::start(host_config, system_clock(), system_chance(), Some(metrics)).await?;
+    let url = host.url();
+    show(
+        output,
+        &ServeEvent::Serving {
+            url: &url,
+            ca: host.root_certificate.clone(),
+            first_api_key: host.first_api_key.as_deref(),
+            first_api_key_file: host.first_api_key_file.clone(),
+        },
+    )?;
+    tokio::select! {
+        () = stop_signal => {}
+        failed = keep_certificate(output, &host, hangups) => return failed,
+    }
+    show(output, &ServeEvent::Stopping)?;
+    host.stop().await?;
+    show(output, &ServeEvent::Stopped)
+}
+
+/// Reads the certificate again whenever it may have changed, and says so. It ends only if stdout cannot be written.
+async fn keep_certificate(output: OutputArgs, host: &Host, mut hangups: Hangups) -> Result<(), CliError> {
+    let mut interval = tokio::time::interval(CERTIFICATE_INTERVAL);
+    // The first tick is at once, and what is served was read just now.
+    interval.tick().await;
+    let mut refused = None;
+    loop {
+        let is_asked = tokio::select! {
+            () = hangups.next() => true,
+            _ = interval.tick() => false,
+        };
+        match host.reload_certificate() {
+            Ok(Some(Reload::Exchanged)) => {
+                refused = None;
+                show(output, &ServeEvent::CertificateRead { is_new: true })?;
+            }
+            Ok(_) if is_asked => show(output, &ServeEvent::CertificateRead { is_new: false })?,
+            Ok(_) => refused = None,
+            Err(error) => {
+                let reason = error.to_string();
+                // Once, and not every minute.
+                if is_asked || refused.as_ref() != Some(&reason) {
+                    show(output, &ServeEvent::CertificateRefused { reason: reason.clone() })?;
+                    tracing::warn!(%error, "the certificate cannot be read again; the one of before is served on");
+                }
+                refused = Some(reason);
+            }
+        }
+    }
+}
+
+fn configured(args: Args) -> Result<Config, CliError> {
+    let mut config = config::load(args.config.as_deref())?;
+    let server = &mut config.server;
+    server.listen = args.listen.unwrap_or(server.listen);
+    server.tls = args.tls.unwrap_or(server.tls);
+    if let Some(data) = args.data {
+        server.data = data;
+    }
+    if let (Some(certificate), Some(key)) = (args.certificate, args.key) {
+        (server.certificate, server.key) = (Some(certificate), Some(key));
+    }
+    if !args.host_names.is_empty() {
+        server.host_names = args.host_names;
+    }
+    if !args.allowed_origins.is_empty() {
+        server.allowed_origins = args.allowed_origins;
+    }
+    config.database.url = args.database.or(config.database.url);
+    config.log.format = args.log_format.unwrap_or(config.log.format);
+    config.log.level = args.log_level.unwrap_or(config.log.level);
+    config.check()?;
+    Ok(config)
+}
+
+fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
+    output.print(event, |event| match event {
+        ServeEvent::Serving { url, ca, first_api_key, first_api_key_file } => {
+            let mut lines =
+                vec![format!("serving          {url}"), format!("console          {url}/console/")];
+            lines.extend(ca.as_ref().map(|ca| format!("root certificate {}", ca.display())));
+            lines.extend(
+                first_api_key.map(|key| format!("first API key    {key}  (admin; shown once, keep it)")),
+            );
+            lines.extend(
+                first_api_key_file.as_ref().map(|file| format!("kept in          {}", file.display())),
+            );
+            lines.join("\n")
+        }
+        ServeEvent::CertificateRead { is_new: true } => {
+            "the certificate was read again: new connections get the new one".into()
+        }
+        ServeEvent::CertificateRead { is_new: false } => {
+            "the certificate was read again: it is the same".into()
+        }
+        ServeEvent::CertificateRefused { reason } => {
+            format!("the certificate cannot be read again, and the one of before is served on: {reason}")
+        }
+        ServeEvent::Stopping => "stopping: open requests and steps are ended".into(),
+        ServeEvent::Stopped => "stopped".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.toml");
+        std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:1\"\ntls = \"off\"\n[log]\nlevel = \"warn\"\n")
+            .unwrap();
+        let file = file.to_str().unwrap();
+        let line = Line::parse_from([
+            "serve",
+            "--config",
+            file,
+            "--listen",
+            "127.0.0.1:2",
+            "--host-name",
+            "a.example",
+        ]);
+        let config = configured(line.args).unwrap();
+        assert_eq!(config.server.listen.port(), 2);
+        assert_eq!(config.server.tls, TlsChoice::Off);
+        assert_eq!(config.server.host_names, ["a.example"]);
+        assert_eq!(config.log.level, "warn");
+    }
+}

@@ -1,0 +1,159 @@
+//! `folkmoot simulate`: a task in a virtual world, with results and a report.
+
+mod args;
+mod partition;
+mod results;
+mod screen;
+
+use std::{fs, path::Path};
+
+pub use args::Args;
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_data::{Dataset, ReadOptions};
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_simulation::{
+    device::Trace,
+    simulate::{DataSource, Outcome, SimulateError, Simulation, WorldSettings, simulate},
+};
+use serde::Serialize;
+
+use self::{results::Results, screen::Screen};
+use super::{CliError, output::or_dash, task::check::read_for};
+
+/// What a simulation came to.
+#[derive(Serialize)]
+struct Summary {
+    /// Rounds that made a version.
+    committed: usize,
+    /// Rounds that came to nothing.
+    abandoned: usize,
+    version: u64,
+    state: String,
+    virtual_seconds: f64,
+    seconds: f64,
+    client_rounds: u64,
+    client_rounds_per_second: f64,
+    check_ins: u64,
+    events: u64,
+    crashes: u64,
+    held_out_metric: Option<f64>,
+    best_metric: Option<f64>,
+    bytes_down: u64,
+    bytes_up: u64,
+    /// Where the results are.
+    output: Option<String>,
+}
+
+/// Simulates a task.
+///
+/// # Errors
+/// Names the file and what is wrong in it, or what failed.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let settings = args.settings()?;
+    let onnx = fs::read(&args.model).map_err(CliError::read(&args.model))?;
+    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(&onnx, &limits)
+        .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
+    let description = read_for(&args.task, Some(&model))??;
+    let source = data(&args, &settings)?;
+    let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
+    let results =
+        args.output.as_deref().map(|output| Results::open(output, args.results, onnx.clone())).transpose()?;
+    let name = description.name.clone();
+    let simulation = Simulation {
+        description: description.clone(),
+        onnx: onnx.into(),
+        settings: settings.clone(),
+        source,
+        trace,
+        threads: args.threads(),
+        kept: args.kept(),
+        evaluate_every: args.evaluate_every,
+        sabotage: None,
+    };
+    let mut screen = Screen::new(&args, &description, results);
+    let began = folkmoot_rounds::clock::stopwatch();
+    let outcome = Box::pin(simulate(simulation, &mut screen)).await.map_err(failed)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let written = screen.end(&name, &settings, &outcome)?;
+    if let Some(kept) = args.kept() {
+        // It is over: nothing is to go on.
+        let _ = fs::remove_dir_all(kept);
+    }
+    let summary = summary(&outcome, seconds, written);
+    args.shown.print(&summary, text)
+}
+
+fn data(args: &Args, settings: &WorldSettings) -> Result<DataSource, CliError> {
+    let Some(path) = &args.data else {
+        return match settings.synthetic {
+            Some(_) => Ok(DataSource::Made),
+            None => Err(CliError::with_remedy(
+                "there is no data",
+                "name a file or folder with --data, or describe [synthetic] in the file of --world",
+            )),
+        };
+    };
+    let training = read_data(args, path)?;
+    let held_out = args.held_out.as_deref().map(|path| read_data(args, path)).transpose()?;
+    Ok(DataSource::Given { training, held_out: held_out.map(|dataset| dataset.examples) })
+}
+
+fn read_data(args: &Args, path: &Path) -> Result<Dataset, CliError> {
+    let options = ReadOptions {
+        label_column: args.label_column.clone(),
+        group_column: args.group_column.clone(),
+        flat: args.flat,
+        ..ReadOptions::default()
+    };
+    folkmoot_data::read(path, &options).map_err(|error| CliError::new(error.to_string()))
+}
+
+fn read_trace(path: &Path) -> Result<Trace, CliError> {
+    let file = fs::File::open(path).map_err(CliError::read(path))?;
+    Trace::read(&path.display().to_string(), file).map_err(|error| CliError::new(error.to_string()))
+}
+
+fn failed(error: SimulateError) -> CliError {
+    CliError::new(error.to_string())
+}
+
+fn summary(outcome: &Outcome, seconds: f64, written: Option<String>) -> Summary {
+    let metrics = outcome.rounds.iter().filter_map(|row| row.held_out_metric);
+    let committed = outcome.rounds.iter().filter(|row| row.version.is_some()).count();
+    Summary {
+        committed,
+        abandoned: outcome.rounds.len() - committed,
+        version: outcome.version,
+        state: match outcome.state {
+            TaskState::Paused { reason: Some(reason), .. } => format!("paused ({})", reason.code()),
+            state => state.name().into(),
+        },
+        virtual_seconds: outcome.virtual_seconds,
+        seconds,
+        client_rounds: outcome.client_rounds,
+        client_rounds_per_second: outcome.client_rounds as f64 / seconds.max(1e-9),
+        check_ins: outcome.check_ins,
+        events: outcome.events,
+        crashes: outcome.crashes,
+        held_out_metric: outcome.last_metric(),
+        best_metric: metrics.reduce(f64::max),
+        bytes_down: outcome.rounds.iter().map(|row| row.bytes_down).sum(),
+        bytes_up: outcome.rounds.iter().map(|row| row.bytes_up).sum(),
+        output: written,
+    }
+}
+
+fn text(summary: &Summary) -> String {
+    let Summary { committed, abandoned, state, virtual_seconds, seconds, client_rounds, .. } = summary;
+    let metric = or_dash(summary.held_out_metric.map(|value| format!("{value:.4}")));
+    let output = summary.output.as_ref().map(|path| format!("\nreport          {path}")).unwrap_or_default();
+    format!(
+        "task            {state} after {committed} committed and {abandoned} abandoned rounds\n\
+         held out        {metric}\n\
+         virtual time    {virtual_seconds:.0} s\n\
+         real time       {seconds:.1} s\n\
+         client rounds   {client_rounds} ({:.0} a second), {} check-ins{output}",
+        summary.client_rounds_per_second, summary.check_ins
+    )
+}

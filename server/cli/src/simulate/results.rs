@@ -1,0 +1,130 @@
+//! The files of a simulation.
+
+use std::{
+    fs::{self, File},
+    io::BufWriter,
+    path::{Path, PathBuf},
+};
+
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_simulation::{
+    record::{Format, RoundRow, Rows},
+    report::{Metric, Report, Run},
+    simulate::{Outcome, WorldSettings},
+};
+
+use crate::{CliError, replace};
+
+/// A folder of results that is being written.
+pub struct Results {
+    folder: PathBuf,
+    onnx: Vec<u8>,
+    rows: Option<Rows<RoundRow, BufWriter<File>>>,
+}
+
+impl Results {
+    /// Makes the folder and the file of rounds.
+    ///
+    /// # Errors
+    /// If one of them cannot be made.
+    pub fn open(folder: &Path, format: Format, onnx: Vec<u8>) -> Result<Self, CliError> {
+        fs::create_dir_all(folder).map_err(write(folder))?;
+        let path = folder.join("rounds").with_extension(format.extension());
+        replace::check(&path)?;
+        let file = File::create(&path).map_err(write(&path))?;
+        let rows =
+            Rows::new(format, BufWriter::new(file)).map_err(|error| CliError::new(error.to_string()))?;
+        Ok(Self { folder: folder.to_owned(), onnx, rows: Some(rows) })
+    }
+
+    /// Writes a round.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn round(&mut self, row: &RoundRow) -> Result<(), CliError> {
+        let rows = self.rows.as_mut().expect("the rows end with the results");
+        // Who follows the file sees each round when it has ended.
+        rows.push(row).and_then(|()| rows.flush()).map_err(|error| CliError::new(error.to_string()))
+    }
+
+    /// Writes what is left: the trained model, the world, the report. Returns the report's path.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn end(
+        mut self,
+        description: &TaskDescription,
+        settings: &WorldSettings,
+        outcome: &Outcome,
+    ) -> Result<String, CliError> {
+        if let Some(rows) = self.rows.take() {
+            rows.finish().map_err(|error| CliError::new(error.to_string()))?;
+        }
+        let limits = ImportLimits { model_bytes_max: self.onnx.len(), ..ImportLimits::default() };
+        let model =
+            Model::from_onnx(&self.onnx, &limits).map_err(|error| CliError::new(error.to_string()))?;
+        let onnx = model.export_onnx(&outcome.weights).map_err(|error| CliError::new(error.to_string()))?;
+        self.write("model.onnx", &onnx)?;
+        let world = toml::to_string(settings).map_err(|error| CliError::new(error.to_string()))?;
+        self.write("world.toml", world.as_bytes())?;
+        let report = report(description, settings, outcome);
+        let html = report.html().map_err(|error| CliError::new(error.to_string()))?;
+        self.write("report.html", html.as_bytes())?;
+        Ok(self.folder.join("report.html").display().to_string())
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), CliError> {
+        let path = self.folder.join(name);
+        replace::write(&path, bytes)
+    }
+}
+
+fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Outcome) -> Report {
+    let word = |value: serde_json::Value| value["kind"].as_str().unwrap_or_default().to_owned();
+    let json = |value: &dyn erased::Json| word(value.json());
+    let pairs = [
+        ("scheduling", json(&description.scheduling)),
+        ("aggregator", json(&description.aggregator)),
+        ("finalizer", json(&description.finalizer)),
+        ("selection", json(&description.selection)),
+        ("clients", settings.clients.to_string()),
+        ("partition", json(&settings.partition)),
+        ("seed", settings.seed.to_string()),
+    ];
+    let metric = match description.evaluation.as_ref().map(|one| one.metric) {
+        Some(folkmoot_coordinator::task::Metric::Loss) => {
+            Metric { name: "loss".into(), is_share: false, is_larger_better: false }
+        }
+        _ => Metric::default(),
+    };
+    Report {
+        title: description.name.clone(),
+        subtitle: Some(format!("{} virtual clients", settings.clients)),
+        metric,
+        target: description.stop.target,
+        runs: vec![Run {
+            name: description.name.clone(),
+            settings: pairs.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            rounds: outcome.rounds.clone(),
+        }],
+    }
+}
+
+/// Anything that can be shown as JSON.
+mod erased {
+    pub trait Json {
+        fn json(&self) -> serde_json::Value;
+    }
+
+    impl<T: serde::Serialize> Json for T {
+        fn json(&self) -> serde_json::Value {
+            serde_json::to_value(self).unwrap_or_default()
+        }
+    }
+}
+
+fn write(path: &Path) -> impl Fn(std::io::Error) -> CliError {
+    let path = path.display().to_string();
+    move |error| CliError::new(format!("{path}: {error}"))
+}

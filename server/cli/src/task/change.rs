@@ -1,0 +1,24 @@
+use folkmoot_api::TaskVerb;
+use folkmoot_protocol::TaskId;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// Which task.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Changes a task's state.
+///
+/// # Errors
+/// If the coordinator refuses: the task is in a state in which this cannot be done.
+pub async fn run(args: Args, verb: TaskVerb) -> Result<(), CliError> {
+    let task = args.connection.connect()?.change_task(args.task, verb).await?;
+    args.output.print(&task, |task| format!("task {} is {}", task.id, task.state))
+}

@@ -1,0 +1,141 @@
+use std::{
+    io::{IsTerminal, stderr},
+    path::{Path, PathBuf},
+};
+
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_protocol::TrainingPlan;
+use folkmoot_rounds::registry::fit;
+use folkmoot_task_file::{
+    self as task_file, TaskFileError,
+    explain::{self, ModelSize},
+};
+use serde::Serialize;
+
+use crate::{
+    CliError,
+    output::{self, OutputArgs},
+};
+
+/// Which file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task's description.
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Check also that it fits this model.
+    #[arg(long, value_name = "FILE.onnx")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists every fault of a task's file.
+///
+/// # Errors
+/// If there is a fault, or a file cannot be read.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let model = args.model.as_deref().map(read_model).transpose()?;
+    match read_for(&args.file, model.as_ref().map(|(model, _)| model))? {
+        Ok(description) => {
+            let notes = explain::notes(&description);
+            let fine = Fine { path: args.file.display().to_string(), faults: [], notes };
+            args.output.print(&fine, Fine::text)
+        }
+        Err(error) if args.output.json => {
+            output::json_line(&output::json(&error)?)?;
+            Err(CliError::new(error.summary()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file without a fault.
+#[derive(Serialize)]
+struct Fine {
+    path: String,
+    faults: [(); 0],
+    notes: Vec<&'static str>,
+}
+
+impl Fine {
+    fn text(&self) -> String {
+        let notes = self.notes.iter().map(|note| format!("\nnote: {note}"));
+        format!("{} has no fault{}", self.path, notes.collect::<String>())
+    }
+}
+
+/// Reads a task's file, and checks that it fits a model.
+///
+/// # Errors
+/// Says why the file cannot be read. Its faults are the inner result's.
+pub fn read_for(
+    path: &Path,
+    model: Option<&Model>,
+) -> Result<Result<TaskDescription, TaskFileError>, CliError> {
+    let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
+    let misfits =
+        |description: &TaskDescription| model.map_or_else(Vec::new, |model| fit::faults(description, model));
+    Ok(task_file::read_with(path, &text, misfits))
+}
+
+/// Reads a model, and says how many bytes its file has.
+///
+/// # Errors
+/// If the file cannot be read or is no model that can be trained.
+pub fn read_model(path: &Path) -> Result<(Model, u64), CliError> {
+    let onnx = std::fs::read(path).map_err(CliError::read(path))?;
+    let model = Model::from_onnx(&onnx, &ImportLimits::default())
+        .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
+    Ok((model, onnx.len() as u64))
+}
+
+/// Says how large a model is for a task that fits it.
+pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSize {
+    let parameters = model.parameter_count();
+    let trained = TrainedPart::of(model, plan).map_or(parameters, |part| part.parameter_count());
+    ModelSize { parameters: parameters as u64, trained: trained as u64, model_bytes }
+}
+
+impl From<TaskFileError> for CliError {
+    /// Shows every fault under its line; in colours if a person reads them.
+    fn from(error: TaskFileError) -> Self {
+        let is_coloured = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self::new(format!("{}\n\n{}", error.summary(), error.text(is_coloured)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::onnx::build::mlp;
+    use folkmoot_task_file::{TemplateChoices, template};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_checked_against_its_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("task.toml");
+        std::fs::write(&file, template(&TemplateChoices::default()).unwrap()).unwrap();
+        let check = |widths: &[usize]| {
+            let model = folder.path().join("model.onnx");
+            std::fs::write(&model, mlp(widths, 1)).unwrap();
+            let (model, bytes) = read_model(&model).unwrap();
+            assert!(bytes > 4 * model.parameter_count() as u64);
+            read_for(&file, Some(&model)).unwrap()
+        };
+        assert!(check(&[4, 3]).is_ok());
+        let error = check(&[4, 1]).unwrap_err();
+        let [fault] = error.faults.as_slice() else { panic!("{error}") };
+        assert_eq!(fault.field, "plan.loss");
+        assert!(fault.source.starts_with("loss = "), "{fault:?}");
+        assert!(CliError::from(error).message.contains("has 1 fault\n\nfault: plan.loss: "));
+    }
+
+    #[test]
+    fn what_is_no_model_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(read_model(file.path()).is_err());
+    }
+}

@@ -1,0 +1,132 @@
+use std::path::{Path, PathBuf};
+
+use folkmoot_api::{AdminClient, tasks::CreateTaskRequest};
+use folkmoot_coordinator::task::WarmStart;
+use folkmoot_data::ReadOptions;
+use folkmoot_protocol::{BlobDigest, TaskId};
+use folkmoot_rounds::registry::evaluation_data;
+
+use super::{check, show};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// What to create.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task's description.
+    #[arg(value_name = "FILE.toml")]
+    description: PathBuf,
+    /// The model that it trains.
+    #[arg(long, value_name = "FILE.onnx")]
+    model: PathBuf,
+    /// The operator's own examples, on which versions are evaluated: any file that `folkmoot client` reads.
+    #[arg(long, value_name = "FILE")]
+    evaluation_data: Option<PathBuf>,
+    /// Begin with the weights of another task's version.
+    #[arg(long, value_name = "TASK[@VERSION]")]
+    warm_start: Option<String>,
+    /// Start it at once.
+    #[arg(long)]
+    activate: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Creates a task.
+///
+/// # Errors
+/// Names the file, line and key that are wrong, or every fault that the coordinator found.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let onnx = std::fs::read(&args.model).map_err(CliError::read(&args.model))?;
+    let (model, _) = check::read_model(&args.model)?;
+    let description = check::read_for(&args.description, Some(&model))??;
+    let client = args.connection.connect()?;
+    let model = client.create_model(onnx).await?;
+    let evaluation_data = match &args.evaluation_data {
+        Some(path) => Some(bring_examples(&client, path).await?),
+        None => None,
+    };
+    let warm_start = match &args.warm_start {
+        Some(text) => Some(warm_start(&client, text).await?),
+        None => None,
+    };
+    let request = CreateTaskRequest {
+        description,
+        model: model.model,
+        evaluation_data,
+        warm_start,
+        activate: args.activate,
+    };
+    let task = client.create_task_from(&request).await?;
+    args.output.print(&task, show::text)
+}
+
+async fn bring_examples(client: &AdminClient, path: &Path) -> Result<BlobDigest, CliError> {
+    let dataset = folkmoot_data::read(path, &ReadOptions::default())
+        .map_err(|error| CliError::new(error.to_string()))?;
+    let bytes =
+        evaluation_data::write(&dataset.examples).map_err(|error| CliError::new(error.to_string()))?;
+    Ok(client.create_evaluation_data(bytes).await?.evaluation_data)
+}
+
+/// Reads `TASK@VERSION`, or `TASK` for its newest version.
+async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliError> {
+    let wrong = || {
+        let message = format!("--warm-start: {text:?} is not TASK or TASK@VERSION");
+        CliError::with_remedy(message, "for example 0199c0de-…@12; `folkmoot task list` shows the tasks")
+    };
+    let (task_id, version) = named(text).ok_or_else(wrong)?;
+    let version = match version {
+        Some(version) => version,
+        None => client.task(task_id).await?.latest_version,
+    };
+    Ok(WarmStart { task_id, version })
+}
+
+/// Reads which task is named, and which of its versions if one is.
+fn named(text: &str) -> Option<(TaskId, Option<u64>)> {
+    match text.split_once('@') {
+        Some((task, version)) => Some((task.parse().ok()?, Some(version.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use folkmoot_api::tasks::CheckTaskRequest;
+
+    use super::*;
+
+    /// The command alone, without the ones above it.
+    #[derive(Parser)]
+    struct Create {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// The console shows the command that makes the task that was checked: with every option it must be one that is read.
+    #[test]
+    fn the_command_that_a_check_writes_is_read() {
+        let task_id = TaskId::from_random_bytes([7; 16]);
+        let request = CheckTaskRequest {
+            evaluation_data: Some(BlobDigest::of(b"examples")),
+            warm_start: Some(WarmStart { task_id, version: 12 }),
+            activate: true,
+            ..CheckTaskRequest::default()
+        };
+        let written = request.command();
+        let words = written.strip_prefix("folkmoot task ").expect("it is a command of a task").split(' ');
+        let connection = ["--url", "https://localhost", "--api-key", "key"];
+        let words = words.chain(connection);
+        let args = Create::try_parse_from(words).map_err(|error| error.to_string()).unwrap().args;
+        assert!(args.activate && args.evaluation_data.is_some(), "{written}");
+        let warm_start = args.warm_start.expect("it begins with another's weights");
+        assert_eq!(named(&warm_start), Some((task_id, Some(12))), "{written}");
+        assert_eq!(named(&task_id.to_string()), Some((task_id, None)));
+        for wrong in [format!("{task_id}:12"), format!("{task_id}@"), "@12".to_owned()] {
+            assert_eq!(named(&wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+use std::path::PathBuf;
+
+use folkmoot_task_file::explain;
+
+use super::check;
+use crate::{CliError, output::OutputArgs};
+
+/// Which file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task's description.
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Say also what travels with this model.
+    #[arg(long, value_name = "FILE.onnx")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Says in words what a task will do.
+///
+/// # Errors
+/// If the description has a fault, or a file cannot be read.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let model = args.model.as_deref().map(check::read_model).transpose()?;
+    let description = check::read_for(&args.file, model.as_ref().map(|(model, _)| model))??;
+    let size = model.map(|(model, bytes)| check::size_of(&model, bytes, &description.plan));
+    let paragraphs = explain::explain(&description, size);
+    args.output.print(paragraphs.as_slice(), explain::text)
+}

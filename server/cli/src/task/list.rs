@@ -1,0 +1,58 @@
+use folkmoot_api::{Page, tasks::TaskSummary};
+use folkmoot_coordinator::task::TaskFilter;
+use folkmoot_protocol::{PopulationName, TaskId};
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which tasks.
+#[derive(clap::Args)]
+pub struct Args {
+    /// How many, at most 100.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    /// Those before this task.
+    #[arg(long, value_name = "TASK")]
+    before: Option<TaskId>,
+    /// Those in this state: draft, active, paused, completed or cancelled.
+    #[arg(long)]
+    state: Option<String>,
+    /// Those of this population.
+    #[arg(long)]
+    population: Option<PopulationName>,
+    /// Those that have this in their name.
+    #[arg(long, value_name = "PART")]
+    name: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists tasks, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = Page { limit: args.limit, before: args.before };
+    let filter = TaskFilter { state: args.state, population: args.population, name: args.name };
+    let tasks = args.connection.connect()?.tasks_like(&filter, page).await?;
+    args.output.print(tasks.as_slice(), text)
+}
+
+fn text(tasks: &[TaskSummary]) -> String {
+    let rows = tasks.iter().map(|task| {
+        [
+            task.id.to_string(),
+            task.name.clone(),
+            task.population.to_string(),
+            task.state.clone(),
+            format!("{}/{}", task.rounds_committed, or_dash(task.rounds_wanted)),
+            moment(task.created_at),
+        ]
+    });
+    table(["TASK", "NAME", "POPULATION", "STATE", "ROUNDS", "CREATED"], rows)
+}

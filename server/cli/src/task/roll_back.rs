@@ -1,0 +1,29 @@
+use folkmoot_protocol::TaskId;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// Which task, and where to.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task, which must be paused.
+    task: TaskId,
+    /// The version whose weights are to be the newest.
+    #[arg(value_name = "VERSION")]
+    version: u64,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Makes a new version with the weights of an earlier one.
+///
+/// # Errors
+/// If the coordinator refuses: the task is not paused, or has no such version.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let task = args.connection.connect()?.roll_back(args.task, args.version).await?;
+    let version = args.version;
+    args.output.print(&task, |task| {
+        format!("task {}: version {} has the weights of version {version}", task.id, task.latest_version)
+    })
+}

@@ -1,0 +1,57 @@
+use folkmoot_api::rounds::RoundAssignmentsView;
+use folkmoot_protocol::RoundId;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which round.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The round, as `folkmoot task rounds` lists it.
+    round: RoundId,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Shows a round's assignments on the clock. Whose they are is not told.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let round = args.connection.connect()?.round_assignments(args.round).await?;
+    args.output.print(&round, text)
+}
+
+fn text(view: &RoundAssignmentsView) -> String {
+    let round = &view.round;
+    let rows = view.lanes.iter().map(|lane| {
+        let seconds = |at: folkmoot_protocol::Timestamp| {
+            format!("{:.1} s", at.milliseconds_since(lane.assigned_at) as f64 / 1000.0)
+        };
+        [
+            moment(lane.assigned_at),
+            lane.status.clone(),
+            lane.reason.clone().or_else(|| lane.kind.clone()).unwrap_or_else(|| "-".into()),
+            or_dash(lane.closed_at.map(seconds)),
+            or_dash(lane.training_ms.map(|ms| format!("{:.1} s", ms as f64 / 1000.0))),
+            or_dash(lane.upload_bytes),
+        ]
+    });
+    let lanes = table(["ASSIGNED", "STATUS", "REASON", "TOOK", "TRAINING", "BYTES"], rows);
+    let left_out = match view.left_out {
+        Some(0) => String::new(),
+        Some(count) => format!("\n{count} more are not shown"),
+        None => "\nthe task's privacy rests on nobody knowing who was drawn: its assignments are hidden"
+            .to_owned(),
+    };
+    let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
+    format!(
+        "round {} of task {}: {}\n\n{lanes}{left_out}{withheld}",
+        round.number, round.task_id, round.phase
+    )
+}

@@ -1,0 +1,47 @@
+use folkmoot_api::rounds::RoundView;
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+    page::NumberedPageArgs,
+};
+
+/// Which rounds.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    #[command(flatten)]
+    page: NumberedPageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists a task's rounds, newest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = args.page.page();
+    let rounds = args.connection.connect()?.rounds(args.task, page).await?;
+    args.output.print(rounds.as_slice(), text)
+}
+
+fn text(rounds: &[RoundView]) -> String {
+    let rows = rounds.iter().map(|round| {
+        [
+            round.number.to_string(),
+            round.phase.clone(),
+            moment(round.phase_since),
+            or_dash(round.cohort),
+            or_dash(round.accepted),
+            or_dash(round.version),
+            round.id.to_string(),
+        ]
+    });
+    table(["ROUND", "PHASE", "SINCE", "COHORT", "ACCEPTED", "VERSION", "ID"], rows)
+}

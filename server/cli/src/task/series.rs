@@ -1,0 +1,46 @@
+use folkmoot_api::tasks::SeriesView;
+use folkmoot_protocol::TaskId;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which task, and how many of its versions.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task.
+    task: TaskId,
+    /// About how many versions, 1 to 5,000.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    points: u64,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Shows how a task went, version after version; with `--json`, what a chart needs.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let series = args.connection.connect()?.series(args.task, args.points).await?;
+    args.output.print(&series, text)
+}
+
+fn text(series: &SeriesView) -> String {
+    let rows = series.points.iter().map(|point| {
+        [
+            point.version.to_string(),
+            or_dash(point.round_number),
+            or_dash(point.clients),
+            or_dash(point.loss.map(|loss| format!("{loss:.4}"))),
+            or_dash(point.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy))),
+            or_dash(point.upload_bytes),
+            moment(point.created_at),
+        ]
+    });
+    table(["VERSION", "ROUND", "UPDATES", "LOSS", "ACCURACY", "BYTES SO FAR", "RELEASED"], rows)
+}

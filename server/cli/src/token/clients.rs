@@ -1,0 +1,49 @@
+use folkmoot_api::{Page, clients::ClientView};
+use folkmoot_protocol::ClientId;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which token.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The token's public part, before the point.
+    id: String,
+    /// How many, at most 100.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: u32,
+    /// Those before this client: the last one of the page before.
+    #[arg(long, value_name = "CLIENT")]
+    before: Option<ClientId>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists the clients that enrolled with a token, the newest first.
+///
+/// # Errors
+/// If there is no such token, or the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let page = Page { limit: args.limit, before: args.before };
+    let clients = args.connection.connect()?.clients_of_token(&args.id, page).await?;
+    args.output.print(clients.as_slice(), text)
+}
+
+/// Shows clients as a table.
+pub(crate) fn text(clients: &[ClientView]) -> String {
+    let rows = clients.iter().map(|client| {
+        [
+            client.id.to_string(),
+            client.population.to_string(),
+            or_dash(client.token_id.clone()),
+            moment(client.enrolled_at),
+            or_dash(client.revoked_at.map(moment)),
+        ]
+    });
+    table(["CLIENT", "POPULATION", "TOKEN", "ENROLLED", "REVOKED"], rows)
+}

@@ -1,0 +1,40 @@
+use folkmoot_api::tokens::TokenView;
+
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{OutputArgs, moment, or_dash, table},
+};
+
+/// Which coordinator.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists enrolment tokens, oldest first.
+///
+/// # Errors
+/// If the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let tokens = args.connection.connect()?.tokens().await?;
+    args.output.print(tokens.as_slice(), text)
+}
+
+fn text(tokens: &[TokenView]) -> String {
+    let rows = tokens.iter().map(|token| {
+        [
+            token.id.clone(),
+            token.population.to_string(),
+            format!("{}/{}", token.uses, or_dash(token.uses_max)),
+            or_dash(token.expires_at.map(moment)),
+            or_dash(token.closed_at.map(moment)),
+            or_dash(token.revoked_at.map(moment)),
+            moment(token.created_at),
+        ]
+    });
+    table(["TOKEN", "POPULATION", "USES", "EXPIRES", "CLOSED", "REVOKED", "CREATED"], rows)
+}

@@ -1,0 +1,39 @@
+use serde_json::json;
+
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+
+/// Which token.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The token's public part, before the point.
+    id: String,
+    /// Revoke every client, too, that enrolled with it. It needs an admin's key.
+    #[arg(long)]
+    with_clients: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Revokes an enrolment token, and its clients if so asked.
+///
+/// # Errors
+/// If there is no such token, or the coordinator refuses.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let admin = args.connection.connect()?;
+    if args.with_clients {
+        let revoked = admin.revoke_token_and_clients(&args.id).await?;
+        return args.output.print(&revoked, |revoked| {
+            let clients = match revoked.clients_revoked {
+                1 => "1 client is".to_owned(),
+                count => format!("{count} clients are"),
+            };
+            format!("token {} is revoked, and {clients} revoked with it", revoked.token_id)
+        });
+    }
+    admin.revoke_token(&args.id).await?;
+    args.output.print(&json!({ "revoked": args.id }), |_| {
+        format!("token {} is revoked; the clients that it has enrolled go on", args.id)
+    })
+}

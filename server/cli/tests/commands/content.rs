@@ -1,0 +1,319 @@
+//! A coordinator with made-up content: every id, moment and number of it is written down here.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
+use folkmoot_engine::onnx::build::mlp;
+use folkmoot_protocol::{
+    BlobDigest, ClientId, OrganisationId, PopulationName, Role, TaskId, Timestamp, update::UpdateMetrics,
+};
+use folkmoot_rounds::registry;
+use folkmoot_service::host::{Host, HostConfig};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, ClientRepository, EnrolOutcome, EvaluationRecord, EvaluationRepository,
+    EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository, Storage,
+    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, VersionMaking,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::rounds::{Fate, Story, check_in, client};
+
+/// The coordinator's time, which stands still: 12:30 on 31 January 2026.
+const NOW: Timestamp = Timestamp(1_769_862_600_000);
+const WORKS: &str = "made-up content is stored";
+const CLIENTS: usize = 7;
+
+/// Returns 16 bytes for an id that begins with 0 and ends with the number.
+pub fn bytes(number: u16) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[14..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn ago(seconds: u64) -> Timestamp {
+    Timestamp(NOW.0 - 1_000 * seconds)
+}
+
+/// The coordinator, and a folder with the files that commands read and write.
+pub struct Stage {
+    host: Host,
+    folder: TempDir,
+    words: Vec<(&'static str, String)>,
+}
+
+impl Stage {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("the test has a folder of its own");
+        write_files(folder.path());
+        // Without TLS there is no certificate to make; nothing here waits for a tick.
+        let config = HostConfig {
+            tls_host_names: None,
+            tick: Duration::from_secs(3_600),
+            ..HostConfig::loopback(folder.path().join("data"))
+        };
+        let chance = ChaCha20Rng::seed_from_u64(1);
+        let host = Host::start(config, Arc::new(|| NOW), chance, None).await.expect("the coordinator starts");
+        let words = fill(&host).await;
+        Self { host, folder, words }
+    }
+
+    pub async fn stop(self) {
+        self.host.stop().await.expect("the coordinator stops in good order");
+    }
+
+    pub fn url(&self) -> String {
+        self.host.url()
+    }
+
+    pub fn api_key(&self) -> &str {
+        self.host.first_api_key.as_deref().expect("a new coordinator makes a key")
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns what a word such as `$DIGITS` stands for; any other word stands for itself.
+    pub fn value<'a>(&'a self, word: &'a str) -> &'a str {
+        let Some(name) = word.strip_prefix('$') else { return word };
+        let found = self.words.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no word {word} is made up"))
+    }
+}
+
+fn model() -> Vec<u8> {
+    mlp(&[4, 3], 1)
+}
+
+fn write_files(folder: &Path) {
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.join(name), bytes).expect("the test's folder can be written");
+    };
+    write("model.onnx", &model());
+    write("trained.onnx", &mlp(&[4, 3], 2));
+    write("other.onnx", &mlp(&[4, 8, 3], 3));
+    // Features of 0 give every class the same score: the loss is the logarithm of 3 on every machine.
+    write("data.csv", "a,b,c,d,label\n0,0,0,0,0\n0,0,0,0,1\n0,0,0,0,2\n0,0,0,0,2\n".as_bytes());
+    let task = "name = \"flowers\"\npopulation = \"homes\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
+                optimizer = { sgd = { learning_rate = 0.1 } }\nepochs = 1\nbatch_size = 16\n\n\
+                [scheduling]\nkind = \"synchronous\"\nreport_goal = 8\n\n[evaluation]\nevery_versions = 5\n\
+                central = true\n\n[stop]\nrounds = 30\n";
+    write("task.toml", task.as_bytes());
+    write(
+        "faulty.toml",
+        task.replace("batch_size = 16", "batch_size = 0").replace("rounds = 30", "").as_bytes(),
+    );
+    write("folkmoot.toml", b"[server]\nlisten = \"0.0.0.0:9443\"\n");
+    write("wrong.toml", b"[server]\nlistem = \"0.0.0.0:9443\"\n");
+    write("broken.jsonl", b"{}\n");
+}
+
+/// Stores the content, and returns the words that stand for its ids.
+async fn fill(host: &Host) -> Vec<(&'static str, String)> {
+    let (storage, organisation) = (&host.coordinator.storage, host.organisation);
+    for (name, created_at) in [("digits", ago(90_000)), ("homes", ago(80_000)), ("phones", ago(70_000))] {
+        storage.ensure_population(organisation, &population(name), created_at).await.expect(WORKS);
+    }
+    fill_access(storage, organisation).await;
+    let onnx = model();
+    let bytes_max = onnx.len();
+    let model = registry::create_model(&host.coordinator, organisation, onnx.into(), bytes_max, ago(60_000));
+    let model = model.await.expect("the model can be trained");
+    let tasks = fill_tasks(storage, organisation, &model).await;
+    let round = fill_rounds(storage, &tasks).await;
+    for index in 3..CLIENTS - 1 {
+        check_in(storage, &tasks[0], index, ago(30)).await;
+    }
+    // Somebody else drives all tasks: nothing moves by itself.
+    for task in &tasks {
+        let lease = format!("task/{}", task.id);
+        let until = NOW.plus_seconds(3_600);
+        assert!(storage.acquire_lease(&lease, "another-node", NOW, until).await.expect(WORKS));
+    }
+    let unknown = TaskId::from_random_bytes(bytes(0xffff)).to_string();
+    let mut words: Vec<(&'static str, String)> = ["DIGITS", "DRAFT", "SECOND_DRAFT", "PAUSED", "PRIVATE"]
+        .into_iter()
+        .zip(tasks.iter().map(|task| task.id.to_string()))
+        .collect();
+    words.extend([
+        ("DIGITS@1", format!("{}@1", tasks[0].id)),
+        ("UNKNOWN", unknown),
+        ("ROUND", round),
+        ("CLIENT", client(CLIENTS - 2).to_string()),
+        ("MODEL", model.model.to_string()),
+        ("NO_MODEL", BlobDigest::of(b"nothing").to_string()),
+        ("TOKEN", "0000000000000002".to_owned()),
+        ("KEY", "0000000000000002".to_owned()),
+    ]);
+    words
+}
+
+fn population(name: &str) -> PopulationName {
+    name.parse().expect("it is a population's name")
+}
+
+/// Makes tokens, clients and keys. The last client is revoked.
+async fn fill_access(storage: &Storage, organisation: OrganisationId) {
+    let token = |number: u64| TokenRecord {
+        id: format!("{number:016x}"),
+        organisation_id: organisation,
+        population: population("digits"),
+        secret_hash: [0; 32],
+        user_key: None,
+        uses_max: None,
+        uses: 0,
+        expires_at: None,
+        closed_at: None,
+        revoked_at: None,
+        created_at: ago(50_000 - number),
+    };
+    let limited = TokenRecord { uses_max: Some(10), expires_at: Some(NOW.plus_seconds(86_400)), ..token(2) };
+    for token in [token(1), limited] {
+        storage.create_token(&token).await.expect(WORKS);
+    }
+    for index in 0..CLIENTS {
+        let (id, public_key): (ClientId, _) = (client(index), format!("key {index}"));
+        let enrolled = storage.enrol(&token(1).id, &public_key, id, ago(40_000)).await.expect(WORKS);
+        assert!(matches!(enrolled, EnrolOutcome::Enrolled(_)), "{enrolled:?}");
+    }
+    let revoked = storage.revoke_client(organisation, client(CLIENTS - 1), TokenAfter::Open, ago(3_000));
+    revoked.await.expect(WORKS);
+    let key = |number: u64, name: &str, role: Role| ApiKeyRecord {
+        id: format!("{number:016x}"),
+        organisation_id: organisation,
+        name: name.to_owned(),
+        role,
+        secret_hash: [0; 32],
+        created_at: ago(50_000 - number),
+        revoked_at: (number == 1).then(|| ago(2_000)),
+    };
+    for key in [key(1, "old dashboard", Role::Viewer), key(2, "robot", Role::Operator)] {
+        storage.create_api_key(&key).await.expect(WORKS);
+    }
+}
+
+/// Makes the tasks in the order of their words.
+async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &ModelRecord) -> Vec<TaskRecord> {
+    let evaluation = json!({ "every_versions": 1, "central": true });
+    let privacy = json!({
+        "kind": "central", "epsilon": 8.0, "delta": 1e-5, "participations_max": 2,
+        "clipping": { "kind": "fixed", "norm": 1.0 },
+    });
+    let reason = PauseReason::AbandonedRounds { rounds: 20, last_round: 2 };
+    let gave_up = TaskState::Paused { reason: Some(reason), after_round: 2 };
+    let ended = TaskState::Completed { reason: StopReason::Rounds };
+    let tasks = [
+        ("digits", "digits", TaskState::ACTIVE, json!({ "evaluation": evaluation })),
+        ("next word", "phones", TaskState::Draft, json!({})),
+        ("keyboard", "phones", TaskState::Draft, json!({})),
+        ("heating", "homes", gave_up, json!({})),
+        (
+            "private digits",
+            "digits",
+            ended,
+            json!({
+                "privacy": privacy, "stop": { "rounds": 2 }, "aggregator": { "kind": "uniform_mean" },
+                "scheduling": { "kind": "synchronous", "report_goal": 100 },
+            }),
+        ),
+    ];
+    let mut records = Vec::new();
+    for (number, (name, population, state, changes)) in (1..).zip(tasks) {
+        let task = TaskRecord {
+            id: TaskId::from_random_bytes(bytes(number)),
+            organisation_id: organisation,
+            description: description(name, population, &changes),
+            state,
+            model: model.model,
+            model_bytes: model.model_bytes,
+            schema: model.schema.clone(),
+            plan: BlobDigest::of(b"plan"),
+            plan_bytes: 4,
+            evaluation_plan: None,
+            evaluation_data: None,
+            served: 0,
+            created_at: ago(30_000 - 1_000 * u64::from(number)),
+            revision: 0,
+        };
+        let version = ModelVersionRecord {
+            task_id: task.id,
+            number: 0,
+            round_id: None,
+            weights: model.weights,
+            weights_bytes: model.schema.parameter_count() * 4,
+            metrics: UpdateMetrics::default(),
+            making: VersionMaking::default(),
+            created_at: task.created_at,
+        };
+        storage.create_task(&task, &version).await.expect(WORKS);
+        records.push(task);
+    }
+    records
+}
+
+fn description(name: &str, population: &str, changes: &Value) -> TaskDescription {
+    let mut text = json!({
+        "name": name,
+        "population": population,
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 2 },
+        "stop": { "rounds": 30 },
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        text[key] = value.clone();
+    }
+    let mut description: TaskDescription = serde_json::from_value(text).expect("it is a description");
+    assert_eq!(description.validate(), [], "{name}");
+    description.settle();
+    description
+}
+
+/// Lets rounds happen, and returns the id of the one with most kinds of assignments.
+async fn fill_rounds(storage: &Storage, tasks: &[TaskRecord]) -> String {
+    use Fate::{Aborted, Accepted, Outstanding, Refused};
+    let [digits, _, _, paused, private] = tasks else { panic!("there are five tasks") };
+    let story = |task, number, at, fates| Story { storage, task, number, at, fates };
+    let full = story(digits, 2, ago(7_000), &[Accepted(true), Accepted(false), Aborted, Refused]);
+    let ended = [
+        story(digits, 1, ago(10_000), &[Accepted(true), Accepted(true)]),
+        full,
+        story(paused, 1, ago(9_000), &[Accepted(false)]),
+        story(paused, 2, ago(8_000), &[Accepted(false)]),
+        story(private, 1, ago(6_000), &[Accepted(true), Accepted(false)]),
+        story(private, 2, ago(5_000), &[Accepted(true), Accepted(false)]),
+    ];
+    for round in &ended {
+        let open = round.open().await;
+        round.commit(open).await;
+    }
+    story(digits, 3, ago(60), &[Accepted(false), Outstanding, Aborted]).open().await;
+    let measured = [(1, EvaluationSource::Central, ""), (2, EvaluationSource::Central, "")].into_iter();
+    let sliced = [(2, EvaluationSource::Federated, ""), (2, EvaluationSource::Federated, "network=wifi")];
+    for (version, source, slice) in measured.chain(sliced) {
+        let evaluation = EvaluationRecord {
+            organisation_id: digits.organisation_id,
+            task_id: digits.id,
+            version,
+            source,
+            slice: slice.to_owned(),
+            client_count: if source == EvaluationSource::Central { 0 } else { 4 },
+            metrics: UpdateMetrics {
+                example_count: 200,
+                loss_sum: 200.0 / version as f64,
+                correct_count: 60 * version,
+                step_count: 0,
+            },
+            created_at: ago(4_000 - version),
+        };
+        storage.record_evaluation(&evaluation).await.expect(WORKS);
+    }
+    ended[1].id().to_string()
+}

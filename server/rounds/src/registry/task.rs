@@ -1,0 +1,253 @@
+use folkmoot_api::tasks::CreateTaskRequest;
+use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState, WarmStart};
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::{
+    Codec, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
+};
+use folkmoot_storage::{
+    Ancestor, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
+    TaskRecord, TaskRepository, VersionMaking,
+};
+
+use super::{
+    admission::{Prepared, admit, population_faults},
+    beginning::{Beginning, WarmStartFrom, begin},
+    evaluation_data, fit,
+};
+use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
+
+/// Makes a task and its model version 0.
+///
+/// # Errors
+/// A refusal that lists every fault of the description, also against the model.
+pub async fn create_task(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: CreateTaskRequest,
+    now: Timestamp,
+) -> Result<TaskRecord, Refusal> {
+    let prepared = prepare(coordinator, organisation_id, request, now).await?;
+    let task = admit(coordinator, prepared).await?;
+    coordinator.facts.notify_one();
+    Ok(task)
+}
+
+/// Checks a task that is to be made, and brings together what it begins with.
+pub(super) async fn prepare(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    mut request: CreateTaskRequest,
+    now: Timestamp,
+) -> Result<Prepared, Refusal> {
+    let checked = check(coordinator, organisation_id, &request).await?;
+    let Checked { model, from, ancestors, standing } = checked.map_err(|faults| Refusal::faults(&faults))?;
+    request.description.settle();
+    let state = if request.activate { TaskState::Draft.step(TaskInput::Activate)? } else { TaskState::Draft };
+    let beginning = begin(coordinator, &request.description, model, from, now).await?;
+    let Artifact { digest: plan, bytes: plan_bytes } =
+        keep_plan(coordinator, &request.description, &beginning, Work::Training).await?;
+    let evaluates = request.description.evaluation.as_ref().is_some_and(|one| one.federated.is_some());
+    let evaluation_plan = match evaluates {
+        true => Some(keep_plan(coordinator, &request.description, &beginning, Work::Evaluation).await?),
+        false => None,
+    };
+    let Beginning { model, schema, weights } = beginning;
+    let weights_bytes = schema.parameter_count() * size_of::<f32>() as u64;
+    let task = TaskRecord {
+        id: TaskId::from_random_bytes(coordinator.random_bytes()),
+        organisation_id,
+        state,
+        model: model.model,
+        model_bytes: model.model_bytes,
+        schema,
+        plan,
+        plan_bytes,
+        evaluation_plan,
+        evaluation_data: request.evaluation_data,
+        served: 0,
+        description: request.description,
+        created_at: now,
+        revision: 0,
+    };
+    coordinator.storage.ensure_population(organisation_id, &task.description.population, now).await?;
+    let version = ModelVersionRecord {
+        task_id: task.id,
+        number: 0,
+        round_id: None,
+        weights,
+        weights_bytes,
+        metrics: UpdateMetrics::default(),
+        making: VersionMaking {
+            warm_start: request.warm_start,
+            ancestors,
+            clipping_norm: task.description.privacy.central().map(|central| central.clipping.first_norm()),
+            ..VersionMaking::default()
+        },
+        created_at: now,
+    };
+    Ok(Prepared { task, version, standing })
+}
+
+/// Lists what is wrong with a task that might be made.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn task_faults(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+) -> Result<Vec<Fault>, Refusal> {
+    Ok(check(coordinator, organisation_id, request).await?.err().unwrap_or_default())
+}
+
+/// What a task begins with.
+struct Checked {
+    model: ModelRecord,
+    from: Option<WarmStartFrom>,
+    ancestors: Vec<Ancestor>,
+    standing: privacy::Standing,
+}
+
+/// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
+/// every fault.
+async fn check(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+) -> Result<Result<Checked, Vec<Fault>>, Refusal> {
+    let mut faults = request.description.validate();
+    let standing =
+        privacy::Standing::of(coordinator, organisation_id, &request.description.population).await?;
+    faults.extend(population_faults(&standing, &request.description)?);
+    let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
+        let message = format!("there is no model {}", request.model);
+        faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
+        return Ok(Err(faults));
+    };
+    let from = match warm_start(coordinator, organisation_id, request, &model).await? {
+        Ok(from) => from,
+        Err(fault) => {
+            faults.push(fault);
+            None
+        }
+    };
+    let ancestors = match &from {
+        Some(from) => privacy::ancestors(coordinator, &from.task, from.version.number).await?,
+        None => Vec::new(),
+    };
+    faults.extend(privacy::lineage_fault(&request.description, &ancestors)?);
+    faults.extend(model_faults(coordinator, request, &model).await?);
+    Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors, standing }) } else { Err(faults) })
+}
+
+/// Finds the version with whose weights the task begins, if it does not begin with the model's.
+async fn warm_start(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    request: &CreateTaskRequest,
+    model: &ModelRecord,
+) -> Result<Result<Option<WarmStartFrom>, Fault>, Refusal> {
+    let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(None)) };
+    let fault = |message: String, remedy: &str| Ok(Err(Fault::new("warm_start", message, remedy)));
+    let Some(task) = coordinator.storage.task(organisation_id, task_id).await? else {
+        return fault(format!("there is no task {task_id}"), "name one of `folkmoot task list`");
+    };
+    let of_task = coordinator.storage.model(organisation_id, task.model).await?;
+    if of_task.is_none_or(|one| one.schema != model.schema) {
+        let message = format!("task {task_id} trains another model: its tensors are not the same");
+        return fault(message, "begin with a task of the same model");
+    }
+    match coordinator.storage.model_version(task_id, version).await? {
+        Some(version) => Ok(Ok(Some(WarmStartFrom { task, version }))),
+        None => {
+            fault(format!("task {task_id} has no version {version}"), "name one of `folkmoot model list`")
+        }
+    }
+}
+
+/// Lists what does not fit between the description, the model and the operator's examples.
+async fn model_faults(
+    coordinator: &Coordinator,
+    request: &CreateTaskRequest,
+    model: &ModelRecord,
+) -> Result<Vec<Fault>, Refusal> {
+    let onnx = coordinator.blobs.get(model.model).await?;
+    let wants_data = request.description.evaluation.as_ref().is_some_and(|one| one.central);
+    let data = match request.evaluation_data {
+        Some(digest) => Some(coordinator.blobs.get(digest).await),
+        None => None,
+    };
+    let description = request.description.clone();
+    let fitted = tokio::task::spawn_blocking(move || {
+        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+        let model = match Model::from_onnx(&onnx, &limits) {
+            Ok(model) => model,
+            // It was read when it was brought; another build of the coordinator may know fewer operators.
+            Err(error) => return vec![Fault::new("model", error.to_string(), "bring another model")],
+        };
+        let mut faults = fit::faults(&description, &model);
+        match (wants_data, data) {
+            (true, None) => faults.push(Fault::new(
+                "evaluation.central",
+                "there are no examples of the operator's",
+                "bring them with the task: folkmoot task create --evaluation-data FILE",
+            )),
+            (false, Some(_)) => faults.push(Fault::new(
+                "evaluation_data",
+                "nothing evaluates on these examples",
+                "set central = true in [evaluation]",
+            )),
+            (true, Some(data)) => faults.extend(data_fault(&description, &model, data)),
+            (false, None) => {}
+        }
+        faults
+    });
+    fitted.await.map_err(|error| Refusal::internal(&error))
+}
+
+fn data_fault(
+    description: &TaskDescription,
+    model: &Model,
+    data: Result<bytes::Bytes, folkmoot_storage::BlobStoreError>,
+) -> Option<Fault> {
+    let fault = |message: String, remedy: &str| Some(Fault::new("evaluation_data", message, remedy));
+    let Ok(bytes) = data else {
+        return fault(
+            "there are no such examples".into(),
+            "send them to POST /v1/admin/evaluation-data first",
+        );
+    };
+    let examples = match evaluation_data::read(&bytes) {
+        Ok(examples) => examples,
+        Err(error) => return fault(error.to_string(), "send them to POST /v1/admin/evaluation-data"),
+    };
+    let first: Vec<usize> = (0..examples.len().min(1)).collect();
+    let fits = examples.subset(&first).map_err(|error| error.to_string()).and_then(|example| {
+        let loss = description.plan.loss;
+        let measured = folkmoot_engine::evaluate(model, &model.initial_weights(), &example, loss);
+        measured.map_err(|error| error.to_string())
+    });
+    fits.err().and_then(|error| fault(error, "bring examples that the model and the loss can take"))
+}
+
+async fn keep_plan(
+    coordinator: &Coordinator,
+    description: &TaskDescription,
+    beginning: &Beginning,
+    work: Work,
+) -> Result<Artifact, Refusal> {
+    let plan = Plan {
+        model: beginning.model.model,
+        schema: beginning.schema.clone(),
+        work,
+        device_rules: description.eligibility.device_rules.clone(),
+        training: description.plan.clone(),
+        codec: Codec::None,
+        protection: description.protection,
+        grid: description.grid,
+        local_noise: privacy::local_noise(description),
+    };
+    let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;
+    let length = bytes.len() as u64;
+    Ok(Artifact { digest: coordinator.blobs.put(bytes.into()).await?, bytes: length })
+}

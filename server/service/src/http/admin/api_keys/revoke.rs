@@ -1,0 +1,40 @@
+use axum::{
+    Extension,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::ApiKeyRepository;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
+
+/// Revokes an API key. A key cannot revoke itself, and the last one of an admin cannot be revoked, also where two admins
+/// revoke each other at once.
+#[utoipa::path(
+    delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["admin"])),
+    params(("id" = String, Path, description = "The key's public part")),
+    responses(
+        (status = 204, description = "It is revoked"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn revoke_api_key(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refused> {
+    if id == caller.api_key_id {
+        let detail = "a key cannot revoke itself; use another admin key";
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+    }
+    read::public_part("API key", &id)?;
+    let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
+    revoked.map_err(read::missing("API key", &id))?;
+    tracing::info!(revoked = id, api_key = caller.api_key_id, "API key revoked");
+    Ok(StatusCode::NO_CONTENT)
+}

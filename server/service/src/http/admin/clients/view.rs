@@ -1,0 +1,13 @@
+use folkmoot_api::clients::ClientView;
+use folkmoot_storage::ClientRecord;
+
+/// Shows a client.
+pub fn client_view(record: ClientRecord) -> ClientView {
+    ClientView {
+        id: record.id,
+        population: record.population,
+        token_id: record.token_id,
+        enrolled_at: record.enrolled_at,
+        revoked_at: record.revoked_at,
+    }
+}

@@ -1,0 +1,60 @@
+//! Work that takes seconds of a processor: one at a time, so that no reader keeps the machine from its rounds.
+
+use std::time::Duration;
+
+use folkmoot_protocol::ErrorCode;
+use folkmoot_rounds::refusal::Refusal;
+use tokio::sync::Semaphore;
+
+use crate::http::edge::warn_of;
+
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The process has one turn.
+static TURN: Semaphore = Semaphore::const_new(1);
+
+/// Does `work` on a thread for it, when it is its turn.
+///
+/// # Errors
+/// [`ErrorCode::Overloaded`] if others take too long.
+pub async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let turn = tokio::time::timeout(PATIENCE, TURN.acquire()).await;
+    let Ok(Ok(turn)) = turn else {
+        warn_of("costly_requests", "requests that compute wait for one another");
+        let detail = "other requests that compute are before this one; ask again";
+        return Err(Refusal::new(ErrorCode::Overloaded, detail).retry_after(5_000));
+    };
+    tokio::task::spawn_blocking(move || {
+        // A request that is cut off computes to its end, and so it keeps its turn.
+        let _turn = turn;
+        work()
+    })
+    .await
+    .map_err(|error| Refusal::internal(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn one_computes_at_a_time() {
+        let all = (0..20).map(|number| {
+            in_turn(move || {
+                MOST.fetch_max(AT_ONCE.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                std::thread::yield_now();
+                AT_ONCE.fetch_sub(1, Ordering::SeqCst);
+                number
+            })
+        });
+        let numbers: Vec<u32> = futures::future::try_join_all(all).await.unwrap();
+        assert_eq!(numbers, (0..20).collect::<Vec<_>>());
+        assert_eq!(MOST.load(Ordering::SeqCst), 1);
+    }
+}

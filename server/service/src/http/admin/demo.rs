@@ -1,0 +1,88 @@
+//! The digits demo, for a coordinator on which nothing is yet.
+
+use axum::{Extension, Json, extract::State, http::StatusCode};
+use folkmoot_api::tasks::{CreateTaskRequest, TaskView};
+use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::{credential::Credential, refusal::Refusal, registry};
+use folkmoot_storage::{PopulationRepository, TaskRepository, TokenRecord, TokenRepository};
+
+use super::{tasks::view::view, tokens::create::EXPIRES_IN_DEFAULT};
+use crate::http::{App, admin::access::Caller, problem::Refused};
+
+static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// What can be seen on a coordinator on which nothing is yet: a task, and clients inside this process.
+pub trait FirstRun: Send + Sync {
+    /// The ONNX model.
+    fn model(&self) -> &'static [u8];
+
+    /// What is trained.
+    fn description(&self) -> TaskDescription;
+
+    /// How many clients there will be.
+    fn clients(&self) -> u64;
+
+    /// Starts the clients, which enrol by the token. They end with the process.
+    ///
+    /// # Errors
+    /// A sentence for humans.
+    fn start(&self, token: &str) -> Result<(), String>;
+}
+
+/// Makes the digits demo and starts its clients inside the coordinator. There must not be a task yet.
+#[utoipa::path(
+    post, path = "/v1/admin/demo", tag = "operations", security(("api_key" = ["admin"])),
+    responses(
+        (status = 201, body = TaskView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn start_demo(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Result<(StatusCode, Json<TaskView>), Refused> {
+    // One at a time: whoever comes second finds the task of the first.
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let storage = &coordinator.storage;
+    let organisation_id = caller.organisation_id;
+    let refuse = |detail: &str| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
+    let Some(demo) = &app.first_run else {
+        return refuse("this coordinator has no demo; `folkmoot demo` starts one that has");
+    };
+    if !storage.tasks(organisation_id, &TaskFilter::default(), 1, None).await?.is_empty() {
+        return refuse("there are tasks already: the demo is for a coordinator on which nothing is yet");
+    }
+    let description = demo.description();
+    let (bytes_max, onnx) = (app.limits.model_bytes_max, demo.model());
+    let model = registry::create_model(coordinator, organisation_id, onnx.into(), bytes_max, now).await?;
+    storage.ensure_population(organisation_id, &description.population, now).await?;
+    let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    storage
+        .create_token(&TokenRecord {
+            id: token.id.clone(),
+            organisation_id,
+            population: description.population.clone(),
+            secret_hash: token.secret_hash(),
+            user_key: None,
+            uses_max: Some(demo.clients()),
+            uses: 0,
+            expires_at: Some(now.plus_seconds(EXPIRES_IN_DEFAULT)),
+            closed_at: None,
+            revoked_at: None,
+            created_at: now,
+        })
+        .await?;
+    let request = CreateTaskRequest {
+        description,
+        model: model.model,
+        evaluation_data: None,
+        warm_start: None,
+        activate: true,
+    };
+    let task = registry::create_task(coordinator, organisation_id, request, now).await?;
+    demo.start(&token.to_string()).map_err(|detail| Refusal::new(ErrorCode::Overloaded, detail))?;
+    tracing::info!(task = %task.id, api_key = caller.api_key_id, "demo started");
+    Ok((StatusCode::CREATED, Json(view(storage, task).await?)))
+}

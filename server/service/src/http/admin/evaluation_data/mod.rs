@@ -1,0 +1,3 @@
+//! `/v1/admin/evaluation-data`: the operator's own examples.
+
+pub(crate) mod create;

@@ -1,0 +1,108 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+};
+use folkmoot_api::evaluations::{EvaluationView, SliceView};
+use folkmoot_coordinator::task::{Measured, Metric};
+use folkmoot_protocol::Problem;
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::{EvaluationRecord, EvaluationRepository, EvaluationSource, TaskRecord};
+
+use crate::http::{
+    App,
+    admin::{access::Caller, disclosure::Disclosure, tasks},
+    problem::Refused,
+};
+
+/// Lists what was measured of a task's versions, the oldest first.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/evaluations", tag = "model versions", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The task")),
+    responses(
+        (status = 200, body = [EvaluationView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn list_evaluations(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<EvaluationView>>, Refused> {
+    let task = tasks::find(&app, &caller, &id).await?;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
+    let mut slices = app.coordinator.storage.evaluation_slices(task.id).await?.into_iter().peekable();
+    let mut views = evaluations(&app, &task, disclosure).await?;
+    for version in views.chunk_by_mut(|one, next| one.version == next.version) {
+        while let Some(slice) = slices.next_if(|slice| slice.version <= version[0].version) {
+            let of_source = version
+                .iter_mut()
+                .find(|view| (view.version, view.source.as_str()) == (slice.version, slice.source.name()));
+            if let Some(view) = of_source {
+                view.slices.push(slice_view(&slice, disclosure));
+            }
+        }
+    }
+    Ok(Json(views))
+}
+
+/// Shows what was measured of a task's versions, the oldest first, without slices.
+///
+/// # Errors
+/// If the storage fails.
+pub async fn evaluations(
+    app: &App,
+    task: &TaskRecord,
+    disclosure: Disclosure,
+) -> Result<Vec<EvaluationView>, Refusal> {
+    let records = app.coordinator.storage.evaluations(task.id).await?;
+    let metric = task.description.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
+    let best = [EvaluationSource::Central, EvaluationSource::Federated]
+        .map(|source| (source, best(&records, source, metric)));
+    let view = |record: &EvaluationRecord| EvaluationView {
+        version: record.version,
+        source: record.source.name().into(),
+        client_count: record.client_count,
+        example_count: example_count(record, disclosure),
+        mean_loss: measured(record, Metric::Loss, disclosure),
+        accuracy: measured(record, Metric::Accuracy, disclosure),
+        is_best: best.contains(&(record.source, Some(record.version))),
+        slices: Vec::new(),
+        created_at: record.created_at,
+    };
+    Ok(records.iter().map(view).collect())
+}
+
+/// Returns the best version of those that this source has measured.
+fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
+    let of_source = records.iter().filter(|one| one.source == source);
+    let measured: Vec<Measured> = of_source
+        .filter_map(|one| Some(Measured { version: one.version, metric, value: metric.of(&one.metrics)? }))
+        .collect();
+    Measured::best(&measured).map(|best| best.version)
+}
+
+/// Returns over how many examples was measured: the operator's own are theirs to know.
+fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u64> {
+    match record.source {
+        EvaluationSource::Central => Some(record.metrics.example_count),
+        EvaluationSource::Federated => disclosure.of_clients(record.metrics.example_count),
+    }
+}
+
+/// Returns what was measured.
+fn measured(record: &EvaluationRecord, metric: Metric, disclosure: Disclosure) -> Option<f64> {
+    match record.source {
+        EvaluationSource::Central => metric.of(&record.metrics),
+        EvaluationSource::Federated => disclosure.of_updates(metric.of(&record.metrics)).flatten(),
+    }
+}
+
+fn slice_view(record: &EvaluationRecord, disclosure: Disclosure) -> SliceView {
+    SliceView {
+        slice: record.slice.clone(),
+        client_count: record.client_count,
+        example_count: example_count(record, disclosure),
+        mean_loss: measured(record, Metric::Loss, disclosure),
+        accuracy: measured(record, Metric::Accuracy, disclosure),
+    }
+}

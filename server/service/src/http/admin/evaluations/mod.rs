@@ -1,0 +1,3 @@
+//! What was measured of model versions.
+
+pub(crate) mod list;

@@ -1,0 +1,136 @@
+//! The endpoints of operators, under API keys with roles.
+
+pub mod access;
+pub mod api_keys;
+pub mod clients;
+mod costly;
+pub mod demo;
+pub mod disclosure;
+pub mod evaluation_data;
+pub mod evaluations;
+pub mod events;
+pub mod models;
+pub mod overview;
+pub mod populations;
+pub mod privacy;
+mod read;
+pub mod rounds;
+pub mod session;
+pub mod stats;
+pub mod system;
+pub mod tasks;
+pub mod tokens;
+pub mod versions;
+
+use access::Gate;
+use axum::{
+    Router,
+    handler::Handler,
+    http::Method,
+    middleware,
+    routing::{MethodFilter, MethodRouter, get, on},
+};
+use folkmoot_protocol::Role;
+
+use super::App;
+
+/// One endpoint below `/v1/admin`, with the least role that may use it.
+pub struct Endpoint {
+    /// The method.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it with the OpenAPI document"))]
+    pub method: Method,
+    /// The path below `/v1/admin`.
+    pub path: &'static str,
+    /// The least role that may use it.
+    pub role: Role,
+    route: MethodRouter<App>,
+}
+
+/// Returns the routes below `/v1/admin`, each behind the gate of its role.
+pub fn routes(app: &App) -> Router<App> {
+    // Who signs in has no key to show yet.
+    let session = get(session::get::get_session)
+        .post(session::create::create_session)
+        .delete(session::delete::delete_session);
+    let open = Router::new().route("/session", session);
+    endpoints().into_iter().fold(open, |router, endpoint| {
+        let gate = Gate { app: app.clone(), role: endpoint.role };
+        router.route(
+            endpoint.path,
+            endpoint.route.route_layer(middleware::from_fn_with_state(gate, access::check)),
+        )
+    })
+}
+
+/// Lists every endpoint with its role. It is the only way in: an endpoint without a role cannot be written.
+pub fn endpoints() -> Vec<Endpoint> {
+    use Role::{Admin, Operator, Viewer};
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
+        endpoint(&get, "/overview", Viewer, overview::get_overview),
+        endpoint(&get, "/events", Viewer, events::listen),
+        endpoint(&get, "/system", Operator, system::get_system),
+        endpoint(&post, "/demo", Admin, demo::start_demo),
+        endpoint(&post, "/models", Operator, models::create::create_model),
+        endpoint(&get, "/models", Viewer, models::list::list_models),
+        endpoint(&get, "/models/{digest}/graph", Viewer, models::graph::get_graph),
+        endpoint(&post, "/evaluation-data", Operator, evaluation_data::create::create_evaluation_data),
+        endpoint(&post, "/tasks", Operator, tasks::create::create_task),
+        endpoint(&post, "/tasks/check", Operator, tasks::check::check_task),
+        endpoint(&get, "/tasks", Viewer, tasks::list::list_tasks),
+        endpoint(&get, "/tasks/{id}", Viewer, tasks::get::get_task),
+        endpoint(&post, "/tasks/{id}/activate", Operator, tasks::activate::activate_task),
+        endpoint(&post, "/tasks/{id}/pause", Operator, tasks::pause::pause_task),
+        endpoint(&post, "/tasks/{id}/resume", Operator, tasks::resume::resume_task),
+        endpoint(&post, "/tasks/{id}/cancel", Operator, tasks::cancel::cancel_task),
+        endpoint(&post, "/tasks/{id}/roll-back", Operator, tasks::roll_back::roll_back_task),
+        endpoint(&get, "/tasks/{id}/series", Viewer, tasks::series::get_series),
+        endpoint(&get, "/tasks/{id}/rounds", Viewer, rounds::list::list_rounds),
+        endpoint(&get, "/tasks/{id}/stats", Viewer, stats::list::list_stats),
+        endpoint(&get, "/rounds/{id}", Viewer, rounds::get::get_round),
+        endpoint(&get, "/rounds/{id}/assignments", Viewer, rounds::assignments::list_assignments),
+        endpoint(&get, "/tasks/{id}/evaluations", Viewer, evaluations::list::list_evaluations),
+        endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
+        endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
+        endpoint(&get, "/populations", Viewer, populations::list::list_populations),
+        endpoint(&get, "/populations/{population}/clients", Viewer, populations::clients::get_clients),
+        endpoint(
+            &post,
+            "/populations/{population}/privacy",
+            Admin,
+            populations::set_privacy::set_population_privacy,
+        ),
+        endpoint(&post, "/privacy/plan", Viewer, privacy::plan::plan),
+        endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
+        endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
+        endpoint(&post, "/tokens", Operator, tokens::create::create_token),
+        endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
+        endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),
+        endpoint(&get, "/tokens/{id}/clients", Admin, tokens::clients::list_clients_of_token),
+        endpoint(
+            &post,
+            "/tokens/{id}/revoke-clients",
+            Admin,
+            tokens::revoke_clients::revoke_clients_of_token,
+        ),
+        endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
+        endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
+        endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),
+        endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
+        endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
+    ]
+}
+
+fn endpoint<H: Handler<T, App>, T: 'static>(
+    method: &Method,
+    path: &'static str,
+    role: Role,
+    handler: H,
+) -> Endpoint {
+    let filter =
+        MethodFilter::try_from(method.clone()).expect("GET, POST and DELETE are methods that axum routes");
+    Endpoint { method: method.clone(), path, role, route: on(filter, handler) }
+}
+
+#[cfg(test)]
+mod tests;

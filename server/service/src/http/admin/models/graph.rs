@@ -1,0 +1,80 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+    http::{HeaderName, header::CACHE_CONTROL},
+    response::IntoResponse,
+};
+use bytes::Bytes;
+use folkmoot_api::models::{ModelGraphView, NodeView, ParameterView};
+use folkmoot_engine::{ImportLimits, Inspection, LocalOptimizer, Loss, Model, ModelNode, TrainingPlan};
+use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::ModelRepository;
+use tokio::sync::Semaphore;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
+
+/// A model may be large, and whoever asks for many at once waits for one after the other.
+static READING: Semaphore = Semaphore::const_new(1);
+/// What is named by its digest never changes.
+const CACHING: (HeaderName, &str) = (CACHE_CONTROL, "private, max-age=31536000, immutable");
+/// Nodes that are shown, at most.
+const NODES_MAX: usize = 5_000;
+
+/// Shows what is in a model's file.
+#[utoipa::path(
+    get, path = "/v1/admin/models/{digest}/graph", tag = "models", security(("api_key" = ["viewer"])),
+    params(("digest" = String, Path, description = "The model")),
+    responses(
+        (status = 200, body = ModelGraphView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_graph(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(digest): Path<String>,
+) -> Result<impl IntoResponse, Refused> {
+    let digest: BlobDigest = read::id(&digest, ErrorCode::ResourceUnknown)?;
+    let found = app.coordinator.storage.model(caller.organisation_id, digest).await?;
+    if found.is_none() {
+        return Err(Refusal::new(ErrorCode::ResourceUnknown, format!("there is no model {digest}")).into());
+    }
+    let _turn = READING.acquire().await.map_err(|error| Refusal::internal(&error))?;
+    let onnx = app.coordinator.blobs.get(digest).await?;
+    let shown = tokio::task::spawn_blocking(move || graph(&onnx)).await;
+    let shown = shown.map_err(|error| Refusal::internal(&error))??;
+    Ok(([CACHING], Json(shown)))
+}
+
+fn graph(onnx: &Bytes) -> Result<ModelGraphView, Refusal> {
+    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
+    let optimizer =
+        LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, nesterov: false, weight_decay: 0.0 };
+    // The loss is a small part of what is counted, and squared error goes with every output.
+    let plan =
+        TrainingPlan { epochs: 1, batch_size: 1, ..TrainingPlan::new(Loss::MeanSquaredError, optimizer) };
+    let inspection = Inspection::new(&model, &plan).map_err(|error| Refusal::internal(&error))?;
+    let parameter = |one: folkmoot_engine::InspectedParameter| ParameterView {
+        name: one.name,
+        shape: one.shape,
+        role: one.role.to_owned(),
+    };
+    let node = |ModelNode { name, operator, inputs, outputs }| NodeView { name, operator, inputs, outputs };
+    Ok(ModelGraphView {
+        input_shape: inspection.input_shape,
+        output_shape: inspection.output_shape,
+        parameter_count: model.parameter_count() as u64,
+        model_bytes: onnx.len() as u64,
+        operators: inspection.operators,
+        parameters: inspection.parameters.into_iter().map(parameter).collect(),
+        nodes: model.nodes().into_iter().take(NODES_MAX).map(node).collect(),
+        forward_flops: inspection.forward.flops,
+        training_flops: inspection.step.flops,
+    })
+}

@@ -1,0 +1,115 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::{Path, State},
+    http::Request,
+};
+use folkmoot_api::populations::{PopulationView, SetPrivacyRequest};
+use folkmoot_coordinator::privacy::{EPSILON_MAX, PopulationBudget, PopulationPrivacy};
+use folkmoot_privacy::{Delta, Epsilon};
+use folkmoot_protocol::{ErrorCode, PopulationName, Problem, check_characters};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::{
+    ClientRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
+};
+
+use crate::http::{
+    App,
+    admin::{access::Caller, populations::view::population_view, read},
+    problem::Refused,
+};
+
+/// Characters of a reason, at most.
+const REASON_MAX: usize = 500;
+
+/// Says whom the promises in a population protect, and what all its tasks together may spend.
+#[utoipa::path(
+    post, path = "/v1/admin/populations/{population}/privacy", tag = "privacy", security(("api_key" = ["admin"])),
+    params(("population" = String, Path, description = "The population; it is made if there is none of this name")),
+    request_body = SetPrivacyRequest,
+    responses(
+        (status = 200, body = PopulationView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn set_population_privacy(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(population): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<PopulationView>, Refused> {
+    let request: SetPrivacyRequest = read::json(&app, request).await?;
+    let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
+    let weakened = reason(&request)?;
+    if (SetPrivacyRequest { weaken: None, ..request.clone() }) == SetPrivacyRequest::default() {
+        let detail = "nothing is said: give a unit, epsilon and delta, or no_budget".to_owned();
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+    }
+    let budget = budget(&request)?;
+    let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
+    let record = storage.ensure_population(organisation_id, &population, (app.clock)()).await?;
+    let before = record.privacy;
+    let privacy = PopulationPrivacy {
+        unit: request.unit.unwrap_or(before.unit),
+        budget: if request.no_budget { None } else { budget.or(before.budget) },
+    };
+    let by = &caller.api_key_id;
+    let change = PrivacyChange { privacy, weakened: weakened.as_deref(), by, now: (app.clock)() };
+    let conflict = |detail: String| Err(Refusal::new(ErrorCode::PopulationStateConflict, detail).into());
+    match storage.set_population_privacy(organisation_id, &population, &change).await? {
+        PrivacyOutcome::Set => {}
+        PrivacyOutcome::UnitDiffers => {
+            return conflict(format!(
+                "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",
+                before.unit
+            ));
+        }
+        PrivacyOutcome::Weaker => {
+            return conflict(format!(
+                "the clients of {population} were promised a stricter budget; give the reason for the change in `weaken` \
+                 (folkmoot population set {population} --weaken REASON): it is written into the ledger"
+            ));
+        }
+    }
+    tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, api_key = caller.api_key_id, "privacy of a population set");
+    let client_count = storage.client_count(organisation_id, &population).await?;
+    let record = PopulationRecord { privacy, ..record };
+    Ok(Json(population_view(record, client_count)))
+}
+
+/// Reads the reason for a weaker promise.
+fn reason(request: &SetPrivacyRequest) -> Result<Option<String>, Refusal> {
+    let Some(reason) = &request.weaken else { return Ok(None) };
+    let reason = reason.trim();
+    let length = reason.chars().count();
+    if let Err(fault) = check_characters(reason) {
+        let detail = format!("the reason in `weaken` cannot be shown: {fault}");
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+    }
+    match (1..=REASON_MAX).contains(&length) {
+        true => Ok(Some(reason.to_owned())),
+        false => {
+            let detail =
+                format!("the reason in `weaken` has {length} characters; it must have 1 to {REASON_MAX}");
+            Err(Refusal::new(ErrorCode::MalformedRequest, detail))
+        }
+    }
+}
+
+fn budget(request: &SetPrivacyRequest) -> Result<Option<PopulationBudget>, Refusal> {
+    let refuse = |detail: String| Refusal::new(ErrorCode::MalformedRequest, detail);
+    match (request.epsilon, request.delta) {
+        (None, None) => Ok(None),
+        (Some(epsilon), Some(delta)) => {
+            if !(epsilon > 0.0 && epsilon <= EPSILON_MAX) {
+                return Err(refuse(format!(
+                    "epsilon is {epsilon}; it must be above 0 and at most {EPSILON_MAX}"
+                )));
+            }
+            let epsilon = Epsilon::new(epsilon).map_err(|error| refuse(error.to_string()))?;
+            let delta = Delta::new(delta).map_err(|error| refuse(error.to_string()))?;
+            Ok(Some(PopulationBudget { epsilon, delta }))
+        }
+        _ => Err(refuse("epsilon and delta come together: give both, or neither".into())),
+    }
+}

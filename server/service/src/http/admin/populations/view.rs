@@ -1,0 +1,17 @@
+//! How the API shows a population.
+
+use folkmoot_api::populations::PopulationView;
+use folkmoot_storage::PopulationRecord;
+
+/// Shows a population in which so many clients are enrolled.
+pub fn population_view(record: PopulationRecord, client_count: u64) -> PopulationView {
+    let budget = record.privacy.budget;
+    PopulationView {
+        name: record.name,
+        client_count,
+        unit: record.privacy.unit,
+        epsilon: budget.map(|budget| budget.epsilon),
+        delta: budget.map(|budget| budget.delta),
+        created_at: record.created_at,
+    }
+}

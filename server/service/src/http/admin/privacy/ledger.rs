@@ -1,0 +1,74 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use folkmoot_api::privacy::EntryView;
+use folkmoot_protocol::{Count, ErrorCode, PopulationName, Problem};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::{LedgerRepository, PopulationRepository};
+use serde::Deserialize;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
+
+/// Which entries are asked for.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LedgerPage {
+    /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// Those after this place, the oldest first: the last one of the page before.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
+    after: Option<u64>,
+    /// Those before this place, the newest first: the last one of the page before. 0 begins with the newest of all.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
+    before: Option<u64>,
+}
+
+/// Lists the entries of a population's privacy ledger, the oldest first unless `before` is given.
+#[utoipa::path(
+    get, path = "/v1/admin/populations/{population}/ledger", tag = "privacy", security(("api_key" = ["viewer"])),
+    params(("population" = String, Path, description = "The population"), LedgerPage),
+    responses(
+        (status = 200, body = [EntryView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn list_ledger(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(population): Path<String>,
+    page: Result<Query<LedgerPage>, QueryRejection>,
+) -> Result<Json<Vec<EntryView>>, Refused> {
+    let page = read::query(page)?;
+    let limit = read::limit(page.limit)?;
+    let population: PopulationName = read::id(&population, ErrorCode::ResourceUnknown)?;
+    let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
+    let populations = storage.populations(organisation_id).await?;
+    if !populations.iter().any(|record| record.name == population) {
+        let detail = format!("there is no population {population}");
+        return Err(Refusal::new(ErrorCode::ResourceUnknown, detail).into());
+    }
+    let Some(before) = page.before else {
+        let after = page.after.unwrap_or(0);
+        let entries = storage.ledger_entries(organisation_id, &population, after, limit).await?;
+        return Ok(Json(entries.iter().map(EntryView::of).collect()));
+    };
+    if page.after.is_some() {
+        let detail = "after and before exclude each other: give one of them".to_owned();
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+    }
+    // Places have no gaps, and the last one is how many entries there are.
+    let last = storage.ledger_sum(organisation_id, &population).await?.entries;
+    let last = if before == 0 { last } else { last.min(before - 1) };
+    let after = last.saturating_sub(limit.into());
+    let entries = storage.ledger_entries(organisation_id, &population, after, (last - after) as u32).await?;
+    Ok(Json(entries.iter().rev().map(EntryView::of).collect()))
+}

@@ -1,0 +1,34 @@
+use axum::{Extension, Json, body::Body, extract::State, http::Request};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::{
+    privacy::planner::{PlanRequest, planned},
+    refusal::Refusal,
+};
+use serde_json::Value;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, costly, read},
+    problem::Refused,
+};
+
+/// Derives how much noise a budget asks for, and whether anything is learned through it; what `folkmoot privacy plan
+/// --json` says.
+#[utoipa::path(
+    post, path = "/v1/admin/privacy/plan", tag = "privacy", security(("api_key" = ["viewer"])),
+    request_body = PlanRequest,
+    responses(
+        (status = 200, body = Object, description = "`intention`, `forecast` and `adaptive_update_multiplier`"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn plan(
+    State(app): State<App>,
+    Extension(_): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Json<Value>, Refused> {
+    let request: PlanRequest = read::json(&app, request).await?;
+    let planned = costly::in_turn(move || planned(&request)).await?;
+    let planned = planned.map_err(|error| Refusal::new(ErrorCode::MalformedRequest, error.to_string()))?;
+    Ok(Json(serde_json::to_value(&planned).map_err(|error| Refusal::internal(&error))?))
+}

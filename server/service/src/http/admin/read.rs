@@ -1,0 +1,76 @@
+//! What comes in a request, read with its limits.
+
+use std::{fmt::Display, str::FromStr};
+
+use axum::{
+    body::Body,
+    extract::{Query, rejection::QueryRejection},
+    http::{HeaderMap, Request},
+};
+use folkmoot_protocol::{ErrorCode, limits::CONTROL_BYTES_MAX};
+use folkmoot_rounds::{credential::is_id, refusal::Refusal};
+use folkmoot_storage::StorageError;
+use serde::de::DeserializeOwned;
+
+use crate::http::{App, body, edge::Budget};
+
+/// Rows of one page, unless the request says.
+const PAGE_ROWS: u32 = 20;
+/// Rows of one page, at most.
+pub const PAGE_ROWS_MAX: u32 = 100;
+
+/// Reads the JSON body of a caller who is known.
+pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<T, Refusal> {
+    let (parts, body) = request.into_parts();
+    json_within(app, &parts.headers, body, CONTROL_BYTES_MAX, &app.edge.known).await
+}
+
+/// Reads a JSON body of at most `bytes_max`, in memory of `budget`.
+pub async fn json_within<T: DeserializeOwned>(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<T, Refusal> {
+    body::check_type(headers, "application/json")?;
+    body::json(&body::read(body, bytes_max, app.limits.control_timeout, budget).await?)
+}
+
+/// Reads a query.
+pub fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
+    let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
+    query.map(|Query(query)| query).map_err(malformed)
+}
+
+/// Reads an id from the path; one that has not its form belongs to nothing, so it gets the code of an unknown one.
+pub fn id<T: FromStr<Err: Display>>(text: &str, unknown: ErrorCode) -> Result<T, Refusal> {
+    text.parse().map_err(|error| Refusal::new(unknown, format!("{error}")))
+}
+
+/// Checks the public part of a token or key in the path; one that has not its form is nobody's.
+pub fn public_part(what: &'static str, id: &str) -> Result<(), Refusal> {
+    if is_id(id) { Ok(()) } else { Err(missing(what, id)(StorageError::NotFound(what))) }
+}
+
+/// Reads how many rows a page is to have.
+pub fn limit(asked: Option<u32>) -> Result<u32, Refusal> {
+    match asked.unwrap_or(PAGE_ROWS) {
+        limit @ 1..=PAGE_ROWS_MAX => Ok(limit),
+        limit => {
+            let detail = format!("limit is {limit}; it must be 1 to {PAGE_ROWS_MAX}");
+            Err(Refusal::new(ErrorCode::MalformedRequest, detail))
+        }
+    }
+}
+
+/// Makes the refusal of something that is named in the path and is not there.
+pub fn missing<'a>(what: &'static str, id: &'a str) -> impl FnOnce(StorageError) -> Refusal + 'a {
+    move |error| match error {
+        StorageError::NotFound(_) => {
+            let id: String = id.chars().take(64).collect();
+            Refusal::new(ErrorCode::ResourceUnknown, format!("there is no {what} {id}"))
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,38 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+};
+use folkmoot_api::rounds::RoundFunnelView;
+use folkmoot_protocol::{ErrorCode, Problem, RoundId};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::{AssignmentRepository, RoundRepository};
+
+use super::view::funnel;
+use crate::http::{
+    App,
+    admin::{access::Caller, read, tasks},
+    problem::Refused,
+};
+
+/// Shows a round, with what became of its assignments.
+#[utoipa::path(
+    get, path = "/v1/admin/rounds/{id}", tag = "rounds", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The round")),
+    responses(
+        (status = 200, body = RoundFunnelView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_round(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<RoundFunnelView>, Refused> {
+    let id: RoundId = read::id(&id, ErrorCode::RoundUnknown)?;
+    let storage = &app.coordinator.storage;
+    let found = storage.round(caller.organisation_id, id).await?;
+    let record =
+        found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
+    let task = tasks::find(&app, &caller, &record.round.task_id.to_string()).await?;
+    Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?)))
+}

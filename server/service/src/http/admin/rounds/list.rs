@@ -1,0 +1,49 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use folkmoot_api::rounds::RoundView;
+use folkmoot_protocol::{Count, Problem};
+use folkmoot_storage::RoundRepository;
+use serde::Deserialize;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read, rounds::view::round_view, tasks},
+    problem::Refused,
+};
+
+/// Which rounds are asked for.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RoundPage {
+    /// How many, at most 100; 20 if it is not said.
+    #[param(minimum = 1, maximum = 100)]
+    pub(in crate::http::admin) limit: Option<u32>,
+    /// Those below this number: the last one of the page before.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[param(maximum = 9007199254740992_u64)]
+    pub(in crate::http::admin) before: Option<u64>,
+}
+
+/// Lists a task's rounds, newest first.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/rounds", tag = "rounds", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The task"), RoundPage),
+    responses(
+        (status = 200, body = [RoundView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn list_rounds(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    page: Result<Query<RoundPage>, QueryRejection>,
+) -> Result<Json<Vec<RoundView>>, Refused> {
+    let page = read::query(page)?;
+    let task = tasks::find(&app, &caller, &id).await?;
+    let rounds = app.coordinator.storage.rounds(task.id, read::limit(page.limit)?, page.before).await?;
+    Ok(Json(rounds.iter().map(|round| round_view(round, &task.description)).collect()))
+}

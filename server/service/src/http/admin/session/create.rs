@@ -1,0 +1,61 @@
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode, header},
+    response::{AppendHeaders, IntoResponse},
+};
+use folkmoot_api::session::{CreateSessionRequest, SessionView};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::{credential::Credential, refusal::Refusal};
+use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository};
+
+use super::cookie;
+use crate::http::{
+    App,
+    admin::{access, read, session::view::session_view},
+    problem::Refused,
+};
+
+/// How long a session lasts: a working day.
+const SESSION_SECONDS: u64 = 12 * 3600;
+
+/// Bytes of a request, at most: anybody may send one.
+const REQUEST_BYTES_MAX: usize = 4096;
+
+/// Begins a session with an API key: the answer sets a cookie that no script can read.
+#[utoipa::path(
+    post, path = "/v1/admin/session", tag = "session", request_body = CreateSessionRequest,
+    responses(
+        (status = 201, body = SessionView, headers(("set-cookie" = String, description = "The session"))),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn create_session(
+    State(app): State<App>,
+    request: Request<Body>,
+) -> Result<impl IntoResponse, Refused> {
+    let (parts, body) = request.into_parts();
+    let request: CreateSessionRequest =
+        read::json_within(&app, &parts.headers, body, REQUEST_BYTES_MAX, &app.edge.strangers).await?;
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let key = access::throttled(&app, &parts, key_of(&app, &request)).await?;
+    let session = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let record = SessionRecord {
+        id: session.id.clone(),
+        api_key_id: key.id.clone(),
+        secret_hash: session.secret_hash(),
+        created_at: now,
+        expires_at: now.plus_seconds(SESSION_SECONDS),
+    };
+    coordinator.storage.create_session(&record).await?;
+    tracing::info!(api_key = key.id, "signed in");
+    let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
+    Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, key))))
+}
+
+async fn key_of(app: &App, request: &CreateSessionRequest) -> Result<ApiKeyRecord, Refusal> {
+    let malformed = |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}"));
+    let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
+    access::key(&app.coordinator.storage, &credential).await
+}

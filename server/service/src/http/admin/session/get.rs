@@ -1,0 +1,28 @@
+use axum::{Json, extract::State, http::HeaderMap};
+use folkmoot_api::session::SessionView;
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::SessionRepository;
+
+use super::cookie;
+use crate::http::{
+    App,
+    admin::{access, session::view::session_view},
+    problem::Refused,
+};
+
+/// Says who is signed in.
+#[utoipa::path(
+    get, path = "/v1/admin/session", tag = "session",
+    responses(
+        (status = 200, body = SessionView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_session(State(app): State<App>, headers: HeaderMap) -> Result<Json<SessionView>, Refused> {
+    let nobody = || Refusal::new(ErrorCode::ApiKeyMissing, "nobody is signed in: POST /v1/admin/session");
+    let session = cookie::read(&headers).ok_or_else(nobody)?;
+    let key = access::key_of_session(&app, &session).await?;
+    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(nobody)?;
+    Ok(Json(session_view(&session, &record, key)))
+}

@@ -1,0 +1,7 @@
+//! Sessions: how a person's browser asks, which must not keep an API key.
+
+pub mod cookie;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod get;
+mod view;

@@ -1,0 +1,4 @@
+//! What the rounds of a task cost in bytes.
+
+pub(crate) mod list;
+pub(crate) mod view;

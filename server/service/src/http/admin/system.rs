@@ -1,0 +1,64 @@
+//! How the process is, and what it said last.
+
+use axum::{Extension, Json, extract::State};
+use folkmoot_api::system::{LeaseView, SystemView};
+use folkmoot_protocol::Problem;
+use folkmoot_storage::TaskRepository;
+
+use super::access::Caller;
+use crate::{
+    http::{App, problem::Refused},
+    telemetry,
+};
+
+/// Shows how the process is.
+#[utoipa::path(
+    get, path = "/v1/admin/system", tag = "operations", security(("api_key" = ["operator"])),
+    responses(
+        (status = 200, body = SystemView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_system(
+    State(app): State<App>,
+    Extension(_): Extension<Caller>,
+) -> Result<Json<SystemView>, Refused> {
+    let database = app.coordinator.storage.database()?;
+    let (problems, now) = (problems(&app).await, (app.clock)());
+    let leases = database.leases().await?;
+    let lease = |lease: folkmoot_storage::LeaseRecord| LeaseView {
+        name: lease.name,
+        holder: lease.holder,
+        held_until: lease.held_until,
+    };
+    Ok(Json(SystemView {
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_at: app.started_at,
+        database: database.kind().into(),
+        is_ready: problems.is_empty(),
+        problems,
+        memory_bytes: memory_bytes(),
+        leases: leases.into_iter().filter(|lease| lease.held_until > now).map(lease).collect(),
+        log: telemetry::recent_lines(),
+    }))
+}
+
+/// Lists what keeps the coordinator from its work.
+pub async fn problems(app: &App) -> Vec<String> {
+    let mut problems = Vec::new();
+    if *app.closing.borrow() {
+        problems.push("the coordinator is going down".to_owned());
+    }
+    if let Err(error) = app.coordinator.storage.tasks_to_drive().await {
+        problems.push(format!("the database does not answer: {error}"));
+    }
+    problems
+}
+
+/// Reads the process's resident memory, where the system has Linux's `/proc`.
+fn memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

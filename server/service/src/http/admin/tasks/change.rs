@@ -1,0 +1,102 @@
+use folkmoot_api::tasks::TaskView;
+use folkmoot_coordinator::task::{TaskInput, TaskState};
+use folkmoot_protocol::ErrorCode;
+use folkmoot_rounds::{
+    coordinator::Coordinator,
+    drivers::forget_last_noise,
+    privacy::{Passed, Standing},
+    refusal::Refusal,
+};
+use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
+
+use super::{find, view::view};
+use crate::http::{App, admin::access::Caller};
+
+/// Attempts to write a state while somebody else changes it too.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// Takes an operator's word for a task. Asking for the state that it is in already changes nothing.
+pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
+    let storage = &app.coordinator.storage;
+    for attempt in 1..=ATTEMPTS_MAX {
+        let task = find(app, caller, id).await?;
+        let next = task.state.step(input)?;
+        if next == task.state {
+            return view(storage, task).await;
+        }
+        let changed = match next.is_active() {
+            true => start(&app.coordinator, &task, input, next).await?,
+            false => storage.set_task_state(task.id, next, task.revision).await,
+        };
+        match changed {
+            Ok(()) => break,
+            Err(StorageError::RevisionConflict(_) | StorageError::LeaveConflict)
+                if attempt < ATTEMPTS_MAX =>
+            {
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if input == TaskInput::Cancel
+        && let Err(error) = forget_last_noise(&app.coordinator, find(app, caller, id).await?.id).await
+    {
+        tracing::error!(%error, task = id, "the state of the noise is not deleted");
+    }
+    app.coordinator.facts.notify_one();
+    let task = find(app, caller, id).await?;
+    tracing::info!(task = %task.id, state = task.state.name(), api_key = caller.api_key_id, "task changed");
+    view(storage, task).await
+}
+
+/// Lets a task run if its population allows it: since it was made or paused, another may have begun there, or spent what
+/// they share. The inner error is of the storage, which finds that the population has changed since the look.
+async fn start(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    input: TaskInput,
+    next: TaskState,
+) -> Result<Result<(), StorageError>, Refusal> {
+    let standing = Standing::of(coordinator, task.organisation_id, &task.description.population).await?;
+    check_start(coordinator, task, input, &standing).await?;
+    Ok(coordinator.storage.start_task(task, next, &standing.admission()).await)
+}
+
+async fn check_start(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    input: TaskInput,
+    standing: &Standing,
+) -> Result<(), Refusal> {
+    let verb = if input == TaskInput::Resume { "resumed" } else { "activated" };
+    if let Some(fault) = standing.budget_fault(Some(task.id)) {
+        return Err(match input {
+            TaskInput::Resume => {
+                let detail = format!("task {} cannot be {verb}: {fault}", task.id);
+                Refusal::new(ErrorCode::PopulationStateConflict, detail)
+            }
+            _ => Refusal::faults(&[fault]),
+        });
+    }
+    let first = coordinator.catalog.version(&coordinator.storage, task.id, 0).await?;
+    let Some(passed) = standing.passed(task.id, &task.description, &first.making.ancestors)? else {
+        return Ok(());
+    };
+    let (code, remedy) = match passed {
+        Passed::Task { .. } => {
+            let remedy = "Cancel it, and create a task with a larger privacy.epsilon.".to_owned();
+            (ErrorCode::TaskStateConflict, remedy)
+        }
+        Passed::Population { .. } => {
+            let remedy =
+                format!("Raise the budget with a reason ({}), or cancel the task.", standing.raise());
+            (ErrorCode::PopulationStateConflict, remedy)
+        }
+        Passed::Unbounded => {
+            let remedy = "Cancel it, and create a task whose privacy.kind is \"central\" or \"local\", with \
+                 amplification = \"none\" where the population's unit is the user.";
+            (ErrorCode::PopulationStateConflict, remedy.to_owned())
+        }
+    };
+    Err(Refusal::new(code, format!("task {} cannot be {verb}: {passed}. {remedy}", task.id)))
+}

@@ -1,0 +1,101 @@
+use std::path::Path;
+
+use axum::{Extension, Json, body::Body, extract::State, http::Request};
+use folkmoot_api::tasks::{CheckTaskRequest, CheckTaskView, CreateTaskRequest, FaultView, TASK_FILE};
+use folkmoot_coordinator::task::{Fault, TaskDescription};
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::{refusal::Refusal, registry};
+use folkmoot_task_file::{self as task_file, PlacedFault};
+use serde_json::Value;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, costly, read},
+    problem::Refused,
+};
+
+/// Faults of one file that are listed, at most.
+const FAULTS_MAX: usize = 100;
+
+/// Lists every fault of a task that might be made, with its file and command. Nothing is made.
+#[utoipa::path(
+    post, path = "/v1/admin/tasks/check", tag = "tasks", security(("api_key" = ["operator"])),
+    request_body = CheckTaskRequest,
+    responses(
+        (status = 200, body = CheckTaskView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn check_task(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Json<CheckTaskView>, Refused> {
+    let request: CheckTaskRequest = read::json(&app, request).await?;
+    let toml = match (&request.toml, &request.description) {
+        (Some(toml), None) => toml.clone(),
+        (None, Some(description)) => written(description)?,
+        _ => {
+            let detail = "send either `description` or `toml`";
+            return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+        }
+    };
+    let command = request.command();
+    let (toml, read) = costly::in_turn(move || {
+        let read = task_file::read(Path::new(TASK_FILE), &toml);
+        (toml, read)
+    })
+    .await?;
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => {
+            let faults = error.faults.into_iter().take(FAULTS_MAX).map(placed).collect();
+            return Ok(Json(CheckTaskView { faults, description: None, toml, command }));
+        }
+    };
+    let description = serde_json::to_value(&read).map_err(|error| Refusal::internal(&error))?;
+    let faults = faults_beyond(&app, &caller, &request, read).await?;
+    let faults = faults.into_iter().map(FaultView::from).collect();
+    Ok(Json(CheckTaskView { faults, description: Some(description), toml, command }))
+}
+
+/// Shows a fault with its line.
+fn placed(fault: PlacedFault) -> FaultView {
+    let PlacedFault { field, message, remedy, line, .. } = fault;
+    FaultView { field, message, remedy, line: Some(line) }
+}
+
+/// Lists what is wrong with a description against all else that there is.
+async fn faults_beyond(
+    app: &App,
+    caller: &Caller,
+    request: &CheckTaskRequest,
+    description: TaskDescription,
+) -> Result<Vec<Fault>, Refusal> {
+    let Some(model) = request.model else { return Ok(Vec::new()) };
+    let CheckTaskRequest { evaluation_data, warm_start, activate, .. } = *request;
+    let request = CreateTaskRequest { description, model, evaluation_data, warm_start, activate };
+    registry::task_faults(&app.coordinator, caller.organisation_id, &request).await
+}
+
+/// Writes a description as a task's file.
+fn written(description: &Value) -> Result<String, Refusal> {
+    let malformed = |error: &dyn ToString| Refusal::new(ErrorCode::MalformedRequest, error.to_string());
+    let without_nulls = without_nulls(description);
+    let table = toml::Table::try_from(&without_nulls).map_err(|error| malformed(&error))?;
+    toml::to_string_pretty(&table).map_err(|error| malformed(&error))
+}
+
+/// Leaves out what is null: a task's file has no word for it.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(values) => {
+            Value::Array(values.iter().filter(|value| !value.is_null()).map(without_nulls).collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,27 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+};
+use folkmoot_api::tasks::TaskView;
+use folkmoot_protocol::Problem;
+
+use super::{find, view::view};
+use crate::http::{App, admin::access::Caller, problem::Refused};
+
+/// Shows a task, with where it stands.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}", tag = "tasks", security(("api_key" = ["viewer"])),
+    params(("id" = String, Path, description = "The task")),
+    responses(
+        (status = 200, body = TaskView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn get_task(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<TaskView>, Refused> {
+    let task = find(&app, &caller, &id).await?;
+    Ok(Json(view(&app.coordinator.storage, task).await?))
+}

@@ -1,0 +1,27 @@
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+};
+use folkmoot_api::tasks::TaskView;
+use folkmoot_coordinator::task::TaskInput;
+use folkmoot_protocol::Problem;
+
+use super::change::change;
+use crate::http::{App, admin::access::Caller, problem::Refused};
+
+/// Holds a task: its open round is abandoned, and no other is opened.
+#[utoipa::path(
+    post, path = "/v1/admin/tasks/{id}/pause", tag = "tasks", security(("api_key" = ["operator"])),
+    params(("id" = String, Path, description = "The task")),
+    responses(
+        (status = 200, body = TaskView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn pause_task(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<TaskView>, Refused> {
+    Ok(Json(change(&app, &caller, &id, TaskInput::Pause).await?))
+}

@@ -1,0 +1,114 @@
+//! Why the coordinator paused a task, and what can be done about it.
+
+use std::collections::BTreeMap;
+
+use folkmoot_api::tasks::PauseView;
+use folkmoot_coordinator::task::PauseReason;
+use folkmoot_storage::{
+    AssignmentRepository, AssignmentStatus, RoundRepository, Storage, StorageError, TaskRecord,
+};
+
+use crate::http::admin::rounds::view::kind_of;
+
+/// Explains a pause. What most assignments of the last round came to says why.
+pub async fn pause_view(
+    storage: &Storage,
+    task: &TaskRecord,
+    reason: &PauseReason,
+) -> Result<PauseView, StorageError> {
+    let happened = match reason {
+        PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
+        PauseReason::AbandonedRounds { rounds, .. } => {
+            format!("{rounds} rounds in a row were abandoned because too few updates came")
+        }
+        PauseReason::FailedAssignments { assignments, .. } => {
+            format!("{assignments} assignments since the last version brought no update")
+        }
+    };
+    let last = storage.rounds(task.id, 1, reason.last_round().checked_add(1)).await?.pop();
+    let assignments = match last {
+        Some(record) => storage.assignments(record.round.id).await?,
+        None => Vec::new(),
+    };
+    let mut dropped: BTreeMap<(&str, Option<String>), u64> = BTreeMap::new();
+    for assignment in &assignments {
+        if let AssignmentStatus::Dropped { reason } = &assignment.status {
+            *dropped.entry(kind_of(reason)).or_default() += 1;
+        }
+    }
+    let most = dropped.into_iter().max_by_key(|(_, count)| *count).map(|(kind, _)| kind);
+    let (why, remedy) = explain(most);
+    Ok(PauseView {
+        code: reason.code().into(),
+        reason: format!("{happened}; {why}"),
+        remedy: format!("{remedy} Then resume this task, or cancel it and create a corrected one."),
+    })
+}
+
+/// Explains rounds whose updates came and were lost, which no setting of the task mends.
+fn failed_commits(reason: &PauseReason, rounds: u64) -> PauseView {
+    PauseView {
+        code: reason.code().into(),
+        reason: format!(
+            "{rounds} rounds in a row came to nothing, and the updates of the last one could not be combined (commit_failed)"
+        ),
+        remedy: "The coordinator's log has the error, at level ERROR with the code commit_failed: see that the data folder's \
+                 disk has room and keeps its files. Then resume this task, or cancel it and create a corrected one."
+            .into(),
+    }
+}
+
+/// Says what kept most updates away, and what helps.
+fn explain(most: Option<(&'static str, Option<String>)>) -> (String, &'static str) {
+    const DIVERGES: &str = "The training may diverge: lower the learning rate of plan.optimizer or of the finalizer, or \
+         set plan.gradient_clipping.";
+    let Some((kind, reason)) = most else {
+        return ("the last round tells no reason".into(), "Look at the task's rounds.");
+    };
+    let reason = reason.unwrap_or_default();
+    match (kind, reason.as_str()) {
+        ("refused", code) => (format!("most updates of the last round were refused ({code})"), DIVERGES),
+        ("aborted", "training_failed") => {
+            (format!("most clients of the last round gave up ({reason})"), DIVERGES)
+        }
+        ("aborted", _) => (
+            format!("most clients of the last round gave up ({reason})"),
+            "Look at the clients' logs, and at eligibility: it can leave out those that cannot do the plan.",
+        ),
+        ("left_behind", _) => (
+            "most clients of the last round fell too far behind".into(),
+            "Raise the bound of scheduling, or set at_bound = \"delay\".",
+        ),
+        _ => (
+            "most clients of the last round brought nothing before the deadline".into(),
+            "Raise scheduling.reporting_deadline_seconds, or ask for less: fewer epochs, a smaller minimum_cohort.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_kept_most_updates_away_is_named_with_what_helps() {
+        let (why, remedy) = explain(Some(("refused", Some("update_not_finite".into()))));
+        assert!(why.contains("update_not_finite") && remedy.contains("learning rate"), "{why} {remedy}");
+        let (why, remedy) = explain(Some(("aborted", Some("training_failed".into()))));
+        assert!(why.contains("training_failed") && remedy.contains("gradient_clipping"), "{why} {remedy}");
+        assert!(explain(Some(("expired", None))).1.contains("reporting_deadline_seconds"));
+        assert!(explain(Some(("aborted", Some("plan_unsupported".into())))).1.contains("eligibility"));
+        assert!(explain(None).0.contains("no reason"));
+    }
+
+    #[test]
+    fn commits_that_fail_are_the_data_folders_and_not_the_clients() {
+        let view = failed_commits(&PauseReason::FailedCommits { rounds: 3, last_round: 7 }, 3);
+        assert_eq!(view.code, "failed_commits");
+        assert!(
+            view.reason.contains("3 rounds in a row") && view.reason.contains("commit_failed"),
+            "{view:?}"
+        );
+        assert!(view.remedy.contains("data folder") && view.remedy.contains("resume"), "{view:?}");
+    }
+}

@@ -1,0 +1,66 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::{Path, State},
+    http::Request,
+};
+use folkmoot_api::tasks::{RollBackRequest, TaskView};
+use folkmoot_coordinator::task::TaskState;
+use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_rounds::{drivers::release_again, refusal::Refusal};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundRepository};
+
+use super::{find, view::view};
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
+
+/// Makes a new version with the weights of an earlier one. Nothing is deleted; what a server optimizer keeps begins anew.
+///
+/// The task must be paused: a round that is under way starts from another version. One whose noise is correlated between
+/// versions cannot return: later noise takes off again what earlier versions got.
+#[utoipa::path(
+    post, path = "/v1/admin/tasks/{id}/roll-back", tag = "tasks", security(("api_key" = ["operator"])),
+    params(("id" = String, Path, description = "The task")), request_body = RollBackRequest,
+    responses(
+        (status = 200, body = TaskView),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn roll_back_task(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<TaskView>, Refused> {
+    let RollBackRequest { version } = read::json(&app, request).await?;
+    let task = find(&app, &caller, &id).await?;
+    let storage = &app.coordinator.storage;
+    let refuse = |detail: String| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
+    if !matches!(task.state, TaskState::Paused { .. }) {
+        let state = task.state.name();
+        return refuse(format!("the task is {state}; pause it, roll back, and resume it"));
+    }
+    if storage.unfinished_round(task.id).await?.is_some() {
+        return refuse("its last round is still ending; send the request again".into());
+    }
+    let newest = storage.latest_model_version(task.id).await?;
+    let unknown = || {
+        let detail = format!("task {} has no model version {version}", task.id);
+        Refusal::new(ErrorCode::ModelVersionUnknown, detail)
+    };
+    let newest: ModelVersionRecord = newest.ok_or_else(unknown)?;
+    if newest.making.noise_state.is_some() {
+        return refuse("the noise of its versions is correlated: it cannot return to an earlier one".into());
+    }
+    if newest.number == version {
+        return refuse(format!("version {version} is the newest already"));
+    }
+    let found = storage.model_version(task.id, version).await?.ok_or_else(unknown)?;
+    let released = release_again(&app.coordinator, &task, found, (app.clock)()).await?;
+    tracing::info!(task = %task.id, version = released, rolled_back_to = version, api_key = caller.api_key_id, "rolled back");
+    app.coordinator.facts.notify_one();
+    Ok(Json(view(storage, task).await?))
+}

@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+
+use folkmoot_client::{HttpSettings, build_http};
+use folkmoot_protocol::{ErrorCode, Problem, Role};
+use reqwest::Method;
+
+use super::start;
+use crate::http::admin::endpoints;
+
+/// The table, once more and by hand: a change of a role must be wanted.
+#[test]
+fn every_endpoint_has_the_role_that_is_wanted() {
+    let served: BTreeMap<String, &str> = endpoints()
+        .into_iter()
+        .map(|endpoint| (format!("{} {}", endpoint.method, endpoint.path), endpoint.role.name()))
+        .collect();
+    let wanted = BTreeMap::from(
+        [
+            ("GET /overview", "viewer"),
+            ("GET /events", "viewer"),
+            ("GET /system", "operator"),
+            ("POST /demo", "admin"),
+            ("POST /models", "operator"),
+            ("GET /models", "viewer"),
+            ("GET /models/{digest}/graph", "viewer"),
+            ("POST /evaluation-data", "operator"),
+            ("POST /tasks", "operator"),
+            ("POST /tasks/check", "operator"),
+            ("GET /tasks", "viewer"),
+            ("GET /tasks/{id}", "viewer"),
+            ("POST /tasks/{id}/activate", "operator"),
+            ("POST /tasks/{id}/pause", "operator"),
+            ("POST /tasks/{id}/resume", "operator"),
+            ("POST /tasks/{id}/cancel", "operator"),
+            ("POST /tasks/{id}/roll-back", "operator"),
+            ("GET /tasks/{id}/series", "viewer"),
+            ("GET /tasks/{id}/rounds", "viewer"),
+            ("GET /tasks/{id}/evaluations", "viewer"),
+            ("GET /tasks/{id}/stats", "viewer"),
+            ("GET /rounds/{id}", "viewer"),
+            ("GET /rounds/{id}/assignments", "viewer"),
+            ("GET /tasks/{id}/versions", "viewer"),
+            ("GET /tasks/{id}/versions/{number}/model", "viewer"),
+            ("GET /populations", "viewer"),
+            ("GET /populations/{population}/clients", "viewer"),
+            ("POST /privacy/plan", "viewer"),
+            ("GET /tasks/{id}/privacy", "viewer"),
+            ("GET /populations/{population}/ledger", "viewer"),
+            ("POST /populations/{population}/privacy", "admin"),
+            ("POST /tokens", "operator"),
+            ("GET /tokens", "viewer"),
+            ("DELETE /tokens/{id}", "operator"),
+            ("GET /tokens/{id}/clients", "admin"),
+            ("POST /tokens/{id}/revoke-clients", "admin"),
+            ("POST /api-keys", "admin"),
+            ("GET /api-keys", "admin"),
+            ("DELETE /api-keys/{id}", "admin"),
+            ("GET /clients/{id}", "admin"),
+            ("POST /clients/{id}/revoke", "admin"),
+        ]
+        .map(|(endpoint, role)| (endpoint.to_owned(), role)),
+    );
+    assert_eq!(served, wanted);
+}
+
+/// Every endpoint with every role, without a key, and with one that is not known: what is not allowed is refused
+/// before anything else is looked at.
+#[tokio::test]
+async fn the_gate_stands_before_every_endpoint() {
+    let running = start().await;
+    let admin = running.admin();
+    let mut keys = BTreeMap::from([("unknown", format!("{}.{}", "0".repeat(16), "0".repeat(64)))]);
+    for role in [Role::Viewer, Role::Operator, Role::Admin] {
+        keys.insert(role.name(), admin.create_api_key("test", role).await.unwrap().api_key);
+    }
+    let http =
+        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
+    let code_of = async |method: &Method, path: &str, key: Option<&String>| {
+        let path = path.replace("{id}", "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f").replace("{number}", "latest");
+        let mut request = http.request(method.clone(), format!("{}/v1/admin{path}", running.host.url()));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send().await.unwrap();
+        let is_refused = !response.status().is_success();
+        if !is_refused {
+            // Some answers have no end.
+            return None;
+        }
+        let bytes = response.bytes().await.unwrap();
+        serde_json::from_slice::<Problem>(&bytes).unwrap().code.known()
+    };
+    for endpoint in endpoints() {
+        let (method, path) = (&endpoint.method, endpoint.path);
+        assert_eq!(code_of(method, path, None).await, Some(ErrorCode::ApiKeyMissing), "{method} {path}");
+        assert_eq!(code_of(method, path, Some(&keys["unknown"])).await, Some(ErrorCode::ApiKeyInvalid));
+        for role in [Role::Viewer, Role::Operator, Role::Admin] {
+            let code = code_of(method, path, Some(&keys[role.name()])).await;
+            let is_insufficient = code == Some(ErrorCode::RoleInsufficient);
+            assert_eq!(is_insufficient, role < endpoint.role, "{method} {path} as {}: {code:?}", role.name());
+            assert!(
+                !matches!(code, Some(ErrorCode::ApiKeyInvalid | ErrorCode::Internal)),
+                "{method} {path}: {code:?}"
+            );
+        }
+    }
+    running.host.stop().await.unwrap();
+}

@@ -1,0 +1,124 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode},
+};
+use folkmoot_api::tokens::{CreateTokenRequest, CreatedToken};
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::{ErrorCode, Problem, Timestamp, UserKey};
+use folkmoot_rounds::{credential::Credential, refusal::Refusal};
+use folkmoot_storage::{PopulationRecord, PopulationRepository, TokenRecord, TokenRepository};
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read, tokens::view::token_view},
+    problem::Refused,
+};
+
+/// Bytes of a user's id, at most.
+const USER_BYTES_MAX: usize = 128;
+/// Clients that a token enrols if nothing is said.
+pub(crate) const USES_DEFAULT: u64 = 1_000;
+/// Seconds until a token ends if nothing is said: 30 days.
+pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
+/// Seconds until a token ends, at most: 100 years.
+const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
+
+/// Returns how many clients the token enrols; none for any number.
+fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
+    match (request.uses_max, request.unlimited_uses) {
+        (Some(0), _) => malformed(format!(
+            "uses_max is 0; it must be at least 1. Leave it out for {USES_DEFAULT}, or set unlimited_uses"
+        )),
+        (Some(uses), true) => malformed(format!(
+            "uses_max is {uses} and unlimited_uses is set; a token has one or the other. Leave one out"
+        )),
+        (None, true) => Ok(None),
+        (uses, false) => Ok(Some(uses.unwrap_or(USES_DEFAULT))),
+    }
+}
+
+/// Returns when a token ends that is made now; none for never.
+fn expires_at(request: &CreateTokenRequest, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+    match (request.expires_in_seconds, request.no_expiry) {
+        (Some(0), _) => malformed(format!(
+            "expires_in_seconds is 0; it must be at least 1. Leave it out for {EXPIRES_IN_DEFAULT} (30 days), or set \
+             no_expiry"
+        )),
+        (Some(seconds), _) if seconds > EXPIRES_IN_MAX => malformed(format!(
+            "expires_in_seconds is {seconds}; it must be at most {EXPIRES_IN_MAX} (100 years). Set no_expiry for a token \
+             without an end"
+        )),
+        (Some(seconds), true) => malformed(format!(
+            "expires_in_seconds is {seconds} and no_expiry is set; a token has one or the other. Leave one out"
+        )),
+        (None, true) => Ok(None),
+        (seconds, false) => Ok(Some(now.plus_seconds(seconds.unwrap_or(EXPIRES_IN_DEFAULT)))),
+    }
+}
+
+fn malformed<T>(detail: String) -> Result<T, Refusal> {
+    Err(Refusal::new(ErrorCode::MalformedRequest, detail))
+}
+
+/// Makes an enrolment token.
+#[utoipa::path(
+    post, path = "/v1/admin/tokens", tag = "enrolment tokens", security(("api_key" = ["operator"])),
+    request_body = CreateTokenRequest,
+    responses(
+        (status = 201, body = CreatedToken),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn create_token(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<(StatusCode, Json<CreatedToken>), Refused> {
+    let request: CreateTokenRequest = read::json(&app, request).await?;
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let (uses_max, expires_at) = (uses_max(&request)?, expires_at(&request, now)?);
+    let organisation_id = caller.organisation_id;
+    let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
+    let user_key = user_key(&request, &population)?;
+    let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let record = TokenRecord {
+        id: token.id.clone(),
+        organisation_id,
+        population: request.population,
+        secret_hash: token.secret_hash(),
+        user_key,
+        uses_max,
+        uses: 0,
+        expires_at,
+        closed_at: None,
+        revoked_at: None,
+        created_at: now,
+    };
+    coordinator.storage.create_token(&record).await?;
+    tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
+    if record.uses_max.is_none() {
+        tracing::warn!(token = token.id, "this token enrols any number of clients");
+    }
+    if record.expires_at.is_none() {
+        tracing::warn!(token = token.id, "this token enrols clients until it is revoked");
+    }
+    let created = CreatedToken { token: token.to_string(), record: token_view(record) };
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Returns the key of the user that the request names.
+fn user_key(request: &CreateTokenRequest, population: &PopulationRecord) -> Result<Option<UserKey>, Refusal> {
+    match &request.user {
+        Some(user) if user.is_empty() || user.len() > USER_BYTES_MAX => {
+            malformed(format!("user has {} bytes; it must have 1 to {USER_BYTES_MAX}", user.len()))
+        }
+        Some(user) => Ok(Some(UserKey::of(population.organisation_id, &population.name, user))),
+        None if population.privacy.unit == Unit::User => malformed(format!(
+            "population {} promises privacy to users: say whose devices the token enrols (user, --user)",
+            population.name
+        )),
+        None => Ok(None),
+    }
+}

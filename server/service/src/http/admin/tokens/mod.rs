@@ -1,0 +1,8 @@
+//! Enrolment tokens: the right of an app's installs to become clients of a population.
+
+pub(crate) mod clients;
+pub(crate) mod create;
+pub(crate) mod list;
+pub(crate) mod revoke;
+pub(crate) mod revoke_clients;
+pub(crate) mod view;

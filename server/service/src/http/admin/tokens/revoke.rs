@@ -1,0 +1,34 @@
+use axum::{
+    Extension,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use folkmoot_protocol::Problem;
+use folkmoot_storage::TokenRepository;
+
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
+
+/// Revokes an enrolment token. The clients that it has enrolled stay enrolled; `revoke-clients` revokes them, too.
+#[utoipa::path(
+    delete, path = "/v1/admin/tokens/{id}", tag = "enrolment tokens", security(("api_key" = ["operator"])),
+    params(("id" = String, Path, description = "The token's public part")),
+    responses(
+        (status = 204, description = "It is revoked"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn revoke_token(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refused> {
+    read::public_part("token", &id)?;
+    let revoked = app.coordinator.storage.revoke_token(caller.organisation_id, &id, (app.clock)()).await;
+    revoked.map_err(read::missing("token", &id))?;
+    tracing::info!(token = id, api_key = caller.api_key_id, "token revoked");
+    Ok(StatusCode::NO_CONTENT)
+}

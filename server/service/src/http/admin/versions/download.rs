@@ -1,0 +1,76 @@
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Path, State},
+    http::{Response, header},
+};
+use folkmoot_protocol::{Count, ErrorCode, Problem, TrainingPlan};
+use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
+
+use crate::http::{
+    App,
+    admin::{access::Caller, tasks},
+    openapi::Binary,
+    problem::Refused,
+};
+
+/// The header that says which version came, which `latest` does not.
+pub const VERSION_HEADER: &str = "folkmoot-model-version";
+
+/// Brings a model version as ONNX: the task's model with the version's weights.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
+    security(("api_key" = ["viewer"])),
+    params(
+        ("id" = String, Path, description = "The task"),
+        ("number" = String, Path, description = "The version's number, or `latest`"),
+    ),
+    responses(
+        (status = 200, body = Binary, content_type = "application/octet-stream", description = "The ONNX file",
+         headers(("folkmoot-model-version" = u64, description = "The version's number"))),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+    )
+)]
+pub async fn download_model(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Response<Body>, Refused> {
+    let task = tasks::find(&app, &caller, &id).await?;
+    let version = find(&app, &task, &number).await?;
+    let model = app.coordinator.blobs.get(task.model).await?;
+    let weights = app.coordinator.blobs.get(version.weights).await?;
+    let plan = task.description.plan.clone();
+    let exported = tokio::task::spawn_blocking(move || export(&model, &weights, &plan)).await;
+    let onnx = exported.map_err(|error| Refusal::internal(&error))??;
+    let file = format!("attachment; filename=\"{}-{}.onnx\"", task.id, version.number);
+    let response = Response::builder()
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::CONTENT_DISPOSITION, file)
+        .header(VERSION_HEADER, version.number)
+        .body(Body::from(onnx));
+    Ok(response.map_err(|error| Refusal::internal(&error))?)
+}
+
+async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersionRecord, Refusal> {
+    let storage = &app.coordinator.storage;
+    // What is no number, or larger than any, is no version's.
+    let counted = number.parse().ok().and_then(|number: u64| Count::try_from(number).ok());
+    let found = match (number, counted) {
+        ("latest", _) => storage.latest_model_version(task.id).await?,
+        (_, Some(number)) => storage.model_version(task.id, number.get()).await?,
+        (_, None) => None,
+    };
+    found.ok_or_else(|| {
+        let number: String = number.chars().take(20).collect();
+        let detail = format!("task {} has no model version {number}; ask for a number or `latest`", task.id);
+        Refusal::new(ErrorCode::ModelVersionUnknown, detail)
+    })
+}
+
+fn export(model: &[u8], weights: &[u8], plan: &TrainingPlan) -> Result<Vec<u8>, Refusal> {
+    let WholeVersion { model, weights, .. } =
+        WholeVersion::read(model, weights, plan).map_err(|error| Refusal::internal(&error))?;
+    model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
+}

@@ -1,0 +1,100 @@
+use std::{sync::Arc, time::Duration};
+
+use axum::{Json, body::Body, extract::State, http::Request};
+use folkmoot_protocol::{
+    ClientId, Timestamp,
+    messages::{Assignment, CheckInRequest, CheckInResponse},
+};
+use folkmoot_rounds::{
+    coordinator::Coordinator,
+    device::{self, Offered},
+    refusal::Refusal,
+};
+use folkmoot_storage::{CheckInRepository, ClientRecord};
+use tokio::sync::Notify;
+
+use super::wait::{ReadQuery, goes_on, wait_of};
+use crate::http::{App, problem::Refused, signed};
+
+/// `POST /v1/check-in?wait_seconds=…`
+pub async fn check_in(
+    State(app): State<App>,
+    query: ReadQuery,
+    request: Request<Body>,
+) -> Result<Json<CheckInResponse>, Refused> {
+    let wait = wait_of(query, &app)?;
+    let signed = signed::json::<CheckInRequest>(&app, request).await?;
+    let offered = Offered::of(&signed.message);
+    // Listen before looking: a draw between the two is not missed.
+    let wait_milliseconds = wait.as_millis() as u64;
+    let offer_ends = device::offer_ends(wait_milliseconds, signed.now);
+    let mut waiting = Waiting::new(&app, signed.client.id, offer_ends);
+    let found =
+        device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
+            .await;
+    let found = match found {
+        Ok(None) => await_assignment(&app, &signed.client, offered, &waiting.waiter, wait).await,
+        other => other,
+    };
+    waiting.is_cut = false;
+    drop(waiting);
+    if let Some(assignment) = found? {
+        return Ok(Json(CheckInResponse::Assigned { assignment }));
+    }
+    let now = (app.clock)();
+    let answer = device::end_wait(&app.coordinator, &signed.client, offered, wait_milliseconds, now).await?;
+    Ok(Json(answer))
+}
+
+/// A client that waits. One whose connection is cut is gone: it counts no more, and is not drawn.
+struct Waiting {
+    coordinator: Arc<Coordinator>,
+    client: ClientId,
+    offer_ends: Timestamp,
+    waiter: Arc<Notify>,
+    is_cut: bool,
+}
+
+impl Waiting {
+    fn new(app: &App, client: ClientId, offer_ends: Timestamp) -> Self {
+        let waiter = app.coordinator.check_ins.add(client);
+        Self { coordinator: app.coordinator.clone(), client, offer_ends, waiter, is_cut: true }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Whoever was drawn meanwhile, or came back by another connection, stays.
+        if !self.coordinator.check_ins.forget(self.client, &self.waiter) || !self.is_cut {
+            return;
+        }
+        let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);
+        tokio::spawn(async move {
+            if let Err(error) = coordinator.storage.withdraw_offer(client, offer_ends).await {
+                tracing::warn!(%error, %client, "a client that is gone cannot be taken out of the pool");
+            }
+        });
+    }
+}
+
+async fn await_assignment(
+    app: &App,
+    client: &ClientRecord,
+    offered: Offered<'_>,
+    waiter: &Notify,
+    wait: Duration,
+) -> Result<Option<Assignment>, Refusal> {
+    let end = tokio::time::Instant::now() + wait;
+    let mut closing = app.closing.clone();
+    while goes_on(waiter, &mut closing, end).await {
+        // Who waited to the end is looked for once more by the answer.
+        if *closing.borrow() || tokio::time::Instant::now() >= end {
+            return Ok(None);
+        }
+        let found = device::assignment_of(&app.coordinator, client, offered, (app.clock)()).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,43 @@
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    http::{Request, request::Parts},
+};
+use folkmoot_protocol::{
+    ErrorCode,
+    limits::ENROLMENT_BYTES_MAX,
+    messages::{EnrolRequest, EnrolResponse},
+};
+use folkmoot_rounds::{device, refusal::Refusal};
+
+use crate::http::{App, body, problem::Refused, signed};
+
+/// `POST /v1/enrol`
+///
+/// Anybody may ask, so little is read, in memory that all who ask share, and nothing is remembered before the token is known
+/// to be good; an address with too many bad ones is told to slow down, and its connection ends if it does not.
+pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Json<EnrolResponse>, Refused> {
+    let (parts, body) = request.into_parts();
+    let sender = app.edge.sender(&parts.headers, &parts.extensions);
+    match enrol_within(&app, &parts, body).await {
+        Err(refusal)
+            if matches!(refusal.code(), ErrorCode::EnrolmentTokenInvalid | ErrorCode::SignatureInvalid) =>
+        {
+            Err(app.edge.failed(sender, refusal, (app.clock)()).into())
+        }
+        enrolled => Ok(Json(enrolled?)),
+    }
+}
+
+async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolResponse, Refusal> {
+    body::check_type(&parts.headers, "application/json")?;
+    let bytes = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
+    let message: EnrolRequest = body::json(&bytes)?;
+    let turn = app.edge.enrolments.acquire().await;
+    signed::authenticate_enrolment(app, parts, &message.public_key)?;
+    let token = device::believed_token(&app.coordinator, &message.token).await?;
+    drop(turn);
+    signed::take_enrolment(app, parts, &message.public_key).await?;
+    device::enrol(&app.coordinator, &token, &message.public_key, (app.clock)()).await
+}

@@ -1,0 +1,125 @@
+use std::time::Duration;
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    http::Request,
+};
+use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
+use folkmoot_rounds::{
+    device::{self, Begun, UploadGuard, UploadRequest},
+    in_place::in_place,
+    ingest::Announced,
+    refusal::Refusal,
+};
+use folkmoot_storage::ClientRecord;
+use http_body_util::BodyExt;
+
+use crate::http::{App, body, problem::Refused, signed};
+
+/// Rounds that may fill up before an update that waits for one comes to its turn; then the client asks again.
+const ROUNDS_AWAITED: usize = 64;
+/// How long one of them is waited for.
+const ROUND_AWAITED: Duration = Duration::from_secs(2);
+
+/// Reads an assignment id from a path.
+pub fn assignment_id(text: &str) -> Result<AssignmentId, Refusal> {
+    text.parse().map_err(|error| Refusal::new(ErrorCode::AssignmentUnknown, format!("{error}")))
+}
+
+/// `GET /v1/assignments/{id}/update`
+pub async fn upload_status(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<UploadStatus>, Refused> {
+    let signed = signed::empty(&app, request).await?;
+    let assignment = assignment_id(&id)?;
+    Ok(Json(device::upload_status(&app.coordinator, &signed.client, assignment, signed.now).await?))
+}
+
+/// `PUT /v1/assignments/{id}/update`
+pub async fn upload_update(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Json<UploadStatus>, Refused> {
+    let (parts, body) = request.into_parts();
+    body::check_type(&parts.headers, "application/octet-stream")?;
+    let offset = signed::required(&parts.headers, headers::UPLOAD_OFFSET)?;
+    let length = signed::required(&parts.headers, headers::UPLOAD_LENGTH)?;
+    let digest = signed::required(&parts.headers, headers::CONTENT_DIGEST)?;
+    let client = signed::authenticate(&app, &parts, Some((offset, length))).await?;
+    let part =
+        UploadRequest { assignment_id: assignment_id(&id)?, announced: Announced { digest, length }, offset };
+    let mut guard = match device::begin_upload(&app.coordinator, &client, part, (app.clock)()).await? {
+        Begun::Accepted(status) => return Ok(Json(status)),
+        Begun::Awaited(guard) => guard,
+    };
+    let received = receive(&app, body, &mut Resting(&mut guard)).await;
+    if let Err(refusal) = received {
+        let received = guard.as_ref().map_or(0, |upload| upload.received());
+        let refusal = match refusal.code() {
+            // Nothing is wrong with the bytes that came: the client goes on from there.
+            ErrorCode::RequestTimeout | ErrorCode::MalformedRequest => refusal.received(received),
+            _ => device::refuse_upload(&app.coordinator, guard, refusal, (app.clock)()).await,
+        };
+        return Err(refusal.into());
+    }
+    Ok(Json(finish(&app, &client, part, guard).await?))
+}
+
+/// Ends a part. An update that is whole while its task is between two rounds waits here for the next one, which is
+/// about to open, so that its client need not ask again.
+async fn finish(
+    app: &App,
+    client: &ClientRecord,
+    part: UploadRequest,
+    mut guard: UploadGuard,
+) -> Result<UploadStatus, Refusal> {
+    let whole = UploadRequest { offset: part.announced.length, ..part };
+    for _ in 0..ROUNDS_AWAITED {
+        let opened = app.coordinator.round_opened.notified();
+        let refusal = match device::finish_upload(&app.coordinator, guard, (app.clock)()).await {
+            Err(refusal) if refusal.code() == ErrorCode::UploadBusy => refusal,
+            ended => return ended,
+        };
+        if tokio::time::timeout(ROUND_AWAITED, opened).await.is_err() {
+            return Err(refusal);
+        }
+        guard = match device::begin_upload(&app.coordinator, client, whole, (app.clock)()).await? {
+            Begun::Accepted(status) => return Ok(status),
+            Begun::Awaited(guard) => guard,
+        };
+    }
+    device::finish_upload(&app.coordinator, guard, (app.clock)()).await
+}
+
+/// Gives back the memory that only arriving bytes need, also when the connection is gone.
+struct Resting<'a>(&'a mut UploadGuard);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        if let Some(upload) = self.0.as_mut() {
+            upload.rest();
+        }
+    }
+}
+
+async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(), Refusal> {
+    let upload = guard.0.as_mut().expect("whoever sends has begun");
+    let idle = app.limits.upload_idle_timeout;
+    let late =
+        |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
+    while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
+        if let Ok(data) = frame.map_err(body::broken)?.into_data() {
+            if upload.is_counted() {
+                metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
+            }
+            let is_work = upload.may_be_compressed();
+            if is_work { in_place(|| upload.push(&data))? } else { upload.push(&data)? }
+        }
+    }
+    Ok(())
+}

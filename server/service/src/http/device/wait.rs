@@ -1,0 +1,50 @@
+//! What long polls share: how long they wait, and what wakes them.
+
+use std::time::Duration;
+
+use axum::extract::{Query, rejection::QueryRejection};
+use folkmoot_protocol::ErrorCode;
+use folkmoot_rounds::refusal::Refusal;
+use serde::Deserialize;
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep},
+};
+
+use crate::http::App;
+
+/// How often a poll looks again without being woken, in case another process has changed what it waits for.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// The query of a long poll.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitQuery {
+    #[serde(default)]
+    wait_seconds: u32,
+}
+
+/// A query as axum reads it.
+pub type ReadQuery = Result<Query<WaitQuery>, QueryRejection>;
+
+/// Returns how long a request may wait, within the limit.
+pub fn wait_of(query: ReadQuery, app: &App) -> Result<Duration, Refusal> {
+    let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
+    let seconds = u64::from(query.map_err(malformed)?.wait_seconds);
+    Ok(Duration::from_secs(seconds).min(app.limits.long_poll_max))
+}
+
+/// Waits until the poll is woken or has to look again, and returns whether it goes on. It does not if its time is over or the
+/// coordinator closes.
+pub async fn goes_on(waiter: &Notify, closing: &mut watch::Receiver<bool>, end: Instant) -> bool {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() || *closing.borrow() {
+        return false;
+    }
+    tokio::select! {
+        () = waiter.notified() => {}
+        _ = closing.changed() => {}
+        () = sleep(left.min(LOOK_AGAIN)) => {}
+    }
+    true
+}

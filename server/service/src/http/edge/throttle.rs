@@ -1,0 +1,100 @@
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use folkmoot_protocol::{ErrorCode, Timestamp};
+use folkmoot_rounds::refusal::Refusal;
+
+use super::{Peer, warn_of};
+
+/// Addresses that are remembered, at most.
+const PEERS_MAX: usize = 100_000;
+
+/// What one address may do at once and in the long run: a token bucket for each (Turner 1986, the leaky bucket as a meter).
+pub struct Throttle {
+    name: &'static str,
+    burst: f64,
+    per_second: f64,
+    left: Mutex<HashMap<Peer, (f64, Timestamp)>>,
+}
+
+impl Throttle {
+    /// Allows `burst` at once, and `per_second` in the long run.
+    pub fn new(name: &'static str, burst: f64, per_second: f64) -> Self {
+        Self { name, burst, per_second, left: Mutex::default() }
+    }
+
+    /// Counts that an address does it, and says whether it may. Programs on this machine always may.
+    pub fn take(&self, peer: Peer, now: Timestamp) -> bool {
+        if peer.is_this_machine() {
+            return true;
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() >= PEERS_MAX && !left.contains_key(&peer) {
+            left.retain(|_, bucket| self.filled(*bucket, now) < self.burst);
+            // An attacker with so many addresses is not stopped by their count.
+            if left.len() >= PEERS_MAX {
+                left.clear();
+            }
+        }
+        let bucket = left.entry(peer).or_insert((self.burst, now));
+        let filled = self.filled(*bucket, now);
+        let may = filled >= 1.0;
+        *bucket = (if may { filled - 1.0 } else { filled }, now);
+        drop(left);
+        if !may {
+            warn_of(self.name, &format!("{peer} passes the limit of what one address may do"));
+        }
+        may
+    }
+
+    /// Refuses an address that does it too often, with `detail`.
+    ///
+    /// # Errors
+    /// [`ErrorCode::RateLimited`]
+    pub fn check(&self, peer: Peer, now: Timestamp, detail: &str) -> Result<(), Refusal> {
+        if self.take(peer, now) {
+            return Ok(());
+        }
+        Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000))
+    }
+
+    fn filled(&self, (left, at): (f64, Timestamp), now: Timestamp) -> f64 {
+        (left + now.milliseconds_since(at) as f64 / 1000.0 * self.per_second).min(self.burst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    #[test]
+    fn who_does_it_too_often_must_wait_and_others_need_not() {
+        let throttle = Throttle::new("test", 100.0, 5.0);
+        let [one, other] = [1, 2].map(|last| Peer::from(IpAddr::from([192, 0, 2, last])));
+        let start = Timestamp(1_000_000);
+        assert_eq!((0..1000).filter(|_| throttle.take(one, start)).count(), 100);
+        assert_eq!(throttle.check(one, start, "").unwrap_err().code(), ErrorCode::RateLimited);
+        assert!(throttle.take(other, start));
+        assert_eq!((0..10).filter(|_| throttle.take(one, start.plus_seconds(1))).count(), 5);
+    }
+
+    #[test]
+    fn a_proxy_on_this_machine_has_no_limit() {
+        let throttle = Throttle::new("test", 2.0, 1.0);
+        let here = Peer::from(IpAddr::from([127, 0, 0, 1]));
+        assert!((0..1000).all(|_| throttle.take(here, Timestamp(1_000_000))));
+    }
+
+    #[test]
+    fn addresses_are_forgotten_before_they_fill_the_memory() {
+        let throttle = Throttle::new("test", 2.0, 1.0);
+        for index in 0..=PEERS_MAX as u32 {
+            throttle.take(IpAddr::from(index.to_be_bytes()).into(), Timestamp(1_000_000));
+        }
+        assert!(throttle.left.lock().unwrap().len() <= PEERS_MAX);
+    }
+}

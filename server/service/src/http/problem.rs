@@ -1,0 +1,63 @@
+//! The one file in which errors become responses: problem documents (RFC 9457).
+
+use std::any::Any;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+};
+use folkmoot_protocol::ErrorCode;
+use folkmoot_rounds::refusal::Refusal;
+
+/// A refusal as the answer of a handler. Whatever becomes a refusal becomes one of these.
+#[derive(Debug)]
+pub struct Refused(pub Refusal);
+
+impl<E: Into<Refusal>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Self(refusal) = self;
+        metrics::counter!("folkmoot_refusals_total", "code" => refusal.code().as_str()).increment(1);
+        let problem = *refusal.0;
+        tracing::debug!(code = %problem.code, detail = %problem.detail, "refused");
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&problem).expect("a problem is plain data");
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(milliseconds) = problem.retry_after_milliseconds {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1000)));
+        }
+        response
+    }
+}
+
+/// Answers for a path that does not exist.
+pub async fn endpoint_unknown(uri: Uri) -> Refused {
+    let path: String = uri.path().chars().take(100).collect();
+    let detail = format!("there is no endpoint {path}; GET /openapi.json lists them");
+    Refused(Refusal::new(ErrorCode::EndpointUnknown, detail))
+}
+
+/// Answers for a method that a path does not know.
+pub async fn method_not_allowed() -> Refused {
+    let detail = "this endpoint does not know the method; GET /openapi.json lists them";
+    Refused(Refusal::new(ErrorCode::MethodNotAllowed, detail))
+}
+
+/// Answers for a handler that panicked: a bug of ours, which ends this request and nothing else.
+pub fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(panic = text, "a handler panicked");
+    let detail = "something failed inside the coordinator; its log has the reason";
+    Refused(Refusal::new(ErrorCode::Internal, detail).retry_after(1_000)).into_response()
+}

@@ -1,0 +1,128 @@
+use axum::{
+    body::Body,
+    http::{HeaderMap, Request, request::Parts},
+};
+use folkmoot_protocol::{
+    ErrorCode, Timestamp, UpdateDigest, headers, limits::CONTROL_BYTES_MAX, signing::SignedParts,
+};
+use folkmoot_rounds::{device::Claimed, refusal::Refusal};
+use folkmoot_storage::ClientRecord;
+use serde::de::DeserializeOwned;
+
+use super::{App, body, edge::Budget};
+
+/// A request from a client that is believed, with its body.
+pub struct Signed<T> {
+    /// The client.
+    pub client: ClientRecord,
+    /// What it says.
+    pub message: T,
+    /// When it was believed.
+    pub now: Timestamp,
+}
+
+/// Verifies a request and reads its JSON body: nothing of a body is held before its sender is believed. The signature covers
+/// the digest that the body must have.
+pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<Signed<T>, Refusal> {
+    let (parts, body) = request.into_parts();
+    body::check_type(&parts.headers, "application/json")?;
+    let client = authenticate(app, &parts, None).await?;
+    let bytes = read(app, &parts, body, CONTROL_BYTES_MAX, &app.edge.known).await?;
+    Ok(Signed { client, message: body::json(&bytes)?, now: (app.clock)() })
+}
+
+/// Verifies a request without a body.
+pub async fn empty(app: &App, request: Request<Body>) -> Result<Signed<()>, Refusal> {
+    let (parts, body) = request.into_parts();
+    let client = authenticate(app, &parts, None).await?;
+    read(app, &parts, body, 0, &app.edge.known).await?;
+    Ok(Signed { client, message: (), now: (app.clock)() })
+}
+
+/// Reads a control message and checks it against the digest that the request announces.
+pub async fn read(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<bytes::Bytes, Refusal> {
+    let bytes = body::read(body, bytes_max, app.limits.control_timeout, budget).await?;
+    if UpdateDigest::of(&bytes) != required(&parts.headers, headers::CONTENT_DIGEST)? {
+        let detail = format!("the body does not have the digest of {}", headers::CONTENT_DIGEST);
+        return Err(Refusal::new(ErrorCode::SignatureInvalid, detail));
+    }
+    Ok(bytes)
+}
+
+/// Verifies a request's signature and returns its client. `upload` is the part of an upload that it covers.
+pub async fn authenticate(
+    app: &App,
+    parts: &Parts,
+    upload: Option<(u64, u64)>,
+) -> Result<ClientRecord, Refusal> {
+    let signature = text(&parts.headers, headers::SIGNATURE)
+        .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
+    let claimed = Claimed { parts: signed_parts(parts, upload)?, signature };
+    app.authenticator.client(&app.coordinator, &claimed, (app.clock)()).await
+}
+
+/// Verifies that an enrolment is signed with the key that it brings, which no client id can vouch for yet.
+pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
+    let signature = text(&parts.headers, headers::SIGNATURE)
+        .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
+    let claimed = Claimed { parts: SignedParts { client: None, ..signed_parts(parts, None)? }, signature };
+    app.authenticator.check_enrolment(public_key, &claimed, (app.clock)())
+}
+
+/// Takes the nonce of an enrolment that is believed.
+pub async fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
+    let nonce = text(&parts.headers, headers::NONCE).unwrap_or_default();
+    app.authenticator.take_enrolment(public_key, nonce, (app.clock)()).await
+}
+
+fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {
+    // Nested routers show handlers a shorter path; the signature covers the one that the client sent.
+    let original =
+        parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let path = original.path_and_query().map_or("/", |path| path.as_str());
+    let client = text(&parts.headers, headers::CLIENT).map(|id| parse(headers::CLIENT, id)).transpose()?;
+    Ok(SignedParts {
+        method: parts.method.as_str(),
+        path,
+        client,
+        protocol: required(&parts.headers, headers::PROTOCOL)?,
+        timestamp: Timestamp(required(&parts.headers, headers::TIMESTAMP)?),
+        nonce: text(&parts.headers, headers::NONCE).unwrap_or_default(),
+        content: required(&parts.headers, headers::CONTENT_DIGEST)?,
+        upload,
+    })
+}
+
+/// Reads a header that must be there, once.
+pub fn required<T: std::str::FromStr>(headers: &HeaderMap, name: &'static str) -> Result<T, Refusal>
+where
+    T::Err: std::fmt::Display,
+{
+    let mut values = headers.get_all(name).iter();
+    match (values.next().and_then(|value| value.to_str().ok()), values.next()) {
+        (Some(value), None) => parse(name, value),
+        (_, Some(_)) => {
+            Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is there twice")))
+        }
+        (None, _) => Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is missing"))),
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn parse<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Refusal>
+where
+    T::Err: std::fmt::Display,
+{
+    value.parse().map_err(|error| {
+        Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} cannot be read: {error}"))
+    })
+}

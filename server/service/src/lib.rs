@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+pub mod config;
+pub mod data_folder;
+pub mod disk;
+pub mod host;
+pub mod http;
+pub mod printable;
+pub mod telemetry;

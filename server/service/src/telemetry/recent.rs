@@ -1,0 +1,97 @@
+//! The last lines of the log, for operators who have no shell on the machine.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+use folkmoot_api::system::LogLineView;
+use folkmoot_rounds::clock::Clock;
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::{Layer, layer::Context};
+
+/// So many lines are kept.
+const LINES_MAX: usize = 500;
+/// Characters of a field that are kept.
+const CHARS_MAX: usize = 1_000;
+
+static LINES: Mutex<VecDeque<LogLineView>> = Mutex::new(VecDeque::new());
+
+/// Returns the lines that are kept, newest first.
+pub fn recent_lines() -> Vec<LogLineView> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
+}
+
+/// Keeps what passes the filter of the log.
+pub(super) struct Recent {
+    pub(super) clock: Clock,
+}
+
+impl<S: Subscriber> Layer<S> for Recent {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let line = LogLineView {
+            at: (self.clock)(),
+            level: event.metadata().level().to_string(),
+            target: event.metadata().target().to_owned(),
+            message: fields.0.remove("message").unwrap_or_default(),
+            fields: fields.0,
+        };
+        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LINES_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+}
+
+#[derive(Default)]
+struct Fields(BTreeMap<String, String>);
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.chars().take(CHARS_MAX).collect());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use folkmoot_protocol::Timestamp;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_are_kept_with_their_fields() {
+        let clock: Clock = Arc::new(|| Timestamp(7));
+        let subscriber = tracing_subscriber::registry().with(Recent { clock });
+        tracing::subscriber::with_default(subscriber, || {
+            for number in 0..LINES_MAX + 3 {
+                tracing::info!(number, who = "me", "line {number}");
+            }
+        });
+        // Other tests of this process may log, too.
+        let lines: Vec<LogLineView> = recent_lines()
+            .into_iter()
+            .filter(|line| line.fields.get("who").is_some_and(|who| who == "me"))
+            .collect();
+        let newest = lines.first().unwrap();
+        assert_eq!(
+            (newest.message.as_str(), newest.level.as_str()),
+            (&*format!("line {}", LINES_MAX + 2), "INFO")
+        );
+        assert_eq!((newest.at, newest.fields["number"].clone()), (Timestamp(7), (LINES_MAX + 2).to_string()));
+        assert!(recent_lines().len() <= LINES_MAX);
+    }
+}

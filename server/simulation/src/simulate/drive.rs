@@ -1,0 +1,102 @@
+//! The drivers: what `drivers::run` does in a turn, and when they are to look again.
+
+use folkmoot_coordinator::{
+    round::{Phase, Purpose},
+    scheduling::SchedulingChoice,
+    task::TaskState,
+};
+use folkmoot_rounds::drivers::drive_task;
+use folkmoot_storage::{AssignmentRepository, RoundRepository, TaskRepository};
+use futures::FutureExt;
+
+use super::{SimulateError, events::Event, world::World};
+
+/// Milliseconds for which facts are gathered before they are looked at.
+const GATHER_MILLISECONDS: u64 = 100;
+/// Milliseconds after which the drivers look by themselves.
+const LOOK_MILLISECONDS: u64 = 30_000;
+
+impl World {
+    /// Lets the drivers look in so many milliseconds, unless they will before.
+    pub fn wake_drivers(&mut self, milliseconds: u64) {
+        let at = self.now.saturating_add(milliseconds);
+        if at < self.wakes_at {
+            self.wake += 1;
+            self.wakes_at = at;
+            self.queue.push(at, Event::DriversWake { wake: self.wake });
+        }
+    }
+
+    /// Wakes the drivers if a fact was recorded.
+    pub fn listen(&mut self) {
+        let is_notified = self
+            .coordinator
+            .as_ref()
+            .is_some_and(|coordinator| coordinator.facts.notified().now_or_never().is_some());
+        if is_notified {
+            self.wake_drivers(GATHER_MILLISECONDS);
+        }
+    }
+
+    pub async fn drive(&mut self) -> Result<(), SimulateError> {
+        self.wakes_at = u64::MAX;
+        let Some(coordinator) = self.coordinator.clone() else { return Ok(()) };
+        while Box::pin(drive_task(&coordinator, self.task, self.server_now())).await? {
+            self.record().await?;
+        }
+        let task = self.storage.task_of_any_organisation(self.task).await?;
+        // Nobody is there to mend and resume what the coordinator paused.
+        self.is_over = task.is_none_or(|task| {
+            task.state.is_final() || matches!(task.state, TaskState::Paused { reason: Some(_), .. })
+        });
+        self.wake_polls().await?;
+        let next = self.next_deadline().await?;
+        self.wake_drivers(next.min(LOOK_MILLISECONDS));
+        Ok(())
+    }
+
+    /// Returns the milliseconds to the next moment at which a round changes by itself.
+    async fn next_deadline(&self) -> Result<u64, SimulateError> {
+        let now = self.server_now();
+        let mut next = u64::MAX;
+        for record in self.storage.unfinished_rounds(self.task).await? {
+            let since = record.round.phase.since();
+            let federated = self.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
+            let cohort = match (record.round.purpose, &self.description.scheduling, federated) {
+                (Purpose::Evaluation, _, Some(federated)) => Some(federated.policy()),
+                (_, SchedulingChoice::Synchronous(policy), _) => Some(*policy),
+                _ => None,
+            };
+            let of_training = record.round.purpose == Purpose::Training;
+            let seconds = match (&record.round.phase, cohort, &self.description.scheduling) {
+                (Phase::Selecting { .. }, Some(policy), _) => Some(policy.selection_deadline_seconds),
+                (Phase::Reporting { .. }, Some(policy), _) => Some(policy.reporting_deadline_seconds),
+                (Phase::Selecting { .. }, None, SchedulingChoice::AggressiveSynchronous(policy)) => {
+                    Some(policy.selection_deadline_seconds)
+                }
+                (Phase::Collecting { .. }, _, SchedulingChoice::SemiSynchronous(policy)) => {
+                    Some(policy.slot_seconds)
+                }
+                (Phase::Collecting { .. }, _, SchedulingChoice::Buffered(policy)) => {
+                    policy.commit_after_seconds
+                }
+                _ => None,
+            };
+            let mut at = seconds.map(|seconds| since.plus_seconds(seconds));
+            if let SchedulingChoice::AggressiveSynchronous(policy) = &self.description.scheduling
+                && let (true, Phase::Reporting { asked, .. }) = (of_training, &record.round.phase)
+            {
+                at = Some(policy.closes_at(since, *asked));
+            }
+            let left = at.map(|at| at.milliseconds_since(now));
+            // A slot that is over and has too few updates ends by a fact.
+            next = next.min(left.filter(|left| *left > 0).unwrap_or(u64::MAX));
+            if matches!(record.round.phase, Phase::Collecting { .. }) {
+                let outstanding = self.storage.outstanding(self.task).await?;
+                let deadlines = outstanding.iter().map(|one| one.deadline.milliseconds_since(now));
+                next = next.min(deadlines.min().unwrap_or(u64::MAX).max(1));
+            }
+        }
+        Ok(next)
+    }
+}

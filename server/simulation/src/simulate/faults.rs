@@ -1,0 +1,101 @@
+//! What goes wrong: lost requests and answers, and a coordinator that crashes.
+
+use std::sync::Arc;
+
+use folkmoot_rounds::coordinator::Coordinator;
+use folkmoot_session::{Answer, Failure, RequestId};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::{
+    SimulateError,
+    events::Event,
+    world::{World, bytes, purpose},
+};
+use crate::chance::{Stream, uniform};
+
+/// Milliseconds after which a client gives up waiting for an answer.
+const TIMEOUT_MILLISECONDS: u64 = 30_000;
+
+/// What was asked for: the failure must be of the same kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    CheckIn,
+    Ask,
+    Fetch,
+    Upload,
+    Report,
+    Abort,
+}
+
+impl Kind {
+    /// Makes the answer of this kind that says why there is none.
+    pub fn failed(self, failure: Failure) -> Answer {
+        match self {
+            Kind::CheckIn => Answer::CheckIn(Err(failure)),
+            Kind::Ask => Answer::Ask(Err(failure)),
+            Kind::Fetch => Answer::Fetch(Err(failure)),
+            Kind::Upload => Answer::Upload(Err(failure)),
+            Kind::Report => Answer::Report(Err(failure)),
+            Kind::Abort => Answer::Abort(Err(failure)),
+        }
+    }
+}
+
+impl World {
+    pub async fn start_coordinator(&mut self) -> Result<(), SimulateError> {
+        self.starts += 1;
+        let words = [purpose::COORDINATOR, self.starts];
+        let seed = bytes(&mut Stream::new(self.settings.seed, &words));
+        let chance = ChaCha20Rng::from_seed(seed);
+        let coordinator =
+            Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance);
+        let coordinator = Arc::new(coordinator.sabotaged(self.sabotage));
+        coordinator.forget_unneeded_logs().await?;
+        self.coordinator = Some(coordinator);
+        self.wake_drivers(1);
+        Ok(())
+    }
+
+    /// Ends the coordinator's process: what lived in memory is gone, connections break.
+    pub fn crash(&mut self) {
+        if self.coordinator.take().is_none() {
+            return;
+        }
+        self.totals.crashes += 1;
+        for poll in std::mem::take(&mut self.polls).into_values() {
+            self.lose(poll.client, poll.request_id, poll.of.kind());
+        }
+        let away = self.settings.faults.coordinator_restart_seconds.max(0.1);
+        self.after((away * 1000.0) as u64, Event::CoordinatorStarts);
+        self.plan_crash();
+    }
+
+    /// Plans the next crash: they come as a Poisson process.
+    pub fn plan_crash(&mut self) {
+        let mean = self.settings.faults.coordinator_crash_seconds;
+        if mean > 0.0 {
+            let seconds = -mean * uniform(&mut self.chance).ln();
+            self.after((seconds * 1000.0) as u64, Event::CoordinatorCrashes);
+        }
+    }
+
+    /// Says whether a request reaches a coordinator; otherwise the client will find that no answer comes.
+    pub fn reaches(&mut self, client: usize, request_id: RequestId, kind: Kind) -> bool {
+        let is_lost = self.coordinator.is_none() || self.happens(self.settings.faults.request_loss);
+        if is_lost {
+            self.lose(client, request_id, kind);
+        }
+        !is_lost
+    }
+
+    /// Says whether something with this probability happens.
+    pub fn happens(&mut self, probability: f64) -> bool {
+        probability > 0.0 && uniform(&mut self.chance) <= probability
+    }
+
+    /// Lets a client find that no answer comes.
+    pub fn lose(&mut self, client: usize, request_id: RequestId, kind: Kind) {
+        self.answer(client, request_id, TIMEOUT_MILLISECONDS, kind.failed(Failure::network()));
+    }
+}

@@ -1,0 +1,332 @@
+//! What the coordinator does with a request: what the HTTP handlers do, without HTTP.
+
+use std::sync::Arc;
+
+use folkmoot_protocol::{
+    AssignmentId, codec,
+    messages::{AbortRequest, Artifact, AskResponse, CheckInRequest, CheckInResponse, ReportRequest},
+};
+use folkmoot_rounds::{
+    device::{self, Begun, Offered, UploadRequest},
+    ingest::Announced,
+    refusal::Refusal,
+};
+use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
+use folkmoot_storage::{ClientRecord, ClientRepository, EnrolOutcome};
+use futures::FutureExt;
+use tokio::sync::Notify;
+
+use super::{
+    SimulateError,
+    client::key_of,
+    events::{Event, PendingUpload},
+    faults::Kind,
+    world::World,
+};
+use crate::device::Direction;
+
+/// Bytes of a control message, with what goes around it.
+const MESSAGE_BYTES: u64 = 600;
+
+/// What a held request waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PollOf {
+    /// An assignment.
+    CheckIn,
+    /// That its client is asked for what it has.
+    Ask(AssignmentId),
+}
+
+impl PollOf {
+    /// Returns the kind of the request.
+    pub fn kind(self) -> Kind {
+        match self {
+            PollOf::CheckIn => Kind::CheckIn,
+            PollOf::Ask(_) => Kind::Ask,
+        }
+    }
+}
+
+/// A request that waits.
+pub(super) struct HeldPoll {
+    pub of: PollOf,
+    pub client: usize,
+    pub request_id: RequestId,
+    /// How long it may wait, in milliseconds.
+    wait: u64,
+    waiter: Arc<Notify>,
+}
+
+impl World {
+    /// Answers a request so many milliseconds from now, unless the app is closed meanwhile.
+    pub fn answer(&mut self, client: usize, request_id: RequestId, milliseconds: u64, answer: Answer) {
+        let incarnation = self.clients[client].incarnation;
+        let event = Box::new(SessionEvent::answered(request_id, answer));
+        self.after(milliseconds, Event::ClientMeets { client, incarnation, event });
+    }
+
+    /// Sends an answer over the network, which may lose it.
+    fn respond(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        kind: Kind,
+        answered: Result<Answer, Refusal>,
+    ) {
+        if self.happens(self.settings.faults.answer_loss) {
+            return self.lose(client, request_id, kind);
+        }
+        let answer = answered.unwrap_or_else(|refusal| kind.failed(Failure::from(&*refusal.0)));
+        let milliseconds = self.transfer_milliseconds(client, MESSAGE_BYTES, Direction::Down);
+        self.answer(client, request_id, milliseconds, answer);
+    }
+
+    /// Returns how long a transfer takes, in milliseconds, at least 1.
+    pub fn transfer_milliseconds(&self, client: usize, bytes: u64, direction: Direction) -> u64 {
+        let seconds = self.clients[client].device.transfer_seconds(self.device_now(), bytes, direction);
+        (seconds * 1000.0).ceil().max(1.0) as u64
+    }
+
+    /// Finds a client's record; one that comes for the first time is enrolled.
+    async fn record_of(&mut self, client: usize) -> Result<ClientRecord, SimulateError> {
+        if let Some(record) = &self.clients[client].record {
+            return Ok(record.clone());
+        }
+        let (id, now) = (self.client_id(), self.server_now());
+        let key = key_of(client, &self.description.population);
+        match self.storage.enrol(&self.token, &key, id, now).await? {
+            EnrolOutcome::Enrolled(record) | EnrolOutcome::Known(record) => {
+                self.clients[client].record = Some(record.clone());
+                Ok(record)
+            }
+            other => Err(SimulateError::Client(format!("an enrolment came to {other:?}"))),
+        }
+    }
+
+    pub async fn check_in(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        request: CheckInRequest,
+        wait_seconds: u32,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::CheckIn) {
+            return Ok(());
+        }
+        self.totals.check_ins += 1;
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let wait = u64::from(wait_seconds) * 1000;
+        let waiter = coordinator.check_ins.add(record.id);
+        let found = device::check_in(&coordinator, &record, &request, wait, now).await;
+        match found {
+            Ok(None) if wait > 0 => {
+                self.next_poll += 1;
+                let poll = self.next_poll;
+                self.polls.insert(poll, HeldPoll { of: PollOf::CheckIn, client, request_id, wait, waiter });
+                self.after(wait, Event::WaitEnds { poll });
+            }
+            other => {
+                coordinator.check_ins.forget(record.id, &waiter);
+                let answered = match other {
+                    Ok(Some(assignment)) => Ok(CheckInResponse::Assigned { assignment }),
+                    Ok(None) => {
+                        device::end_wait(&coordinator, &record, Offered::of(&request), wait, now).await
+                    }
+                    Err(refusal) => Err(refusal),
+                };
+                let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
+                self.respond(client, request_id, Kind::CheckIn, answered);
+            }
+        }
+        self.listen();
+        Ok(())
+    }
+
+    /// Has a client that trains wait to be asked.
+    pub async fn listen_for_ask(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        id: AssignmentId,
+        wait_seconds: u32,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::Ask) {
+            return Ok(());
+        }
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let waiter = coordinator.listeners.add(record.id);
+        match device::is_asked(&coordinator, &record, id, now).await {
+            Ok(false) => {
+                self.next_poll += 1;
+                let (poll, wait) = (self.next_poll, u64::from(wait_seconds) * 1000);
+                self.polls.insert(poll, HeldPoll { of: PollOf::Ask(id), client, request_id, wait, waiter });
+                self.after(wait, Event::WaitEnds { poll });
+            }
+            told => {
+                coordinator.listeners.forget(record.id, &waiter);
+                let answered = told.map(|asked| Answer::Ask(Ok(AskResponse { asked })));
+                self.respond(client, request_id, Kind::Ask, answered);
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers the held requests of clients that were drawn or asked.
+    pub async fn wake_polls(&mut self) -> Result<(), SimulateError> {
+        let is_woken = |poll: &HeldPoll| poll.waiter.notified().now_or_never().is_some();
+        let woken = self.polls.iter().filter(|(_, poll)| is_woken(poll)).map(|(poll, _)| *poll);
+        for poll in woken.collect::<Vec<_>>() {
+            self.wait_ends(poll).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn wait_ends(&mut self, poll: u64) -> Result<(), SimulateError> {
+        let Some(HeldPoll { of, client, request_id, wait, waiter }) = self.polls.remove(&poll) else {
+            return Ok(());
+        };
+        let coordinator = self.running();
+        let record = self.record_of(client).await?;
+        if let PollOf::Ask(id) = of {
+            coordinator.listeners.forget(record.id, &waiter);
+            let told = device::is_asked(&coordinator, &record, id, self.server_now()).await;
+            let answered = told.map(|asked| Answer::Ask(Ok(AskResponse { asked })));
+            self.respond(client, request_id, Kind::Ask, answered);
+            return Ok(());
+        }
+        let (attributes, codecs) = (self.attributes(client), codec::names());
+        let offered = Offered { attributes: &attributes, codecs: &codecs };
+        let answered = device::end_wait(&coordinator, &record, offered, wait, self.server_now()).await;
+        coordinator.check_ins.forget(record.id, &waiter);
+        let answered = answered.map(|answer| Answer::CheckIn(Ok(answer)));
+        self.respond(client, request_id, Kind::CheckIn, answered);
+        Ok(())
+    }
+
+    /// Has a blob transferred; what it holds is known to the simulation already.
+    pub async fn fetch(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        artifact: Artifact,
+    ) -> Result<(), SimulateError> {
+        if self.clients[client].has(artifact.digest) {
+            self.answer(client, request_id, 1, Answer::Fetch(Ok(0)));
+            return Ok(());
+        }
+        if !self.reaches(client, request_id, Kind::Fetch) {
+            return Ok(());
+        }
+        let (coordinator, record) = (self.running(), self.record_of(client).await?);
+        match device::blob(&coordinator, &record, artifact.digest).await {
+            Ok((bytes, _)) => {
+                self.recorder.down(bytes.len() as u64);
+                self.clients[client].keep(artifact.digest);
+                let milliseconds = self.transfer_milliseconds(client, bytes.len() as u64, Direction::Down);
+                self.answer(client, request_id, milliseconds, Answer::Fetch(Ok(bytes.len() as u64)));
+            }
+            Err(refusal) => self.respond(client, request_id, Kind::Fetch, Err(refusal)),
+        }
+        Ok(())
+    }
+
+    /// Begins to transfer an update: its bytes have arrived when the transfer ends.
+    pub fn begin_upload(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        assignment_id: AssignmentId,
+        offset: u64,
+    ) {
+        let work = self.clients[client].work.as_ref();
+        let update = work.filter(|work| work.assignment.assignment_id == assignment_id);
+        let Some(update) = update.and_then(|work| work.update.as_ref()) else {
+            return self.answer(client, request_id, 1, Answer::UpdateLost);
+        };
+        let bytes = (update.bytes.len() as u64).saturating_sub(offset);
+        self.recorder.up(bytes);
+        let milliseconds = self.transfer_milliseconds(client, bytes, Direction::Up);
+        let incarnation = self.clients[client].incarnation;
+        let upload = Box::new(PendingUpload { request_id, assignment_id, offset });
+        self.after(milliseconds, Event::UploadEnds { client, incarnation, upload });
+    }
+
+    pub async fn end_upload(&mut self, client: usize, upload: PendingUpload) -> Result<(), SimulateError> {
+        let PendingUpload { request_id, assignment_id, offset } = upload;
+        if !self.reaches(client, request_id, Kind::Upload) {
+            return Ok(());
+        }
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let work = self.clients[client].work.as_ref();
+        let Some(update) = work.and_then(|work| work.update.as_ref()) else {
+            self.answer(client, request_id, 1, Answer::UpdateLost);
+            return Ok(());
+        };
+        let announced = Announced { digest: update.digest, length: update.bytes.len() as u64 };
+        let request = UploadRequest { assignment_id, announced, offset };
+        let status = match device::begin_upload(&coordinator, &record, request, now).await {
+            Ok(Begun::Accepted(status)) => Ok(status),
+            Ok(Begun::Awaited(mut guard)) => {
+                let pushed = guard.as_mut().map(|upload| upload.push(&update.bytes[offset as usize..]));
+                match pushed {
+                    Some(Err(refusal)) => Err(device::refuse_upload(&coordinator, guard, refusal, now).await),
+                    _ => device::finish_upload(&coordinator, guard, now).await,
+                }
+            }
+            Err(refusal) => Err(refusal),
+        };
+        let answered = status.map(|status| Answer::Upload(Ok(status)));
+        self.respond(client, request_id, Kind::Upload, answered);
+        self.listen();
+        Ok(())
+    }
+
+    pub async fn query_upload(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        assignment_id: AssignmentId,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::Upload) {
+            return Ok(());
+        }
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let status = device::upload_status(&coordinator, &record, assignment_id, now).await;
+        self.respond(client, request_id, Kind::Upload, status.map(|status| Answer::Upload(Ok(status))));
+        Ok(())
+    }
+
+    pub async fn report(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        assignment_id: AssignmentId,
+        report: ReportRequest,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::Report) {
+            return Ok(());
+        }
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let done = device::report(&coordinator, &record, assignment_id, &report, now).await;
+        self.respond(client, request_id, Kind::Report, done.map(|()| Answer::Report(Ok(()))));
+        Ok(())
+    }
+
+    pub async fn abort(
+        &mut self,
+        client: usize,
+        request_id: RequestId,
+        assignment_id: AssignmentId,
+        abort: AbortRequest,
+    ) -> Result<(), SimulateError> {
+        if !self.reaches(client, request_id, Kind::Abort) {
+            return Ok(());
+        }
+        self.recorder.dropped();
+        let (coordinator, record, now) = (self.running(), self.record_of(client).await?, self.server_now());
+        let done = device::abort(&coordinator, &record, assignment_id, &abort, now).await;
+        self.respond(client, request_id, Kind::Abort, done.map(|()| Answer::Abort(Ok(()))));
+        self.listen();
+        Ok(())
+    }
+}

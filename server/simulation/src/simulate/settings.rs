@@ -1,0 +1,101 @@
+use serde::{Deserialize, Serialize};
+
+use super::{SimulateError, SyntheticData};
+use crate::{attack::Adversary, device::DeviceModel, partition::Partition};
+
+/// The world in which a task is simulated: a TOML file of its own beside the task's. Everything has a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorldSettings {
+    /// Virtual clients, 1 to 100,000.
+    pub clients: usize,
+    /// From this all chance is drawn.
+    pub seed: u64,
+    /// The share of the examples that no client gets and every version is measured on.
+    pub held_out_share: f64,
+    /// How the examples are dealt out.
+    pub partition: Partition,
+    /// Examples that are made instead of read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<SyntheticData>,
+    /// What the devices are like.
+    pub devices: DeviceModel,
+    /// Who attacks, and how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adversary: Option<Adversary>,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Virtual seconds over which the clients first come.
+    pub arrival_seconds: f64,
+    /// Virtual hours after which the simulation ends, whatever the task says.
+    pub hours_max: f64,
+}
+
+/// What goes wrong. All of it is off by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// The probability that a request is lost on its way.
+    pub request_loss: f64,
+    /// The probability that an answer is lost, after the coordinator did what was asked.
+    pub answer_loss: f64,
+    /// The coordinator crashes every so many virtual seconds, in the mean; 0 is never.
+    pub coordinator_crash_seconds: f64,
+    /// How long it is away then.
+    pub coordinator_restart_seconds: f64,
+}
+
+impl Default for WorldSettings {
+    fn default() -> Self {
+        Self {
+            clients: 100,
+            seed: 1,
+            held_out_share: 0.2,
+            partition: Partition::default(),
+            synthetic: None,
+            devices: DeviceModel::default(),
+            adversary: None,
+            faults: Faults::default(),
+            arrival_seconds: 60.0,
+            hours_max: 24.0 * 365.0,
+        }
+    }
+}
+
+impl WorldSettings {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// Names what is out of its range.
+    pub fn validate(&self) -> Result<(), SimulateError> {
+        self.devices.validate()?;
+        if let Some(adversary) = &self.adversary {
+            adversary.validate()?;
+        }
+        let share = |field: &str, value: f64| is_in(field, value, (0.0..=1.0).contains(&value), "0 to 1");
+        let positive =
+            |field: &str, value: f64| is_in(field, value, value.is_finite() && value >= 0.0, "0 or more");
+        let clients_max = crate::CLIENTS_MAX;
+        let clients = (1..=clients_max).contains(&self.clients);
+        is_in("clients", self.clients as f64, clients, "1 to 100000")?;
+        is_in(
+            "held_out_share",
+            self.held_out_share,
+            (0.0..1.0).contains(&self.held_out_share),
+            "0 or more and below 1",
+        )?;
+        share("faults.request_loss", self.faults.request_loss)?;
+        share("faults.answer_loss", self.faults.answer_loss)?;
+        positive("faults.coordinator_crash_seconds", self.faults.coordinator_crash_seconds)?;
+        positive("faults.coordinator_restart_seconds", self.faults.coordinator_restart_seconds)?;
+        positive("arrival_seconds", self.arrival_seconds)?;
+        is_in("hours_max", self.hours_max, self.hours_max.is_finite() && self.hours_max > 0.0, "above 0")
+    }
+}
+
+fn is_in(field: &str, value: f64, is_right: bool, allowed: &str) -> Result<(), SimulateError> {
+    if is_right {
+        return Ok(());
+    }
+    Err(SimulateError::Data(format!("{field} is {value}; it must be {allowed}")))
+}

@@ -1,0 +1,379 @@
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use folkmoot_api::tasks::CreateTaskRequest;
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
+use folkmoot_rounds::{
+    coordinator::Coordinator,
+    privacy::Sabotage,
+    registry::{self, evaluation_data},
+};
+use folkmoot_storage::{
+    BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, RoundLog, Storage,
+    TaskRepository, TokenRecord, TokenRepository,
+};
+use rand::Rng;
+
+use super::{
+    Crowd, DataSource, Outcome, Progress, SimulateError, WorldSettings,
+    client::VirtualClient,
+    events::{Event, Queue},
+    kept::Kept,
+    pool::{Lesson, Pool},
+    recorder::Recorder,
+    requests::HeldPoll,
+};
+use crate::{
+    chance::Stream,
+    device::{Device, Trace},
+};
+
+/// The coordinator's time when virtual time begins: a midnight (UTC) of 2023.
+const BEGINNING: u64 = 1_699_920_000_000;
+
+/// What is simulated.
+pub struct Simulation {
+    /// The task. Where it measures nothing, versions are measured centrally on the held-out examples.
+    pub description: TaskDescription,
+    /// The model that it trains.
+    pub onnx: Bytes,
+    /// The world.
+    pub settings: WorldSettings,
+    /// The data.
+    pub source: DataSource,
+    /// The devices' trace, if the settings name one.
+    pub trace: Option<Trace>,
+    /// Threads that train, at least 1.
+    pub threads: usize,
+    /// A folder in which updates are kept, so that the same simulation, begun again, need not train them.
+    pub kept: Option<PathBuf>,
+    /// Measure every so many versions, where the task does not say.
+    pub evaluate_every: u64,
+    /// What the coordinator breaks on purpose, so that an audit can be shown to find it.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// What the words of a stream mean.
+pub(super) mod purpose {
+    pub const CLIENT: u64 = 11;
+    pub const COORDINATOR: u64 = 12;
+    pub const FAULTS: u64 = 13;
+    pub const IDS: u64 = 14;
+    pub const ARRIVAL: u64 = 15;
+}
+
+/// A simulated world.
+pub(super) struct World {
+    pub settings: WorldSettings,
+    pub sabotage: Option<Sabotage>,
+    pub now: u64,
+    pub queue: Queue,
+    pub coordinator: Option<Arc<Coordinator>>,
+    pub storage: Storage,
+    pub blobs: BlobStore,
+    pub log: RoundLog,
+    pub organisation: OrganisationId,
+    pub description: TaskDescription,
+    pub task: TaskId,
+    pub token: String,
+    pub crowd: Arc<Crowd>,
+    pub clients: Vec<VirtualClient>,
+    pub polls: BTreeMap<u64, HeldPoll>,
+    pub next_poll: u64,
+    pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
+    /// All weights of the model as they are in a version, by the version's blob.
+    pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
+    pub pool: Pool,
+    pub recorder: Recorder,
+    pub chance: Stream,
+    pub ids: Stream,
+    /// Counts the wakes of the drivers: only the last counts.
+    pub wake: u64,
+    pub wakes_at: u64,
+    pub starts: u64,
+    pub is_over: bool,
+    pub totals: Totals,
+}
+
+/// What is counted over the whole simulation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub events: u64,
+    pub check_ins: u64,
+    pub client_rounds: u64,
+    pub crashes: u64,
+}
+
+/// Simulates a task to its end, with all that the coordinator remembers in memory.
+///
+/// # Errors
+/// If the task, the data or the settings are refused, or something fails inside.
+pub async fn simulate(simulation: Simulation, progress: &mut dyn Progress) -> Result<Outcome, SimulateError> {
+    simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress).await
+}
+
+/// Simulates a task to its end over a storage and a round log that hold nothing else. Which ones they are changes
+/// nothing but the time that it takes.
+///
+/// # Errors
+/// As [`simulate`].
+pub async fn simulate_on(
+    simulation: Simulation,
+    storage: impl Into<Storage>,
+    log: RoundLog,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, SimulateError> {
+    simulation.settings.validate()?;
+    let mut world = Box::pin(World::set_up(simulation, storage.into(), log)).await?;
+    Box::pin(world.run(progress)).await?;
+    world.outcome().await
+}
+
+impl World {
+    async fn set_up(simulation: Simulation, storage: Storage, log: RoundLog) -> Result<Self, SimulateError> {
+        let Simulation { mut description, settings, source, trace, .. } = simulation;
+        let (threads, kept, evaluate_every) =
+            (simulation.threads, simulation.kept, simulation.evaluate_every);
+        let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
+        let kept = kept.transpose()?;
+        let crowd = Arc::new(Crowd::deal(&settings, source)?);
+        // Virtual clients all come by one token.
+        description.token_share_max = None;
+        if description.evaluation.is_none() && crowd.held_out.is_some() {
+            description.evaluation = Some(central_evaluation(&description, evaluate_every));
+        }
+        let seed = settings.seed;
+        let device = |client: usize| match &trace {
+            Some(trace) => Device::traced(&settings.devices, trace, client, seed),
+            None => Device::of(&settings.devices, client, seed),
+        };
+        let client = |client: usize| {
+            VirtualClient::new(device(client), Stream::new(seed, &[purpose::CLIENT, client as u64]))
+        };
+        let clients: Vec<VirtualClient> = (0..crowd.len()).map(client).collect();
+        let mut ids = Stream::new(seed, &[purpose::IDS]);
+        let organisation = OrganisationId::from_random_bytes(bytes(&mut ids));
+        let organisation =
+            storage.ensure_organisation("simulated", organisation, Timestamp(BEGINNING)).await?;
+        let mut world = Self {
+            sabotage: simulation.sabotage,
+            recorder: Recorder::new(description.evaluation.as_ref()),
+            pool: Pool::start(crowd.clone(), threads, kept),
+            chance: Stream::new(seed, &[purpose::FAULTS]),
+            now: 0,
+            queue: Queue::default(),
+            coordinator: None,
+            storage,
+            blobs: BlobStore::in_memory(),
+            log,
+            organisation,
+            task: TaskId::from_random_bytes([0; 16]),
+            token: String::new(),
+            description,
+            crowd,
+            clients,
+            polls: BTreeMap::new(),
+            next_poll: 0,
+            lessons: HashMap::new(),
+            weights: Vec::new(),
+            ids,
+            wake: 0,
+            wakes_at: u64::MAX,
+            starts: 0,
+            is_over: false,
+            totals: Totals::default(),
+            settings,
+        };
+        world.start_coordinator().await?;
+        world.create_task(simulation.onnx).await?;
+        world.let_clients_come();
+        world.plan_crash();
+        Ok(world)
+    }
+
+    async fn create_task(&mut self, onnx: Bytes) -> Result<(), SimulateError> {
+        let coordinator = self.running();
+        let (organisation, now) = (self.organisation, self.server_now());
+        let population = self.description.population.clone();
+        self.storage.ensure_population(organisation, &population, now).await?;
+        self.token = organisation.to_string();
+        let token = TokenRecord {
+            id: self.token.clone(),
+            organisation_id: organisation,
+            population,
+            secret_hash: [0; 32],
+            user_key: None,
+            uses_max: None,
+            uses: 0,
+            expires_at: None,
+            closed_at: None,
+            revoked_at: None,
+            created_at: now,
+        };
+        self.storage.create_token(&token).await?;
+        let model_bytes_max = onnx.len();
+        let model = registry::create_model(&coordinator, organisation, onnx, model_bytes_max, now).await?;
+        let wants_data = self.description.evaluation.as_ref().is_some_and(|one| one.central);
+        let evaluation_data = match self.crowd.held_out.as_ref().filter(|_| wants_data) {
+            Some(examples) => {
+                let bytes = evaluation_data::write(examples);
+                let bytes = bytes.map_err(|error| SimulateError::Data(error.to_string()))?;
+                let kept = self.blobs.put(bytes.into()).await;
+                Some(kept.map_err(|error| SimulateError::Data(error.to_string()))?)
+            }
+            None => None,
+        };
+        let request = CreateTaskRequest {
+            description: self.description.clone(),
+            model: model.model,
+            evaluation_data,
+            warm_start: None,
+            activate: true,
+        };
+        self.task = registry::create_task(&coordinator, organisation, request, now).await?.id;
+        self.wake_drivers(0);
+        Ok(())
+    }
+
+    fn let_clients_come(&mut self) {
+        let mut rng = Stream::new(self.settings.seed, &[purpose::ARRIVAL]);
+        for client in 0..self.clients.len() {
+            let at = crate::chance::uniform(&mut rng) * self.settings.arrival_seconds * 1000.0;
+            self.queue.push(at as u64, Event::ClientStarts { client });
+        }
+    }
+
+    async fn run(&mut self, progress: &mut dyn Progress) -> Result<(), SimulateError> {
+        let end = (self.settings.hours_max * 3_600_000.0) as u64;
+        while !self.is_over && !progress.is_stopped() {
+            let Some((at, event)) = self.queue.pop() else {
+                let virtual_seconds = self.now as f64 / 1000.0;
+                return Err(SimulateError::Stuck { virtual_seconds, detail: self.describe().await });
+            };
+            if at > end {
+                break;
+            }
+            self.now = at;
+            self.totals.events += 1;
+            self.meet(event).await?;
+            for row in self.recorder.finished() {
+                progress.round(&row);
+            }
+            if self.totals.events.is_multiple_of(1024) {
+                progress.time(self.now as f64 / 1000.0);
+            }
+        }
+        for row in self.recorder.end() {
+            progress.round(&row);
+        }
+        Ok(())
+    }
+
+    async fn meet(&mut self, event: Event) -> Result<(), SimulateError> {
+        match event {
+            Event::ClientStarts { client } => self.start_client(client).await,
+            Event::ClientMeets { client, incarnation, event } => {
+                match self.clients[client].incarnation == incarnation {
+                    true => self.step_client(client, *event).await,
+                    false => Ok(()),
+                }
+            }
+            Event::AlarmRings { client, alarm } => self.ring(client, alarm).await,
+            Event::UploadEnds { client, incarnation, upload } => {
+                match self.clients[client].incarnation == incarnation {
+                    true => self.end_upload(client, *upload).await,
+                    false => Ok(()),
+                }
+            }
+            Event::WaitEnds { poll } => self.wait_ends(poll).await,
+            Event::DriversWake { wake } => match wake == self.wake {
+                true => self.drive().await,
+                false => Ok(()),
+            },
+            Event::CoordinatorCrashes => {
+                self.crash();
+                Ok(())
+            }
+            Event::CoordinatorStarts => self.start_coordinator().await,
+        }
+    }
+
+    /// Returns the running coordinator.
+    ///
+    /// # Panics
+    /// If it has crashed; who calls has looked.
+    pub fn running(&self) -> Arc<Coordinator> {
+        self.coordinator.clone().expect("the caller has looked that it runs")
+    }
+
+    /// Returns the coordinator's time.
+    pub fn server_now(&self) -> Timestamp {
+        Timestamp(BEGINNING + self.now)
+    }
+
+    /// Returns a device's time: it begins at 0.
+    pub fn device_now(&self) -> Timestamp {
+        Timestamp(self.now)
+    }
+
+    /// Puts an event in, so many milliseconds from now.
+    pub fn after(&mut self, milliseconds: u64, event: Event) {
+        self.queue.push(self.now.saturating_add(milliseconds), event);
+    }
+
+    /// Draws the id of a client.
+    pub fn client_id(&mut self) -> ClientId {
+        ClientId::from_random_bytes(bytes(&mut self.ids))
+    }
+
+    async fn describe(&self) -> String {
+        let trains = self.clients.iter().filter(|client| client.work.is_some()).count();
+        format!("{trains} of {} clients have work, {} wait", self.clients.len(), self.polls.len())
+    }
+
+    async fn outcome(mut self) -> Result<Outcome, SimulateError> {
+        let version = self.storage.latest_model_version(self.task).await?;
+        let version = version.ok_or_else(|| SimulateError::Client("there is no version".into()))?;
+        let task = self.storage.task_of_any_organisation(self.task).await?;
+        let task = task.ok_or_else(|| SimulateError::Client("there is no task".into()))?;
+        let lesson = self.lesson(task.plan, task.model).await?;
+        let weights = self.weights_of(&lesson, version.weights).await?.to_vec();
+        Ok(Outcome {
+            rounds: self.recorder.rows(),
+            version: version.number,
+            weights,
+            state: task.state,
+            virtual_seconds: self.now as f64 / 1000.0,
+            events: self.totals.events,
+            check_ins: self.totals.check_ins,
+            client_rounds: self.totals.client_rounds,
+            crashes: self.totals.crashes,
+        })
+    }
+}
+
+/// Versions are measured on the held-out examples.
+fn central_evaluation(
+    description: &TaskDescription,
+    every_versions: u64,
+) -> folkmoot_coordinator::task::Evaluation {
+    use folkmoot_coordinator::task::{Evaluation, Metric};
+    use folkmoot_protocol::Loss;
+    let metric = match description.plan.loss {
+        Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge => Metric::Accuracy,
+        _ => Metric::Loss,
+    };
+    Evaluation { every_versions, metric, federated: None, central: true, rollback_margin: None }
+}
+
+/// Draws bytes.
+pub(super) fn bytes<const N: usize>(rng: &mut impl Rng) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}

@@ -1,9 +1,0 @@
-//! API keys: who may use these endpoints.
-
-pub(crate) mod create;
-pub(crate) mod list;
-pub(crate) mod revoke;
-pub(crate) mod view;
-
-pub use create::{CreateApiKeyRequest, CreatedApiKey};
-pub use view::ApiKeyView;

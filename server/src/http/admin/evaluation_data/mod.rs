@@ -1,5 +1,0 @@
-//! `/v1/admin/evaluation-data`: the operator's own examples.
-
-pub(crate) mod create;
-
-pub use create::EvaluationDataView;

@@ -1,5 +1,0 @@
-//! What was measured of model versions.
-
-pub(crate) mod list;
-
-pub use list::EvaluationView;

@@ -1,8 +1,0 @@
-//! What tasks promise their clients, and what was spent of it.
-
-pub(crate) mod ledger;
-pub(crate) mod plan;
-pub(crate) mod statement;
-pub(crate) mod view;
-
-pub use view::{EntryKind, EntryView, NoEntry, ParticipationView, SettingsView, TermsView};

@@ -1,9 +1,0 @@
-//! Rounds: what came of each cycle of a task.
-
-pub(crate) mod assignments;
-pub(crate) mod get;
-pub(crate) mod list;
-pub(crate) mod view;
-
-pub use assignments::{LaneView, RoundAssignmentsView};
-pub use view::{DroppedView, RoundFunnelView, RoundView};

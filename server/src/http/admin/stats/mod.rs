@@ -1,6 +1,0 @@
-//! What the rounds of a task cost in bytes.
-
-pub(crate) mod list;
-pub(crate) mod view;
-
-pub use view::{ClassTrafficView, RoundStatsView, TrafficView};

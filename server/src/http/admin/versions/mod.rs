@@ -1,7 +1,0 @@
-//! Model versions: what a task has made so far.
-
-pub(crate) mod download;
-pub(crate) mod list;
-
-pub use download::VERSION_HEADER;
-pub use list::VersionView;

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod complaint;
+mod error;
+pub mod explain;
+mod nearest;
+mod reference;
+mod sample;
+mod schema;
+mod shape;
+mod show;
+mod source;
+mod template;
+mod toml_text;
+mod walk;
+mod walk_choice;
+mod walk_table;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{TASK_FILE_BYTES_MAX, read, read_with};
+pub use error::{PlacedFault, TaskFileError};
+pub use reference::reference;
+pub use schema::document;
+pub use template::{EvaluationKind, TemplateChoices, kinds, template};
