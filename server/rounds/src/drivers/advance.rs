@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::{
     invariants,
-    round::{AbandonReason, Phase, Purpose, RoundInput, Rules},
-    scheduling::{ReportCounts, Sampled, SchedulingChoice, SchedulingPolicy, Synchronous},
-    selection::SelectionChoice,
+    round::{AbandonReason, Phase, Purpose, RoundInput},
+    scheduling::ReportCounts,
     task::TaskState,
 };
 use folkmoot_protocol::Timestamp;
@@ -14,50 +13,14 @@ use folkmoot_storage::{AssignmentRepository, RoundRecord, TaskRecord};
 
 use super::{
     DriveError,
-    aggregate::aggregate,
-    commit::throw_away,
+    evaluate::combine_reports,
     facts::{collected, waiting},
     pause,
     perform::perform,
+    release::{release, withhold},
+    rules::rules,
 };
 use crate::coordinator::Coordinator;
-
-/// By what a task's rounds of one purpose decide.
-pub enum TaskRules<'a> {
-    /// As the task says.
-    Training(&'a TaskRecord),
-    /// As the task says, where its privacy rests on how rounds are drawn.
-    Sampled(&'a TaskRecord, Sampled),
-    /// As its evaluation says.
-    Evaluation(&'a TaskRecord, Synchronous),
-}
-
-/// The draw of an evaluation round.
-const UNIFORM: SelectionChoice = SelectionChoice::Uniform;
-
-impl TaskRules<'_> {
-    /// Returns the rules.
-    pub fn borrow(&self) -> Rules<'_> {
-        let (task, policy, selection): (_, &dyn SchedulingPolicy, _) = match self {
-            TaskRules::Training(task) => {
-                (task, task.description.scheduling.policy(), &task.description.selection)
-            }
-            TaskRules::Sampled(task, policy) => (task, policy, &task.description.selection),
-            TaskRules::Evaluation(task, policy) => (task, policy, &UNIFORM),
-        };
-        Rules { policy, selection, token_share_max: task.description.token_share_max }
-    }
-}
-
-/// Returns by what a task's rounds of this purpose decide.
-pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
-    let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
-    match (purpose, federated, task.description.sampled()) {
-        (Purpose::Evaluation, Some(federated), _) => TaskRules::Evaluation(task, federated.policy()),
-        (_, _, Some(sampled)) => TaskRules::Sampled(task, sampled),
-        _ => TaskRules::Training(task),
-    }
-}
 
 /// Advances a round by one step, and says whether another could follow at once.
 pub async fn advance_round(
@@ -71,7 +34,10 @@ pub async fn advance_round(
     let rules = rules(task, purpose);
     let keeps_draws = rules.borrow().policy.keeps_draws();
     let input = match (&record.round.phase, stop_reason(task.state, purpose, falls_back)) {
-        (Phase::Aggregating { .. }, _) => return aggregate_or_abandon(coordinator, task, record, now).await,
+        (Phase::Aggregating { .. }, _) => {
+            end_or_abandon(coordinator, task, record, now).await?;
+            return Ok(true);
+        }
         (Phase::Reporting { .. }, Some(_)) if keeps_draws => {
             RoundInput::Closed(counts(coordinator, &record).await?)
         }
@@ -110,14 +76,18 @@ pub async fn advance_round(
     Ok(true)
 }
 
-/// Combines the updates of a round. Where that can never be done the round is abandoned, so that the task goes on.
-async fn aggregate_or_abandon(
+/// Ends a round that has closed. Where that can never be done the round is abandoned, so that the task goes on.
+async fn end_or_abandon(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
     record: RoundRecord,
     now: Timestamp,
-) -> Result<bool, DriveError> {
-    match aggregate(coordinator, task, record.clone(), now).await {
+) -> Result<(), DriveError> {
+    let ended = match record.round.purpose {
+        Purpose::Training => release(coordinator, task, record.clone(), now).await,
+        Purpose::Evaluation => combine_reports(coordinator, task, record.clone(), now).await,
+    };
+    match ended {
         Err(error) if error.is_of_data() => {
             let reason = AbandonReason::CommitFailed;
             tracing::error!(
@@ -125,10 +95,9 @@ async fn aggregate_or_abandon(
                 "round abandoned: its updates cannot be combined, and trying again would fail again"
             );
             metrics::counter!("folkmoot_commits_failed_total").increment(1);
-            throw_away(coordinator, task, record, reason, now).await?;
-            Ok(true)
+            withhold(coordinator, task, record, reason, now).await
         }
-        result => result,
+        ended => ended,
     }
 }
 
@@ -136,11 +105,6 @@ async fn counts(coordinator: &Coordinator, record: &RoundRecord) -> Result<Repor
     let counts = coordinator.storage.report_counts(record.round.id).await?;
     invariants::every_assignment_is_counted_once(&record.round, counts)?;
     Ok(counts)
-}
-
-/// Says whether clients of this policy start and report all the time.
-pub fn is_flow(scheduling: &SchedulingChoice) -> bool {
-    scheduling.policy().flow().is_some()
 }
 
 fn stop_reason(state: TaskState, purpose: Purpose, falls_back: bool) -> Option<AbandonReason> {

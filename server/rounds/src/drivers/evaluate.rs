@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_coordinator::{
     aggregation::sum_metrics,
+    invariants,
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},
 };
@@ -13,7 +14,7 @@ use folkmoot_storage::{
     EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
 };
 
-use super::{DriveError, advance::rules, open::latest};
+use super::{DriveError, rules::rules, versions::latest};
 use crate::{
     coordinator::Coordinator,
     registry::{WholeVersion, evaluation_data},
@@ -116,14 +117,15 @@ pub async fn combine_reports(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
     record: RoundRecord,
-    accepted: &[AcceptedUpdate],
     now: Timestamp,
-) -> Result<bool, DriveError> {
+) -> Result<(), DriveError> {
     let storage = &coordinator.storage;
+    let accepted = storage.accepted_updates(record.round.id).await?;
+    invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
     let assignments = storage.assignments(record.round.id).await?;
     let evaluation = task.description.evaluation.as_ref();
     let mut evaluations = Vec::new();
-    for (slice, metrics) in slices(evaluation, accepted, &assignments) {
+    for (slice, metrics) in slices(evaluation, &accepted, &assignments) {
         evaluations.push(EvaluationRecord {
             organisation_id: task.organisation_id,
             task_id: task.id,
@@ -142,7 +144,7 @@ pub async fn combine_reports(
     storage.end_evaluation(&next, &evaluations).await?;
     coordinator.ingest.forget_round(next.round.id)?;
     tracing::info!(task = %task.id, version = next.round.base_version, clients = accepted.len(), "version evaluated");
-    Ok(true)
+    Ok(())
 }
 
 /// Groups the reports: all of them under the empty name, and each slice that has enough clients.

@@ -2,22 +2,24 @@
 //! it may be repeated, and a crash between two steps loses nothing.
 
 mod advance;
-mod aggregate;
-mod commit;
 mod error;
 mod evaluate;
 mod facts;
 mod open;
 mod pause;
 mod perform;
+mod release;
+mod rules;
 mod run;
 mod supervise;
 mod task;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 pub use error::DriveError;
 pub use open::release_again;
+pub use release::forget_last_noise;
 pub use run::{DriverConfig, run};
 pub use supervise::{DriverHealth, supervise};
-pub use task::{drive_task, forget_last_noise};
+pub use task::drive_task;

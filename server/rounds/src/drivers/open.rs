@@ -12,7 +12,11 @@ use folkmoot_storage::{
     TaskRecord, VersionMaking,
 };
 
-use super::{DriveError, evaluate::measured};
+use super::{
+    DriveError,
+    evaluate::{last_attempt, measured},
+    versions::{latest, version},
+};
 use crate::{coordinator::Coordinator, privacy};
 
 /// Says whether a task is over by its stop conditions, `more` committed rounds counted that are not stored yet.
@@ -62,7 +66,7 @@ pub async fn open_evaluation(
     let latest = latest(coordinator, task).await?;
     // The newest version that is due, and not each: evaluations may take longer than rounds.
     let due = latest.number - latest.number % evaluation.every_versions.max(1);
-    let last = super::evaluate::last_attempt(coordinator, task, EvaluationSource::Federated).await?;
+    let last = last_attempt(coordinator, task, EvaluationSource::Federated).await?;
     if last.is_some_and(|version| version >= due) {
         return Ok(false);
     }
@@ -123,8 +127,7 @@ pub async fn return_to_best(
     now: Timestamp,
 ) -> Result<bool, DriveError> {
     let Some(best) = return_due(coordinator, task).await? else { return Ok(false) };
-    let found = coordinator.storage.model_version(task.id, best).await?;
-    let found = found.ok_or(StorageError::NotFound("model version"))?;
+    let found = version(coordinator, task, best).await?;
     let version = release_again(coordinator, task, found, now).await?;
     tracing::warn!(task = %task.id, version, best, "the metric fell: returned to the best version");
     Ok(true)
@@ -158,10 +161,4 @@ pub async fn release_again(
     };
     coordinator.storage.release_version(task.organisation_id, &version).await?;
     Ok(version.number)
-}
-
-/// Finds the newest version.
-pub async fn latest(coordinator: &Coordinator, task: &TaskRecord) -> Result<ModelVersionRecord, DriveError> {
-    let latest = coordinator.storage.latest_model_version(task.id).await?;
-    Ok(latest.ok_or(StorageError::NotFound("model version"))?)
 }

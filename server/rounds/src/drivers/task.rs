@@ -2,12 +2,10 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::{invariants, round::Purpose, task::TaskInput};
 use folkmoot_protocol::{TaskId, Timestamp};
-use folkmoot_storage::{ModelVersionRepository, RoundRepository, TaskRecord, TaskRepository};
+use folkmoot_storage::{RoundRepository, TaskRecord, TaskRepository};
 
 use super::{
-    DriveError,
-    advance::{advance_round, rules},
-    evaluate, open, pause,
+    DriveError, advance::advance_round, evaluate, open, pause, release::forget_last_noise, rules::rules,
 };
 use crate::coordinator::Coordinator;
 
@@ -53,20 +51,6 @@ pub async fn drive_task(
     }
     let may_evaluate = !is_open(Purpose::Evaluation);
     Ok(may_evaluate && open::open_evaluation(coordinator, &task, now).await?)
-}
-
-/// Deletes where the stream of noise stands, for a task that is about to end or has ended. A round that still aggregates
-/// needs it, and stores none itself.
-///
-/// # Errors
-/// If the storage fails.
-pub async fn forget_last_noise(coordinator: &Coordinator, id: TaskId) -> Result<(), DriveError> {
-    let newest = coordinator.storage.latest_model_version(id).await?;
-    let Some(noise) = newest.and_then(|version| version.making.noise_state) else { return Ok(()) };
-    if coordinator.storage.unfinished_round(id).await?.is_none() {
-        coordinator.blobs.delete(noise).await?;
-    }
-    Ok(())
 }
 
 /// Ends a task whose stop conditions are met. Between two looks at the whole task only what can change by itself

@@ -1,0 +1,125 @@
+//! The first step of a release: everything that the version is made of.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bytes::Bytes;
+use folkmoot_coordinator::{aggregation::sum_metrics, finalizer::Commit, invariants, scheduling::Correction};
+use folkmoot_protocol::update::UpdateMetrics;
+use folkmoot_storage::{AcceptedUpdate, AssignmentRepository, RoundRecord, TaskRecord};
+
+use super::{
+    made::Made,
+    noise::{discard_unreleased, private},
+};
+use crate::{
+    combine::{Bases, Making},
+    coordinator::Coordinator,
+    drivers::{DriveError, versions::version},
+};
+
+/// A closed round with everything that its version is made of.
+pub struct Prepared {
+    record: RoundRecord,
+    accepted: Vec<AcceptedUpdate>,
+    metrics: UpdateMetrics,
+    staleness: Staleness,
+    making: Making,
+}
+
+impl Prepared {
+    /// Reads what the round accepted and from which versions that started, and removes what an attempt before left behind.
+    ///
+    /// # Errors
+    /// If the storage fails, or the accepted updates are not those that the round counted.
+    pub async fn of(
+        coordinator: &Coordinator,
+        task: &TaskRecord,
+        record: RoundRecord,
+    ) -> Result<Self, DriveError> {
+        let accepted = coordinator.storage.accepted_updates(record.round.id).await?;
+        invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
+        let metrics = if task.description.privacy.is_none() {
+            sum_metrics(accepted.iter().map(|update| &update.metrics))
+        } else {
+            discard_unreleased(coordinator, task, &record).await?;
+            // What clients measured is theirs here: it would be released without noise.
+            UpdateMetrics::default()
+        };
+        let staleness = Staleness::of(&accepted, record.round.base_version);
+        let making = making(coordinator, task, &record, accepted.clone()).await?;
+        Ok(Self { record, accepted, metrics, staleness, making })
+    }
+
+    /// Combines the updates, on a thread that may take its time. Noise apart, the same input makes the same bytes.
+    ///
+    /// # Errors
+    /// If the round log cannot be read, or there is no noise.
+    pub async fn make(self, coordinator: &Arc<Coordinator>) -> Result<Made, DriveError> {
+        let Self { record, accepted, metrics, staleness, making } = self;
+        let shared = coordinator.clone();
+        let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest, &shared.noises));
+        Ok(Made { record, accepted, metrics, staleness, version: made.await?? })
+    }
+}
+
+/// Brings together what the next version is made of.
+async fn making(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+    accepted: Vec<AcceptedUpdate>,
+) -> Result<Making, DriveError> {
+    let base_version = record.round.base_version;
+    let base = version(coordinator, task, base_version).await?;
+    let newest = coordinator.blobs.get(base.weights).await?;
+    let policy = task.description.scheduling.policy();
+    let correction = policy.staleness().correction;
+    let mut bases = Bases { correction, newest: base_version, ..Bases::default() };
+    if correction != Correction::None {
+        let versions: BTreeSet<u64> = accepted.iter().map(|update| update.base_version).collect();
+        for number in versions.into_iter().filter(|number| *number != base_version) {
+            bases.weights.insert(
+                number,
+                coordinator.blobs.get(version(coordinator, task, number).await?.weights).await?,
+            );
+        }
+        bases.weights.insert(base_version, newest.clone());
+    }
+    let finalizer_state: Option<Bytes> = match base.making.finalizer_state {
+        Some(state) => Some(coordinator.blobs.get(state).await?),
+        None => None,
+    };
+    // An update that is too old was dropped before it could be accepted.
+    let attenuation = |update: &AcceptedUpdate| {
+        policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
+    };
+    let attenuations = accepted.iter().map(attenuation).collect();
+    let mean_staleness = Staleness::of(&accepted, base_version).mean;
+    Ok(Making {
+        description: task.description.clone(),
+        round_id: record.round.id,
+        accepted,
+        attenuations,
+        newest,
+        bases,
+        finalizer_state,
+        commit: Commit { number: base_version + 1, mean_staleness },
+        private: private(coordinator, task, &base).await?,
+    })
+}
+
+/// How old the updates of a commit are, in versions.
+pub struct Staleness {
+    /// In the mean.
+    pub mean: f64,
+    /// Of the oldest.
+    pub max: u64,
+}
+
+impl Staleness {
+    fn of(accepted: &[AcceptedUpdate], base_version: u64) -> Self {
+        let ages = accepted.iter().map(|update| base_version.saturating_sub(update.base_version));
+        let (sum, max) = ages.fold((0, 0), |(sum, max), age| (sum + age, max.max(age)));
+        Self { mean: sum as f64 / accepted.len().max(1) as f64, max }
+    }
+}

@@ -1,0 +1,22 @@
+//! Model versions of a task, which are there.
+
+use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, StorageError, TaskRecord};
+
+use super::DriveError;
+use crate::coordinator::Coordinator;
+
+/// Finds the newest version.
+pub async fn latest(coordinator: &Coordinator, task: &TaskRecord) -> Result<ModelVersionRecord, DriveError> {
+    let latest = coordinator.storage.latest_model_version(task.id).await?;
+    Ok(latest.ok_or(StorageError::NotFound("model version"))?)
+}
+
+/// Finds a version.
+pub async fn version(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    number: u64,
+) -> Result<ModelVersionRecord, DriveError> {
+    let version = coordinator.storage.model_version(task.id, number).await?;
+    Ok(version.ok_or(StorageError::NotFound("model version"))?)
+}
