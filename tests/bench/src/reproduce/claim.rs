@@ -50,6 +50,12 @@ impl Unit {
         if text.trim_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text }
     }
 
+    /// Shows one decimal more where the interval would seem to have no width.
+    fn telling(self, low: f64, high: f64) -> Self {
+        let decimals = self.decimals + usize::from(low != high && self.show(low) == self.show(high));
+        Self { decimals, ..self }
+    }
+
     fn named(self, value: f64) -> String {
         format!("{}{}", self.show(value), self.name)
     }
@@ -180,8 +186,8 @@ impl Claim {
                 format!("{} (one seed: no interval)", self.unit.named(*value))
             }
             Ok(Estimate { value, interval: Some(Interval { low, high }), .. }) => {
-                let (low, high) = (self.unit.show(*low), self.unit.show(*high));
-                format!("{} ({low} to {high})", self.unit.named(*value))
+                let unit = self.unit.telling(*low, *high);
+                format!("{} ({} to {})", unit.named(*value), unit.show(*low), unit.show(*high))
             }
         };
         arms + &shown
@@ -267,6 +273,17 @@ mod tests {
     }
 
     /// A published factor of 31.3 is not reproduced by one of 3.8, though both are above 1.
+    #[test]
+    fn an_interval_shows_its_width() {
+        let shown = |low, high| {
+            let unit = Unit::TIMES.telling(low, high);
+            format!("{} to {}", unit.show(low), unit.named(high))
+        };
+        assert_eq!(shown(0.98, 1.01), "0.98 to 1.01×");
+        assert_eq!(shown(2.1, 5.1), "2.1 to 5.1×");
+        assert_eq!(shown(1.0, 1.0), "1.0 to 1.0×");
+    }
+
     #[test]
     fn the_right_direction_is_not_the_published_size() {
         let claim =
