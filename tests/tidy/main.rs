@@ -40,6 +40,7 @@ rules!(
     root_folder,
     size_ratchet,
     unfinished,
+    walkthroughs,
 );
 
 /// Fails the running test if there are findings, and prints them all at once.

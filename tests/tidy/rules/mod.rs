@@ -10,3 +10,4 @@ pub mod registries;
 pub mod root_folder;
 pub mod size_ratchet;
 pub mod unfinished;
+pub mod walkthroughs;

@@ -12,14 +12,13 @@ mod release;
 mod rules;
 mod run;
 mod supervise;
-mod task;
 #[cfg(test)]
 mod tests;
 mod versions;
 
+pub use advance::drive_task;
 pub use error::DriveError;
 pub use open::release_again;
 pub use release::forget_last_noise;
 pub use run::{DriverConfig, run};
 pub use supervise::{DriverHealth, supervise};
-pub use task::drive_task;

@@ -3,9 +3,8 @@
 //! Prepare, make, keep, then publish or withhold: each step takes what the one before it returned, and none goes back. A crash
 //! at any point is answered by doing all of it again, which makes the same bytes, but for noise.
 
-mod made;
+mod make;
 mod noise;
-mod prepare;
 mod publish;
 mod withhold;
 
@@ -13,8 +12,8 @@ use std::sync::Arc;
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{RoundRecord, TaskRecord};
+use make::Prepared;
 pub use noise::forget_last_noise;
-use prepare::Prepared;
 pub use withhold::withhold;
 
 use super::DriveError;

@@ -1,20 +1,23 @@
-//! The first step of a release: everything that the version is made of.
+//! The first steps of a release: what its version is made of, and the version itself.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use folkmoot_coordinator::{aggregation::sum_metrics, finalizer::Commit, invariants, scheduling::Correction};
-use folkmoot_protocol::update::UpdateMetrics;
-use folkmoot_storage::{AcceptedUpdate, AssignmentRepository, RoundRecord, TaskRecord};
+use folkmoot_protocol::{BlobDigest, Timestamp, update::UpdateMetrics};
+use folkmoot_storage::{
+    AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, RoundRecord, TaskRecord,
+    VersionMaking,
+};
 
 use super::{
-    made::Made,
     noise::{discard_unreleased, private},
+    publish::{Candidate, End},
 };
 use crate::{
-    combine::{Bases, Making},
+    combine::{self, Bases, Making},
     coordinator::Coordinator,
-    drivers::{DriveError, versions::version},
+    drivers::{DriveError, evaluate, open, versions::version},
 };
 
 /// A closed round with everything that its version is made of.
@@ -60,6 +63,72 @@ impl Prepared {
         let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest, &shared.noises));
         Ok(Made { record, accepted, metrics, staleness, version: made.await?? })
     }
+}
+
+/// A version that was made and is not stored.
+pub struct Made {
+    record: RoundRecord,
+    accepted: Vec<AcceptedUpdate>,
+    metrics: UpdateMetrics,
+    staleness: Staleness,
+    version: combine::Made,
+}
+
+impl Made {
+    /// Stores the version's blobs. Those of a private one are noted first, so that an attempt that ends before it is published
+    /// leaves nothing behind that is not found.
+    ///
+    /// # Errors
+    /// If the storage or the blob store fails.
+    pub async fn keep(
+        self,
+        coordinator: &Coordinator,
+        task: &TaskRecord,
+        now: Timestamp,
+    ) -> Result<Candidate, DriveError> {
+        let Self { record, accepted, metrics, staleness, version: made } = self;
+        let number = record.round.base_version + 1;
+        let weights_bytes = made.weights.len() as u64;
+        let (weights, noise) = (Bytes::from(made.weights), Bytes::from(made.noise_state));
+        let state = Bytes::from(made.finalizer_state);
+        let stop = open::stop_reason(coordinator, task, 1, now).await?;
+        // A task that was cancelled while its last round aggregated stays cancelled. Where its last version is still to
+        // be measured, that is done before it ends.
+        let ends_now = stop.filter(|_| !evaluate::is_measured_centrally(task, number));
+        // Where no version comes after, what takes the noise off this one is not kept.
+        let is_last = ends_now.is_some() || task.state.is_final();
+        let noise = if is_last { Bytes::new() } else { noise };
+        if made.clipping_norm.is_some() {
+            let blobs = [&weights, &state, &noise].into_iter().filter(|blob| !blob.is_empty());
+            let blobs: Vec<BlobDigest> = blobs.map(|blob| BlobDigest::of(blob)).collect();
+            coordinator.storage.note_unreleased(record.round.id, &blobs).await?;
+        }
+        let version = ModelVersionRecord {
+            task_id: task.id,
+            number,
+            round_id: Some(record.round.id),
+            weights: coordinator.blobs.put(weights).await?,
+            weights_bytes,
+            metrics,
+            making: VersionMaking {
+                finalizer_state: keep(coordinator, state).await?,
+                change_norm: made.change_norm,
+                mean_staleness: staleness.mean,
+                staleness_max: staleness.max,
+                clipping_norm: made.clipping_norm,
+                noise_state: keep(coordinator, noise).await?,
+                ..VersionMaking::default()
+            },
+            created_at: now,
+        };
+        tracing::debug!(task = %task.id, round = record.round.number, version = number, "version made");
+        Ok(Candidate { record, accepted, version, end: End { stop, ends_now } })
+    }
+}
+
+/// Stores what is kept for the next version, if anything is.
+async fn keep(coordinator: &Coordinator, state: Bytes) -> Result<Option<BlobDigest>, DriveError> {
+    if state.is_empty() { Ok(None) } else { Ok(Some(coordinator.blobs.put(state).await?)) }
 }
 
 /// Brings together what the next version is made of.
@@ -109,11 +178,9 @@ async fn making(
 }
 
 /// How old the updates of a commit are, in versions.
-pub struct Staleness {
-    /// In the mean.
-    pub mean: f64,
-    /// Of the oldest.
-    pub max: u64,
+struct Staleness {
+    mean: f64,
+    max: u64,
 }
 
 impl Staleness {
