@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use folkmoot_client::{Budget, Client, ClientError, Device, TrafficLimits};
 use folkmoot_protocol::{ErrorCode, messages::ProtectionLevel};
-use folkmoot_service::{
-    config::{LogConfig, LogFormat},
-    telemetry,
-};
+use folkmoot_service::telemetry::{self, LogConfig, LogFormat};
 use serde::Serialize;
 
 use super::{

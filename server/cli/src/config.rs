@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use folkmoot_service::config::{self, Config};
 use serde::Serialize;
 
 use super::{
     CliError,
     output::{self, OutputArgs},
 };
+use crate::settings::{self, Config};
 
 /// Looks at the configuration.
 #[derive(Subcommand)]
@@ -49,10 +49,10 @@ impl Command {
 
 fn check(args: Args) -> Result<(), CliError> {
     load(args.config.as_deref())?;
-    let checked = Checked { file: config::file(args.config.as_deref()), is_right: true };
+    let checked = Checked { file: settings::file(args.config.as_deref()), is_right: true };
     args.output.print(&checked, |checked| match &checked.file {
         Some(file) => format!("{} is right", file.display()),
-        None => format!("there is no {}; the defaults are used", config::DEFAULT_FILE),
+        None => format!("there is no {}; the defaults are used", settings::DEFAULT_FILE),
     })
 }
 

@@ -1,12 +1,9 @@
 use std::{fmt, io, path::Path};
 
 use folkmoot_api::{AdminError, client::with_causes};
-use folkmoot_service::{
-    config::{ConfigError, toml_file::TomlFileError},
-    host::HostError,
-    http::ServeError,
-    telemetry::TelemetryError,
-};
+use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryError};
+
+use crate::settings::{ConfigError, toml_file::TomlFileError};
 
 /// Why a command failed: one line for humans, and what to do about it.
 #[derive(Debug)]

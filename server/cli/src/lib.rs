@@ -25,6 +25,7 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
+pub mod settings;
 mod simulate;
 mod stop_signal;
 mod system;

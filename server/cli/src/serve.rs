@@ -2,10 +2,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::{
-    config::{Config, LogFormat, TlsChoice},
     host::{Host, HostConfig},
     http::tls::Reload,
-    telemetry,
+    telemetry::{self, LogFormat},
 };
 use serde::Serialize;
 
@@ -13,6 +12,10 @@ use super::{
     CliError, config, demo,
     output::OutputArgs,
     stop_signal::{Hangups, stop_signal},
+};
+use crate::{
+    settings::{Config, TlsChoice},
+    words::words,
 };
 
 /// How to serve. A flag wins over the environment, which wins over the file.
@@ -46,7 +49,10 @@ pub struct Args {
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     allowed_origins: Vec<String>,
     /// How a line of the log looks.
-    #[arg(long)]
+    #[arg(long, value_parser = words([
+        ("text", "For humans", LogFormat::Text),
+        ("json", "One JSON object a line", LogFormat::Json),
+    ]))]
     log_format: Option<LogFormat>,
     /// What is logged: error, warn, info, debug, trace, or a filter. RUST_LOG wins over it.
     #[arg(long, value_name = "LEVEL")]

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod config;
 pub mod data_folder;
 pub mod disk;
 pub mod host;

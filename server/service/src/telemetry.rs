@@ -1,18 +1,17 @@
 //! What the process says about itself: its log on stderr, and its metrics.
 
+mod log;
 mod recent;
 
 use std::{io, io::IsTerminal, time::Duration};
 
 use folkmoot_rounds::clock::system_clock;
+pub use log::{LogConfig, LogFormat};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 pub use recent::recent_lines;
 use tracing_subscriber::{EnvFilter, Layer, util::TryInitError};
 
-use crate::{
-    config::{LogConfig, LogFormat},
-    printable,
-};
+use crate::printable;
 
 /// How often old observations are cleared away.
 const UPKEEP: Duration = Duration::from_secs(5);

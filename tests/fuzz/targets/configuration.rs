@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use folkmoot_fuzz::prepare;
-use folkmoot_service::config::{Config, KEYS, toml_file};
+use folkmoot_cli::settings::{Config, KEYS, toml_file};
 use libfuzzer_sys::fuzz_target;
 
 /// Each setting of the default configuration, alone and all together.

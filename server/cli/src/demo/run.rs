@@ -6,10 +6,9 @@ use folkmoot_engine::{Examples, ImportLimits, Model};
 use folkmoot_protocol::Recipe;
 use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
 use folkmoot_service::{
-    config::LogConfig,
     data_folder::DataFolderError,
     host::{Host, HostConfig, HostError},
-    telemetry,
+    telemetry::{self, LogConfig},
 };
 use tokio::{signal::ctrl_c, time::sleep};
 

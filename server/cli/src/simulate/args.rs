@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 
-use folkmoot_service::config::toml_file;
 use folkmoot_simulation::{partition::Partition, record::Format, simulate::WorldSettings};
 
 use super::partition;
-use crate::{CliError, output::OutputArgs};
+use crate::{CliError, output::OutputArgs, settings::toml_file};
 
 /// What to simulate.
 #[derive(clap::Args)]

@@ -5,8 +5,10 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::{Arguments, model::BenchModel, own::Measured};
-use crate::Failure;
-use crate::train::peers::{BURN, BURN_TARGET};
+use crate::{
+    Failure,
+    train::peers::{BURN, BURN_TARGET},
+};
 
 /// What burn's program prints.
 #[derive(Deserialize)]

@@ -2,8 +2,7 @@
 
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, onnx::build};
 
-use crate::Failure;
-use crate::train::network::mixed;
+use crate::{Failure, train::network::mixed};
 
 const SEED: u64 = 1;
 /// Batches of examples from which steps take theirs.

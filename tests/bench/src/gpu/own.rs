@@ -3,8 +3,7 @@
 use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
 use super::{Arguments, model::BenchModel};
-use crate::train::network::LEARNING_RATE;
-use crate::{Failure, clock};
+use crate::{Failure, clock, train::network::LEARNING_RATE};
 
 /// What a step takes.
 pub struct Measured {

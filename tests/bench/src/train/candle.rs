@@ -5,8 +5,10 @@
 
 use candle_core::{Device, Result, Tensor, Var};
 
-use super::executor::Executor;
-use super::network::{BATCH_SIZE, FEATURES, LEARNING_RATE, Network, features, labels};
+use super::{
+    executor::Executor,
+    network::{BATCH_SIZE, FEATURES, LEARNING_RATE, Network, features, labels},
+};
 use crate::Failure;
 
 /// The model's variables, weight and bias of one layer after the other, and the batch.

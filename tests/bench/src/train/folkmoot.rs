@@ -2,8 +2,10 @@
 
 use folkmoot_engine::{Examples, Labels, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
-use super::executor::Executor;
-use super::network::{BATCH_SIZE, FEATURES, LEARNING_RATE, Network, features, labels};
+use super::{
+    executor::Executor,
+    network::{BATCH_SIZE, FEATURES, LEARNING_RATE, Network, features, labels},
+};
 use crate::Failure;
 
 /// Examples from which a step gathers its batch.

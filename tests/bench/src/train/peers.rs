@@ -9,9 +9,11 @@ use std::{
 
 use serde::Deserialize;
 
-use super::network::{BATCH_SIZE, LEARNING_RATE, Network, features, labels};
-use super::row::Row;
-use super::trainee::CHECKED_STEPS;
+use super::{
+    network::{BATCH_SIZE, LEARNING_RATE, Network, features, labels},
+    row::Row,
+    trainee::CHECKED_STEPS,
+};
 use crate::{Failure, folder::TemporaryFolder};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/train_peers.py");

@@ -4,9 +4,11 @@ use std::hint::black_box;
 
 use gemm::Parallelism;
 
-use super::network::{Network, Product};
-use super::row::Row;
-use super::timing;
+use super::{
+    network::{Network, Product},
+    row::Row,
+    timing,
+};
 use crate::Failure;
 
 /// Rows and columns of the product that is called the peak.

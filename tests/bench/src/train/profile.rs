@@ -4,9 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
-use super::folkmoot::Folkmoot;
-use super::network::Network;
-use super::timing::{REPETITIONS, steps_of_a_repetition};
+use super::{
+    folkmoot::Folkmoot,
+    network::Network,
+    timing::{REPETITIONS, steps_of_a_repetition},
+};
 use crate::{Failure, clock};
 
 /// Calls that are listed one by one.

@@ -1,9 +1,11 @@
 //! The rows as a table for people, or as JSON.
 
-use super::network::{BATCH_SIZE, Network};
-use super::row::Row;
-use super::timing::{REPETITIONS, is_cpu_time};
-use super::trainee::CHECKED_STEPS;
+use super::{
+    network::{BATCH_SIZE, Network},
+    row::Row,
+    timing::{REPETITIONS, is_cpu_time},
+    trainee::CHECKED_STEPS,
+};
 use crate::Failure;
 
 /// The rows of one model, printed as soon as they are measured.

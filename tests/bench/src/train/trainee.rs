@@ -2,12 +2,7 @@
 
 use std::process::Command;
 
-use super::candle::Candle;
-use super::executor::Executor;
-use super::folkmoot::Folkmoot;
-use super::network::Network;
-use super::row::Row;
-use super::timing;
+use super::{candle::Candle, executor::Executor, folkmoot::Folkmoot, network::Network, row::Row, timing};
 use crate::{Failure, process};
 
 /// Steps that every executor does on the same batch from the same weights, so that their losses can be compared.

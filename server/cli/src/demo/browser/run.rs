@@ -6,10 +6,9 @@ use folkmoot_engine::Examples;
 use folkmoot_protocol::{Recipe, TaskId};
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::{
-    config::LogConfig,
     host::{Host, HostConfig},
     http::{self, HttpLimits, Listener, ServeError},
-    telemetry,
+    telemetry::{self, LogConfig},
 };
 use tokio::{sync::oneshot, time::sleep};
 

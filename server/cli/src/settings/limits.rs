@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX;
+use folkmoot_service::http::HttpLimits;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::http::HttpLimits;
 
 /// What the edge lets in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,7 @@
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
-
-use super::{ConfigError, setting::choice};
 
 /// What is logged, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,23 +20,24 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks the level.
+    ///
+    /// # Errors
+    /// Says why it is no level.
+    pub fn check(&self) -> Result<(), String> {
         match EnvFilter::try_new(&self.level) {
             Ok(_) if !self.level.trim().is_empty() => Ok(()),
-            _ => Err(ConfigError::Value {
-                place: "log.level".into(),
-                message: format!(
-                    "`{}` is no level; it must be error, warn, info, debug or trace, or a filter such as \
-                     `info,folkmoot_rounds=debug`",
-                    self.level
-                ),
-            }),
+            _ => Err(format!(
+                "`{}` is no level; it must be error, warn, info, debug or trace, or a filter such as \
+                 `info,folkmoot_rounds=debug`",
+                self.level
+            )),
         }
     }
 }
 
 /// How a line of the log looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// For humans.
@@ -52,6 +50,10 @@ impl FromStr for LogFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        choice(text)
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err("it must be text or json".into()),
+        }
     }
 }

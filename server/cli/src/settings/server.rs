@@ -1,10 +1,10 @@
 use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::ValueEnum;
+use folkmoot_service::http::tls::CertificateFiles;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, setting::choice};
-use crate::http::tls::CertificateFiles;
 
 /// The port on which a coordinator listens, unless it is told another.
 const PORT: u16 = 8443;

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use folkmoot_service::telemetry::LogFormat;
+
 use super::*;
 
 fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {

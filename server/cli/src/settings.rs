@@ -2,7 +2,6 @@
 
 mod error;
 mod limits;
-mod log;
 mod server;
 mod setting;
 pub mod toml_file;
@@ -14,16 +13,15 @@ use std::{
 };
 
 pub use error::ConfigError;
+use folkmoot_service::{
+    host::HostConfig,
+    http::{HttpLimits, cors, edge::Proxies},
+    telemetry::LogConfig,
+};
 pub use limits::LimitsConfig;
-pub use log::{LogConfig, LogFormat};
 use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
 pub use setting::KEYS;
-
-use crate::{
-    host::HostConfig,
-    http::{HttpLimits, cors, edge::Proxies},
-};
 
 /// The file that is read if it is there and no other is named.
 pub const DEFAULT_FILE: &str = "folkmoot.toml";
@@ -86,7 +84,8 @@ impl Config {
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
         Proxies::parse(&self.server.trusted_proxies)
             .map_err(|message| ConfigError::Value { place: "server.trusted_proxies".into(), message })?;
-        self.log.check()
+        let invalid = |message| ConfigError::Value { place: "log.level".into(), message };
+        self.log.check().map_err(invalid)
     }
 
     /// Returns what a coordinator needs to run.
