@@ -1,7 +1,8 @@
 //! The style as a test.
 //!
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and fails on what can be
-//! checked by a machine: the direction of dependencies, impure code in pure packages, words that
+//! checked by a machine: the direction of dependencies, rings of
+//! modules, impure code in pure packages, words that
 //! the glossary rejects, files and functions that grow, unfinished work, and what lies at the root.
 //!
 //! # How to add another rule
@@ -10,6 +11,7 @@
 
 mod finding;
 mod manifest;
+mod modules;
 mod repository;
 mod rules;
 mod rust_source;
@@ -23,13 +25,14 @@ macro_rules! rules {
         $(
             #[test]
             fn $rule() {
-                report(stringify!($rule), &rules::$rule::check(&Repository::open()));
+                report(stringify!($rule), &rules::$rule::check(Repository::open()));
             }
         )+
     };
 }
 
 rules!(
+    acyclic_modules,
     banned_words,
     crate_readme,
     dependency_direction,

@@ -18,6 +18,8 @@ pub struct Package {
     pub dependencies: Vec<String>,
     /// The library's or else the program's root file, from the root of the repository.
     pub entry: String,
+    /// The root files of the library and of every program, from the root of the repository.
+    pub roots: Vec<String>,
 }
 
 /// Reads every manifest that describes a package, wherever it stands.
@@ -38,7 +40,8 @@ fn parse(path: &str, text: &str, repository: &Repository) -> Option<Package> {
     for platform in manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values) {
         dependencies.extend(platform.as_table().map(named_dependencies).unwrap_or_default());
     }
-    Some(Package { name, manifest: path.to_owned(), folder, dependencies, entry })
+    let roots = roots(&manifest, &folder, repository);
+    Some(Package { name, manifest: path.to_owned(), folder, dependencies, entry, roots })
 }
 
 fn named_dependencies(table: &Table) -> Vec<String> {
@@ -54,6 +57,22 @@ fn entry(manifest: &Table, folder: &str, repository: &Repository) -> String {
     let named = manifest.get("lib").and_then(|library| library.get("path")).and_then(Value::as_str);
     let library = within(named.unwrap_or("src/lib.rs"));
     if repository.file(&library).is_some() { library } else { within("src/main.rs") }
+}
+
+/// Finds the root files that Cargo finds, without those of tests, examples and benchmarks.
+fn roots(manifest: &Table, folder: &str, repository: &Repository) -> Vec<String> {
+    let programs = manifest.get("bin").and_then(Value::as_array).into_iter().flatten();
+    let targets = manifest.get("lib").into_iter().chain(programs);
+    let named = targets.filter_map(|target| target.get("path")?.as_str()).map(str::to_owned);
+    let usual = ["src/lib.rs".to_owned(), "src/main.rs".to_owned()];
+    let mut roots: Vec<String> = named.chain(usual).map(|path| format!("{folder}/{path}")).collect();
+    let programs = format!("{folder}/src/bin/");
+    let lies_there = |path: &str| path.strip_prefix(&programs).is_some_and(|name| !name.contains('/'));
+    roots.extend(repository.rust_files().map(|file| file.path.clone()).filter(|path| lies_there(path)));
+    roots.retain(|path| repository.file(path).is_some());
+    roots.sort();
+    roots.dedup();
+    roots
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The files of the repository, as every rule sees them.
 
+use crate::rust_source::{self, Token};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, OnceLock};
 use std::{env, fs};
 
 /// Folders that hold no source; git knows them too, but a source archive has no git.
@@ -16,9 +18,24 @@ pub struct File {
     pub path: String,
     /// `None` for a binary or very large file.
     pub text: Option<String>,
+    /// The text as Rust, once a rule has asked for it.
+    tokens: OnceLock<Result<Vec<Token>, String>>,
 }
 
 impl File {
+    fn new(path: String, text: Option<String>) -> Self {
+        Self { path, text, tokens: OnceLock::new() }
+    }
+
+    /// Returns the text as Rust tokens.
+    ///
+    /// # Errors
+    /// Returns what the lexer said; such a file does not compile either.
+    pub fn tokens(&self) -> Result<&[Token], &str> {
+        let tokens = self.tokens.get_or_init(|| rust_source::tokens(self.text()));
+        tokens.as_deref().map_err(String::as_str)
+    }
+
     /// Returns the text, empty for a binary file.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
@@ -43,11 +60,17 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// Returns the repository that this package belongs to, which is read once for all rules.
+    pub fn open() -> &'static Self {
+        static OPENED: LazyLock<Repository> = LazyLock::new(Repository::read);
+        &OPENED
+    }
+
     /// Reads the repository that this package belongs to.
     ///
     /// Asks git for the list, so that ignored build output is left out; walks the folders where
     /// there is no git.
-    pub fn open() -> Self {
+    fn read() -> Self {
         let root = root();
         let mut paths = list_with_git(&root).unwrap_or_else(|| walk(&root));
         paths.sort();
@@ -61,7 +84,7 @@ impl Repository {
     pub fn from_texts(texts: &[(&str, &str)]) -> Self {
         let files = texts
             .iter()
-            .map(|(path, text)| File { path: (*path).to_owned(), text: Some((*text).to_owned()) })
+            .map(|(path, text)| File::new((*path).to_owned(), Some((*text).to_owned())))
             .collect();
         Self { root: PathBuf::from("/does-not-exist"), files }
     }
@@ -124,7 +147,7 @@ fn read(root: &Path, path: String) -> Option<File> {
     let full = root.join(&path);
     let metadata = fs::symlink_metadata(&full).ok().filter(fs::Metadata::is_file)?;
     let text = if metadata.len() > TEXT_BYTES_MAX { None } else { fs::read_to_string(&full).ok() };
-    Some(File { path, text })
+    Some(File::new(path, text))
 }
 
 #[cfg(test)]
@@ -142,7 +165,7 @@ mod tests {
 
     #[test]
     fn extension_and_name_come_from_the_last_part() {
-        let file = File { path: "a.b/c.rs".to_owned(), text: None };
+        let file = File::new("a.b/c.rs".to_owned(), None);
         assert!(file.has_extension(&["rs"]) && file.name() == "c.rs" && file.text().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
-use crate::rust_source::tokens;
+use crate::rust_source::Token;
 use std::collections::BTreeSet;
 
 /// Words with one meaning only, so that finding one is never an accident.
@@ -40,7 +40,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 fn check_file(file: &File) -> Vec<Finding> {
     // A word is reported once a line, however often it stands there.
     let identifiers: BTreeSet<(usize, String)> = if file.has_extension(&["rs"]) {
-        rust_identifiers(file.text())
+        rust_identifiers(file.tokens().unwrap_or_default())
     } else if file.has_extension(&["sql"]) {
         sql_identifiers(file.text())
     } else {
@@ -52,8 +52,7 @@ fn check_file(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-fn rust_identifiers(text: &str) -> BTreeSet<(usize, String)> {
-    let tokens = tokens(text).unwrap_or_default();
+fn rust_identifiers(tokens: &[Token]) -> BTreeSet<(usize, String)> {
     tokens.iter().filter_map(|token| Some((token.line, token.ident()?.to_owned()))).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The rules, one file each. All have one shape: `check(&Repository) -> Vec<Finding>`.
 
+pub mod acyclic_modules;
 pub mod banned_words;
 pub mod crate_readme;
 pub mod dependency_direction;

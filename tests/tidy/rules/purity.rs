@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::manifest::{Package, packages};
 use crate::repository::{File, Repository};
-use crate::rust_source::{mentions, tokens};
+use crate::rust_source::mentions;
 
 /// Time and chance are arguments here.
 const PURE_PACKAGES: [&str; 7] = [
@@ -71,10 +71,10 @@ fn sources<'a>(
 }
 
 fn impure_paths(file: &File) -> Vec<Finding> {
-    let Ok(tokens) = tokens(file.text()) else { return Vec::new() };
+    let Ok(tokens) = file.tokens() else { return Vec::new() };
     let mut findings = Vec::new();
     for (path, reason) in IMPURE_PATHS {
-        let lines = mentions(&tokens, path).into_iter();
+        let lines = mentions(tokens, path).into_iter();
         findings.extend(
             lines.map(|line| Finding::at(&file.path, line, format!("`{path}` in a pure package: {reason}"))),
         );

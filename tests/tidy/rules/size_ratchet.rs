@@ -5,7 +5,7 @@
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
-use crate::rust_source::{functions, tokens};
+use crate::rust_source::functions;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::{env, fs};
@@ -71,7 +71,7 @@ fn measure(repository: &Repository) -> (Lines, Lines) {
 
 /// Of several functions with one name in a file, the longest counts.
 fn measure_functions(file: &File, lines: &mut Lines) {
-    for function in functions(&tokens(file.text()).unwrap_or_default()) {
+    for function in functions(file.tokens().unwrap_or_default()) {
         let longest = lines.entry(format!("{}::{}", file.path, function.name)).or_default();
         *longest = function.lines.max(*longest);
     }

@@ -2,7 +2,7 @@
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
-use crate::rust_source::{Kind, Token, tokens};
+use crate::rust_source::{Kind, Token};
 
 /// Markers in halves, so that this file does not find itself.
 const MARKERS: [(&str, &str); 4] = [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK")];
@@ -27,8 +27,8 @@ fn check_file(file: &File) -> Vec<Finding> {
         findings.extend(markers(file));
     }
     if file.has_extension(&["rs"]) {
-        match tokens(file.text()) {
-            Ok(tokens) => findings.extend(unfinished_code(&file.path, &tokens)),
+        match file.tokens() {
+            Ok(tokens) => findings.extend(unfinished_code(&file.path, tokens)),
             Err(error) => findings.push(Finding::on(&file.path, error)),
         }
     }
