@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod api_keys;
+mod binary;
 pub mod client;
 pub mod clients;
 pub mod evaluation_data;
@@ -18,4 +19,5 @@ pub mod tasks;
 pub mod tokens;
 pub mod versions;
 
+pub use binary::Binary;
 pub use client::{AdminClient, AdminError, DownloadedModel, Page, TaskVerb};

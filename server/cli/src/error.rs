@@ -78,7 +78,6 @@ from_errors!(
     HostError,
     ServeError,
     TelemetryError,
-    super::demo::DemoError,
     folkmoot_client::ClientError,
     folkmoot_inference::InferenceError
 );

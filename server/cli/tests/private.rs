@@ -8,7 +8,7 @@ use folkmoot_privacy::{
     Relation,
     ledger::{Collection, Event, Participation},
 };
-use folkmoot_rounds::privacy::Sabotage;
+use folkmoot_rounds::noise::Sabotage;
 use folkmoot_simulation::{
     audit::{AuditPlan, AuditReport, CannotAudit, audit},
     simulate::{DataSource, Outcome, Silent, Simulation, WorldSettings, simulate_on},

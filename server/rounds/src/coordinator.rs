@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 
 use folkmoot_coordinator::pacing::RetryLimits;
 use folkmoot_protocol::RoundId;
-use folkmoot_storage::{AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError};
+use folkmoot_storage::{
+    AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError, TaskRecord,
+};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
 use crate::{
     catalog::Catalog,
+    charged::Charged,
     crowd::Crowds,
-    downstream::DownstreamParts,
+    downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
-    privacy::{Charged, Noises, Sabotage},
+    noise::{Noises, Sabotage},
     waiters::Waiters,
 };
 
@@ -92,6 +95,15 @@ impl Coordinator {
     pub fn with_chance<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
         let mut rng = self.chance.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         draw(&mut rng)
+    }
+
+    /// Returns the parts in which a version of a task travels: [`DownstreamParts::of`].
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub async fn parts_of(&self, task: &TaskRecord, number: u64) -> Result<Parts, PartsError> {
+        let versions = Versions { catalog: &self.catalog, storage: &self.storage, blobs: &self.blobs };
+        self.downstream.of(versions, task, number).await
     }
 
     /// Removes the logs of updates that nobody needs any more: those of rounds that are over, and of assignments

@@ -11,10 +11,10 @@ use std::{
 use bytes::Bytes;
 use folkmoot_coordinator::task::Downstream;
 use folkmoot_protocol::{Recipe, TaskId, messages::Artifact};
-use folkmoot_storage::{BlobStoreError, StorageError, TaskRecord};
+use folkmoot_storage::{BlobStore, BlobStoreError, Storage, StorageError, TaskRecord};
 use folkmoot_update::codec::{Part, encode_part};
 
-use crate::{coordinator::Coordinator, refusal::Refusal};
+use crate::{catalog::Catalog, refusal::Refusal};
 
 /// Versions whose parts are kept in mind, at most.
 const VERSIONS_MAX: usize = 1024;
@@ -66,53 +66,28 @@ impl From<PartsError> for Refusal {
     }
 }
 
-/// Returns the parts in which a version of a task travels to the clients that know its codecs; none where it travels as
-/// float32 to all.
-///
-/// The driver asks before it assigns, so that no client waits for parts to be made but after a restart. Who is dropped
-/// in between leaves what is made.
-///
-/// # Errors
-/// If the storage fails.
-pub async fn parts_of(
-    coordinator: &Coordinator,
-    task: &TaskRecord,
-    number: u64,
-) -> Result<Parts, PartsError> {
-    let Some(downstream) = task.description.downstream else { return Ok(None) };
-    let all = &coordinator.downstream;
-    if let Some(made) = all.made(task.id, number) {
-        return Ok(made);
-    }
-    let slot = all.slot(task.id);
-    let mut reference = slot.lock().await;
-    if let Some(made) = all.made(task.id, number) {
-        return Ok(made);
-    }
-    let whole = number - number % downstream.whole_every;
-    if reference.as_ref().is_some_and(|one| !(whole..=number).contains(&one.number)) {
-        *reference = None;
-    }
-    for next in reference.as_ref().map_or(whole, |one| one.number + 1)..=number {
-        let before = reference.clone().filter(|_| next > whole);
-        *reference = follow(coordinator, task, downstream, before, next).await?;
-    }
-    let made = reference.as_ref().map(|reference| Arc::from(reference.parts.as_slice()));
-    all.keep(task.id, number, made.clone());
-    Ok(made)
+/// Where versions are found.
+#[derive(Clone, Copy)]
+pub struct Versions<'a> {
+    /// Versions that were read before.
+    pub catalog: &'a Catalog,
+    /// Their records.
+    pub storage: &'a Storage,
+    /// Their weights, and the parts.
+    pub blobs: &'a BlobStore,
 }
 
 /// Makes the next version's part, and stores it: a whole one where there is none before, or where all parts together would be
 /// no less than float32. None if it cannot be encoded, or is no shorter alone.
 async fn follow(
-    coordinator: &Coordinator,
+    versions: Versions<'_>,
     task: &TaskRecord,
     downstream: Downstream,
     before: Option<Reference>,
     number: u64,
 ) -> Result<Option<Reference>, PartsError> {
-    let version = coordinator.catalog.version(&coordinator.storage, task.id, number).await?;
-    let exact = coordinator.blobs.get(version.weights).await?;
+    let version = versions.catalog.version(versions.storage, task.id, number).await?;
+    let exact = versions.blobs.get(version.weights).await?;
     let schema = task.schema.clone();
     let encoded = tokio::task::spawn_blocking(move || {
         let floats = exact.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
@@ -133,11 +108,47 @@ async fn follow(
     };
     let bytes = Bytes::from(bytes);
     let length = bytes.len() as u64;
-    parts.push(Artifact { digest: coordinator.blobs.put(bytes).await?, bytes: length });
+    parts.push(Artifact { digest: versions.blobs.put(bytes).await?, bytes: length });
     Ok(Some(Reference { number, parts, weights: Arc::new(reference) }))
 }
 
 impl DownstreamParts {
+    /// Returns the parts in which a version of a task travels to the clients that know its codecs; none where it travels as
+    /// float32 to self.
+    ///
+    /// The driver asks before it assigns, so that no client waits for parts to be made but after a restart. Who is dropped
+    /// in between leaves what is made.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub async fn of(
+        &self,
+        versions: Versions<'_>,
+        task: &TaskRecord,
+        number: u64,
+    ) -> Result<Parts, PartsError> {
+        let Some(downstream) = task.description.downstream else { return Ok(None) };
+        if let Some(made) = self.made(task.id, number) {
+            return Ok(made);
+        }
+        let slot = self.slot(task.id);
+        let mut reference = slot.lock().await;
+        if let Some(made) = self.made(task.id, number) {
+            return Ok(made);
+        }
+        let whole = number - number % downstream.whole_every;
+        if reference.as_ref().is_some_and(|one| !(whole..=number).contains(&one.number)) {
+            *reference = None;
+        }
+        for next in reference.as_ref().map_or(whole, |one| one.number + 1)..=number {
+            let before = reference.clone().filter(|_| next > whole);
+            *reference = follow(versions, task, downstream, before, next).await?;
+        }
+        let made = reference.as_ref().map(|reference| Arc::from(reference.parts.as_slice()));
+        self.keep(task.id, number, made.clone());
+        Ok(made)
+    }
+
     fn made(&self, task: TaskId, number: u64) -> Option<Parts> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&(task, number)).cloned()
     }

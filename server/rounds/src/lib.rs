@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod catalog;
+pub mod charged;
 pub mod clock;
 pub mod combine;
 pub mod coordinator;
@@ -11,6 +12,7 @@ pub mod downstream;
 pub mod drivers;
 pub mod in_place;
 pub mod ingest;
+pub mod noise;
 pub mod privacy;
 pub mod refusal;
 pub mod registry;

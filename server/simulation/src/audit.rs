@@ -20,7 +20,7 @@ use folkmoot_privacy::{
     audit::{Audit, AuditError, AuditSettings, AuditedClaim},
     ledger::Participation,
 };
-use folkmoot_rounds::privacy::Sabotage;
+use folkmoot_rounds::noise::Sabotage;
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;

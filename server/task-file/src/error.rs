@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{complaint::Complaint, show, source::Source};
+use super::{PlacedFault, complaint::Complaint, show, source::Source};
 
 /// Everything that is wrong in a task's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -11,26 +11,6 @@ pub struct TaskFileError {
     pub path: String,
     /// What is wrong, in the file's order: at least one.
     pub faults: Vec<PlacedFault>,
-}
-
-/// One thing that is wrong, and its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlacedFault {
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// How many characters of the line it is about.
-    pub width: usize,
-    /// The key's path, `scheduling.report_goal`; empty where no key is concerned.
-    pub field: String,
-    /// What is wrong.
-    pub message: String,
-    /// What would be right.
-    pub remedy: String,
-    /// The line as it is in the file.
-    #[serde(skip)]
-    pub source: String,
 }
 
 impl TaskFileError {
@@ -65,7 +45,7 @@ impl TaskFileError {
 
     /// Shows each fault under its line, with colours for a terminal if they are wanted.
     pub fn text(&self, is_coloured: bool) -> String {
-        show::text(self, is_coloured)
+        show::text(&self.path, &self.faults, is_coloured)
     }
 }
 

@@ -5,6 +5,7 @@ mod complaint;
 mod error;
 pub mod explain;
 mod nearest;
+mod placed_fault;
 mod reference;
 mod sample;
 mod schema;
@@ -21,7 +22,8 @@ mod walk_table;
 mod tests;
 
 pub use check::{TASK_FILE_BYTES_MAX, read, read_with};
-pub use error::{PlacedFault, TaskFileError};
+pub use error::TaskFileError;
+pub use placed_fault::PlacedFault;
 pub use reference::reference;
 pub use schema::document;
 pub use template::{EvaluationKind, TemplateChoices, kinds, template};

@@ -1,6 +1,6 @@
 //! Faults under their lines, as compilers show them.
 
-use super::{PlacedFault, TaskFileError};
+use super::PlacedFault;
 
 /// Characters of a line that are shown, at most.
 const LINE_CHARS_MAX: usize = 160;
@@ -13,10 +13,10 @@ const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
 /// Shows every fault.
-pub(super) fn text(error: &TaskFileError, is_coloured: bool) -> String {
-    let shown = error.faults.iter().take(FAULTS_SHOWN_MAX);
-    let mut parts: Vec<String> = shown.map(|fault| one(&error.path, fault, is_coloured)).collect();
-    let more = error.faults.len().saturating_sub(FAULTS_SHOWN_MAX);
+pub(super) fn text(path: &str, faults: &[PlacedFault], is_coloured: bool) -> String {
+    let shown = faults.iter().take(FAULTS_SHOWN_MAX);
+    let mut parts: Vec<String> = shown.map(|fault| one(path, fault, is_coloured)).collect();
+    let more = faults.len().saturating_sub(FAULTS_SHOWN_MAX);
     if more > 0 {
         parts.push(format!("… and {more} more"));
     }

@@ -30,7 +30,7 @@ mod verdict;
 mod world;
 
 use charged::Forgery;
-use folkmoot_rounds::privacy::Sabotage;
+use folkmoot_rounds::noise::Sabotage;
 use run::{Failure, Stage, Wrong, run_seeds};
 
 use crate::{clock::Stopwatch, number};

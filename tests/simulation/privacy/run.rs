@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use folkmoot_rounds::privacy::Sabotage;
+use folkmoot_rounds::noise::Sabotage;
 use folkmoot_storage::{MemoryStorage, SqlOptions, SqlStorage, Storage};
 use tokio::runtime::{Builder, Runtime};
 

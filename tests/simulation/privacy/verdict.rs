@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folkmoot_coordinator::round::{AbandonReason, Phase};
-use folkmoot_coordinator::task::{StopReason, TaskState};
+use folkmoot_coordinator::{
+    round::{AbandonReason, Phase},
+    task::{StopReason, TaskState},
+};
 use folkmoot_privacy::{Delta, Relation, ledger::Spent};
 use folkmoot_storage::{ModelVersionRepository, RoundRepository};
 use futures::TryStreamExt;

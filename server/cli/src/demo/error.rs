@@ -2,12 +2,12 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use folkmoot_api::AdminError;
+use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_client::{ClientError, TransportError};
 use folkmoot_inference::InferenceError;
 use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryError};
 
-use crate::chart::ChartError;
+use crate::{CliError, chart::ChartError};
 
 /// Why a demo ends without a model.
 #[derive(Debug, thiserror::Error)]
@@ -110,4 +110,10 @@ pub enum DemoError {
     /// A thread ended early.
     #[error("a part of the demo was interrupted: {0}")]
     Interruption(#[from] tokio::task::JoinError),
+}
+
+impl From<DemoError> for CliError {
+    fn from(error: DemoError) -> Self {
+        Self::new(with_causes(&error))
+    }
 }

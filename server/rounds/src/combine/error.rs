@@ -1,6 +1,6 @@
 use folkmoot_storage::RoundLogError;
 
-use crate::privacy::DrawError;
+use crate::noise::DrawError;
 
 /// Why no version could be made. Nothing was released.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use folkmoot_protocol::RoundId;
 use folkmoot_storage::AcceptedUpdate;
 
 use super::{Bases, MakeError, Private, Rows, replayed, rows::floats, summed};
-use crate::{ingest::Ingest, privacy::Noises};
+use crate::{ingest::Ingest, noise::Noises};
 
 /// All that the next version is made of.
 pub struct Making {

@@ -23,7 +23,7 @@ use serde_json::json;
 use super::{Bases, Making, rows::floats};
 use crate::{
     ingest::{Announced, ExpectedUpdate, Ingest, Upload},
-    privacy::Noises,
+    noise::Noises,
 };
 
 /// No whole number of the blocks by which rows are read.

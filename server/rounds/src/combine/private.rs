@@ -12,7 +12,7 @@ use folkmoot_update::{SquaredNorm, norm_steps};
 use super::MakeError;
 use crate::{
     ingest::{Ingest, RoundSum, read_tiles},
-    privacy::{DrawError, Noises, StreamNoise, noise_scale, noised_count},
+    noise::{DrawError, Noises, StreamNoise, noise_scale, noised_count},
 };
 
 /// An update that was clipped has the clipping norm but for rounding; what has less than this share of it was shorter.

@@ -3,7 +3,7 @@ use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
-use crate::{coordinator::Coordinator, downstream::parts_of, refusal::Refusal};
+use crate::{coordinator::Coordinator, refusal::Refusal};
 
 /// Brings a blob that the client's outstanding assignment needs, and over what kind of network it travels; no other blob
 /// exists for the client.
@@ -48,6 +48,6 @@ async fn is_part(
     version: u64,
     digest: BlobDigest,
 ) -> Result<bool, Refusal> {
-    let parts = parts_of(coordinator, task, version).await?;
+    let parts = coordinator.parts_of(task, version).await?;
     Ok(parts.is_some_and(|parts| parts.iter().any(|part| part.digest == digest)))
 }

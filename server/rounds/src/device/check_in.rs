@@ -10,7 +10,7 @@ use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
 };
 
-use crate::{coordinator::Coordinator, downstream::parts_of, privacy, refusal::Refusal};
+use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
 /// Codecs that a client may name.
 const CODECS_MAX: usize = 64;
@@ -147,7 +147,7 @@ async fn assignment_message(
     // Who does not know the codecs gets float32, and what is measured is the version as it is.
     let knows_codecs = task.description.downstream.is_some_and(|one| one.is_of(offered.codecs));
     let weights_parts = match record.purpose {
-        Purpose::Training if knows_codecs => parts_of(coordinator, &task, record.base_version).await?,
+        Purpose::Training if knows_codecs => coordinator.parts_of(&task, record.base_version).await?,
         _ => None,
     };
     Ok(Assignment {

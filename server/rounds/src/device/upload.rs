@@ -15,7 +15,8 @@ use crate::{
     coordinator::Coordinator,
     in_place::in_place,
     ingest::{Announced, ExpectedUpdate, Upload, logged},
-    privacy::{self, Sabotage},
+    noise::Sabotage,
+    privacy,
     refusal::Refusal,
 };
 

@@ -15,8 +15,8 @@ use folkmoot_storage::{
 use super::DriveError;
 use crate::{
     coordinator::Coordinator,
-    downstream::parts_of,
-    privacy::{self, StreamNoise},
+    noise::{StreamNoise, noise_scale},
+    privacy,
 };
 
 /// Stores the round's next phase with what its effects ask for: one transaction for each effect, of which there is
@@ -35,7 +35,7 @@ pub async fn perform(
             Effect::Assign { clients, deadline, clocks } => {
                 if next.round.purpose == Purpose::Training {
                     // Made before a client waits for them.
-                    parts_of(coordinator, task, next.round.base_version).await?;
+                    coordinator.parts_of(task, next.round.base_version).await?;
                 }
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
                 storage.assign(next, &assignments, &clocks).await?;
@@ -98,7 +98,7 @@ async fn draw_noise_ahead(
             let scale = noise.and_then(|noise| noise.scale(&terms, stream, steps));
             (StreamNoise::draws_of(stream, base + 1), scale)
         }
-        None => (1, privacy::noise_scale(&terms, steps)),
+        None => (1, noise_scale(&terms, steps)),
     };
     // A scale that cannot be drawn is found when the round commits.
     if let Ok(scale) = scale {

@@ -1,36 +1,10 @@
 //! The charge of a task whose clients add the noise.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
-
-use folkmoot_protocol::{RoundId, TaskId, Timestamp};
+use folkmoot_protocol::{RoundId, Timestamp};
 use folkmoot_storage::{CollectionCharge, Leave, LedgerRepository, StorageError, TaskRecord};
 
 use super::{Ground, budget::terms};
 use crate::coordinator::Coordinator;
-
-/// Tasks that are remembered; when there are more, the storage is asked again.
-const REMEMBERED_MAX: usize = 1024;
-
-/// The tasks of which this process knows that they were charged.
-#[derive(Default)]
-pub struct Charged(Mutex<HashSet<TaskId>>);
-
-impl Charged {
-    fn contains(&self, id: TaskId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
-    }
-
-    fn insert(&self, id: TaskId) {
-        let mut charged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if charged.len() >= REMEMBERED_MAX {
-            charged.clear();
-        }
-        charged.insert(id);
-    }
-}
 
 /// Makes sure that a task is charged whose clients add the noise, before a byte of an update is taken: what arrives is seen,
 /// whether it is accepted, refused or cut off, and whatever becomes of its round. Says whether the update may be taken:

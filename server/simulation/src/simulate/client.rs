@@ -8,7 +8,10 @@ use folkmoot_session::{Offer, RequestId, Session};
 use folkmoot_storage::ClientRecord;
 use folkmoot_update::codec::Memory;
 
-use super::pool::{Slot, TrainedUpdate, Training};
+use super::{
+    pool::Slot,
+    training::{TrainedUpdate, Training},
+};
 use crate::{chance::Stream, device::Device};
 
 /// How long a check-in waits at the coordinator, as that of a real client.

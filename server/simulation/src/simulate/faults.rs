@@ -3,44 +3,20 @@
 use std::sync::Arc;
 
 use folkmoot_rounds::coordinator::Coordinator;
-use folkmoot_session::{Answer, Failure, RequestId};
+use folkmoot_session::{Failure, RequestId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::{
     SimulateError,
     events::Event,
+    polls::Kind,
     world::{World, bytes, purpose},
 };
 use crate::chance::{Stream, uniform};
 
 /// Milliseconds after which a client gives up waiting for an answer.
 const TIMEOUT_MILLISECONDS: u64 = 30_000;
-
-/// What was asked for: the failure must be of the same kind.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    CheckIn,
-    Ask,
-    Fetch,
-    Upload,
-    Report,
-    Abort,
-}
-
-impl Kind {
-    /// Makes the answer of this kind that says why there is none.
-    pub fn failed(self, failure: Failure) -> Answer {
-        match self {
-            Kind::CheckIn => Answer::CheckIn(Err(failure)),
-            Kind::Ask => Answer::Ask(Err(failure)),
-            Kind::Fetch => Answer::Fetch(Err(failure)),
-            Kind::Upload => Answer::Upload(Err(failure)),
-            Kind::Report => Answer::Report(Err(failure)),
-            Kind::Abort => Answer::Abort(Err(failure)),
-        }
-    }
-}
 
 impl World {
     pub async fn start_coordinator(&mut self) -> Result<(), SimulateError> {

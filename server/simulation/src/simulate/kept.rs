@@ -9,7 +9,7 @@ use std::{
 
 use folkmoot_protocol::{UpdateDigest, update::HEADER_BYTES};
 
-use super::pool::{TrainedUpdate, Training};
+use super::training::{TrainedUpdate, Training};
 
 /// A folder of updates, by what they were trained from.
 pub struct Kept(PathBuf);

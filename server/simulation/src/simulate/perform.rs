@@ -12,7 +12,7 @@ use super::{
     SimulateError,
     client::{EarlyEnd, VirtualWork, offer},
     events::Event,
-    pool::{Lesson, Training},
+    training::{Lesson, Training},
     world::World,
 };
 use crate::device::Fate;

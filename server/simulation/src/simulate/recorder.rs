@@ -1,39 +1,29 @@
 //! What is written down of each round.
 
-use folkmoot_coordinator::{
-    round::{Phase, Purpose},
-    task::{Evaluation, Metric},
-};
+use folkmoot_coordinator::task::{Evaluation, Metric};
 use folkmoot_protocol::{Work, update::UpdateMetrics};
-use folkmoot_storage::{
-    EvaluationRepository, EvaluationSource, ModelVersionRepository, RoundRecord, RoundRepository,
-};
 
-use super::{SimulateError, world::World};
-use crate::record::{RoundOutcome, RoundRow};
-
-/// Rounds that are looked at after a step; between two steps no more can end.
-const RECENT_ROUNDS: u32 = 3;
+use crate::record::RoundRow;
 
 /// What was counted since the last round's end, and the rows so far.
 pub(super) struct Recorder {
-    evaluation: Option<Evaluation>,
-    rows: Vec<RoundRow>,
+    pub evaluation: Option<Evaluation>,
+    pub rows: Vec<RoundRow>,
     /// Rows that wait for their version to be measured.
-    told: usize,
-    last_round: u64,
-    last_end: f64,
-    since: Since,
+    pub told: usize,
+    pub last_round: u64,
+    pub last_end: f64,
+    pub since: Since,
     /// The norms of the updates since then, before they were clipped.
-    norms: Vec<f64>,
+    pub norms: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Since {
-    down: u64,
-    up: u64,
-    started: u64,
-    dropped: u64,
+pub(super) struct Since {
+    pub down: u64,
+    pub up: u64,
+    pub started: u64,
+    pub dropped: u64,
 }
 
 impl Recorder {
@@ -93,7 +83,7 @@ impl Recorder {
     }
 
     /// Adds what was measured of a version.
-    fn measured(&mut self, version: u64, metrics: &UpdateMetrics) {
+    pub fn measured(&mut self, version: u64, metrics: &UpdateMetrics) {
         let metric = self.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
         if let Some(row) = self.rows.iter_mut().rev().find(|row| row.version == Some(version)) {
             row.held_out_loss = Metric::Loss.of(metrics);
@@ -103,81 +93,7 @@ impl Recorder {
 }
 
 /// Returns the middle one, the lower of two.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()
-}
-
-impl World {
-    /// Writes down what a driver's step has ended.
-    pub async fn record(&mut self) -> Result<(), SimulateError> {
-        let mut rounds = self.storage.rounds(self.task, RECENT_ROUNDS, None).await?;
-        rounds.reverse();
-        for record in rounds {
-            let is_new = record.round.number > self.recorder.last_round;
-            if is_new && record.round.purpose == Purpose::Training && record.round.phase.is_final() {
-                self.recorder.last_round = record.round.number;
-                self.record_round(&record).await?;
-            }
-        }
-        self.record_evaluation().await
-    }
-
-    async fn record_round(&mut self, record: &RoundRecord) -> Result<(), SimulateError> {
-        let seconds = self.now as f64 / 1000.0;
-        let since = std::mem::take(&mut self.recorder.since);
-        let norms = std::mem::take(&mut self.recorder.norms);
-        let mut row = RoundRow {
-            round_number: record.round.number,
-            virtual_seconds: seconds,
-            duration_seconds: seconds - self.recorder.last_end,
-            drawn: since.started,
-            dropped: since.dropped,
-            bytes_down: since.down,
-            bytes_up: since.up,
-            client_rounds: since.started,
-            update_norm_median: median(norms),
-            ..RoundRow::default()
-        };
-        self.recorder.last_end = seconds;
-        match &record.round.phase {
-            Phase::Committed { cohort, accepted, version, .. } => {
-                let found = self.storage.model_version(self.task, *version).await?;
-                let made =
-                    found.ok_or_else(|| SimulateError::Client(format!("there is no version {version}")))?;
-                row.version = Some(*version);
-                row.reported = *accepted;
-                row.drawn = row.drawn.max(*cohort);
-                row.staleness_mean = Some(made.making.mean_staleness);
-                row.staleness_max = Some(made.making.staleness_max);
-                let base = self.storage.model_version(self.task, version.saturating_sub(1)).await?;
-                row.clipping_norm = base.and_then(|base| base.making.clipping_norm);
-                row.train_loss = Metric::Loss.of(&made.metrics);
-                row.train_accuracy = Metric::Accuracy.of(&made.metrics);
-            }
-            Phase::Abandoned { reason, .. } => {
-                row.outcome = RoundOutcome::Abandoned;
-                row.reason =
-                    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned));
-            }
-            _ => {}
-        }
-        self.recorder.rows.push(row);
-        Ok(())
-    }
-
-    async fn record_evaluation(&mut self) -> Result<(), SimulateError> {
-        let Some(evaluation) = &self.recorder.evaluation else { return Ok(()) };
-        let (every, is_central) = (evaluation.every_versions.max(1), evaluation.central);
-        let Some(version) = self.recorder.rows.iter().rev().find_map(|row| row.version) else {
-            return Ok(());
-        };
-        let due = version - version % every;
-        for record in self.storage.evaluations_at(self.task, due).await? {
-            if is_central == (record.source == EvaluationSource::Central) {
-                self.recorder.measured(due, &record.metrics);
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,7 +1,5 @@
 //! What the coordinator does with a request: what the HTTP handlers do, without HTTP.
 
-use std::sync::Arc;
-
 use folkmoot_protocol::{
     AssignmentId, codec,
     messages::{AbortRequest, Artifact, AskResponse, CheckInRequest, CheckInResponse, ReportRequest},
@@ -14,48 +12,18 @@ use folkmoot_rounds::{
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
 use folkmoot_storage::{ClientRecord, ClientRepository, EnrolOutcome};
 use futures::FutureExt;
-use tokio::sync::Notify;
 
 use super::{
     SimulateError,
     client::key_of,
     events::{Event, PendingUpload},
-    faults::Kind,
+    polls::{HeldPoll, Kind, PollOf},
     world::World,
 };
 use crate::device::Direction;
 
 /// Bytes of a control message, with what goes around it.
 const MESSAGE_BYTES: u64 = 600;
-
-/// What a held request waits for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PollOf {
-    /// An assignment.
-    CheckIn,
-    /// That its client is asked for what it has.
-    Ask(AssignmentId),
-}
-
-impl PollOf {
-    /// Returns the kind of the request.
-    pub fn kind(self) -> Kind {
-        match self {
-            PollOf::CheckIn => Kind::CheckIn,
-            PollOf::Ask(_) => Kind::Ask,
-        }
-    }
-}
-
-/// A request that waits.
-pub(super) struct HeldPoll {
-    pub of: PollOf,
-    pub client: usize,
-    pub request_id: RequestId,
-    /// How long it may wait, in milliseconds.
-    wait: u64,
-    waiter: Arc<Notify>,
-}
 
 impl World {
     /// Answers a request so many milliseconds from now, unless the app is closed meanwhile.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use super::{SimulateError, SyntheticData};
-use crate::{attack::Adversary, device::DeviceModel, partition::Partition};
+use super::SimulateError;
+use crate::{attack::Adversary, device::DeviceModel, partition::Partition, synthetic::Synthetic};
 
 /// The world in which a task is simulated: a TOML file of its own beside the task's. Everything has a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct WorldSettings {
     pub partition: Partition,
     /// Examples that are made instead of read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub synthetic: Option<SyntheticData>,
+    pub synthetic: Option<Synthetic>,
     /// What the devices are like.
     pub devices: DeviceModel,
     /// Who attacks, and how.

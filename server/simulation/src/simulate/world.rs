@@ -10,7 +10,7 @@ use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
 use folkmoot_rounds::{
     coordinator::Coordinator,
-    privacy::Sabotage,
+    noise::Sabotage,
     registry::{self, evaluation_data},
 };
 use folkmoot_storage::{
@@ -24,9 +24,10 @@ use super::{
     client::VirtualClient,
     events::{Event, Queue},
     kept::Kept,
-    pool::{Lesson, Pool},
+    polls::HeldPoll,
+    pool::Pool,
     recorder::Recorder,
-    requests::HeldPoll,
+    training::Lesson,
 };
 use crate::{
     chance::Stream,

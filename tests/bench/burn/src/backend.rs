@@ -1,7 +1,6 @@
 //! Where burn computes.
 
-use burn::backend::{Backend as _, Dispatch};
-use burn::tensor::Device;
+use burn::{backend::{Backend as _, Dispatch}, tensor::Device};
 
 use crate::Failure;
 

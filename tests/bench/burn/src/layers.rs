@@ -1,12 +1,8 @@
 //! Layers with weights.
 
-use burn::tensor::Tensor;
-use burn::tensor::module::{batch_norm_train, conv2d, layer_norm, linear};
-use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Tensor, module::{batch_norm_train, conv2d, layer_norm, linear}, ops::ConvOptions};
 
-use crate::Failure;
-use crate::training::Update;
-use crate::weights::{First, Weights};
+use crate::{Failure, training::Update, weights::{First, Weights}};
 
 /// As in the example models.
 const EPSILON: f64 = 1e-5;

@@ -1,7 +1,6 @@
 //! A training step: forward, backward and update.
 
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Gradients, Int, Tensor};
+use burn::tensor::{activation::log_softmax, Gradients, Int, Tensor};
 
 /// A model, written by hand with burn's tensors.
 pub trait Network {

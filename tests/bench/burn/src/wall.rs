@@ -3,8 +3,7 @@
 use burn::tensor::Device;
 use serde_json::json;
 
-use crate::backend::{Backend, adapter, runtime};
-use crate::{Failure, VERSION, clock, models, training::Train};
+use crate::{backend::{Backend, adapter, runtime}, Failure, VERSION, clock, models, training::Train};
 
 /// How much to measure.
 #[derive(clap::Args)]

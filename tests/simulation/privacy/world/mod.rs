@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub use clients::Client;
 use folkmoot_protocol::{BlobDigest, OrganisationId, Plan, PopulationName, TaskId, Timestamp};
-use folkmoot_rounds::{coordinator::Coordinator, privacy::Sabotage};
+use folkmoot_rounds::{coordinator::Coordinator, noise::Sabotage};
 use folkmoot_storage::{RoundLog, Storage, TaskRecord, TaskRepository};
 
 use super::{

@@ -7,7 +7,7 @@ use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{ClientId, OrganisationId, Timestamp, UserKey};
-use folkmoot_rounds::{coordinator::Coordinator, privacy::Sabotage, registry};
+use folkmoot_rounds::{coordinator::Coordinator, noise::Sabotage, registry};
 use folkmoot_storage::{
     BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, PrivacyChange,
     PrivacyOutcome, RoundLog, Storage, TokenRecord, TokenRepository,

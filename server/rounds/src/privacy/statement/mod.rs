@@ -73,7 +73,7 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
         report_goal: None,
         accountant: None,
         ledger_head: None,
-        is_seeded: super::IS_SEEDED,
+        is_seeded: crate::noise::IS_SEEDED,
         sentences: Vec::new(),
     }
 }
@@ -158,4 +158,10 @@ fn by_loss_distribution(task: &TaskRecord, charge: &Charge, budget: &Budget) -> 
     }
     let epsilon = epsilon_by_loss_distribution(rate, charge.noise_multiplier, budget.releases, budget.delta)?;
     Some(epsilon.get())
+}
+
+/// Writes the first letter large.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

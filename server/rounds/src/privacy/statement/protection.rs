@@ -3,7 +3,7 @@
 use folkmoot_api::statement::Statement;
 use folkmoot_privacy::{Relation, Unit, ledger::Participation};
 
-use super::{Promise, sentences::capitalised};
+use super::{Promise, capitalised};
 
 /// Says who is protected, of what, from whom, and by whom.
 pub(super) fn say_who_is_protected(statement: &mut Statement, promise: &Promise<'_>) {

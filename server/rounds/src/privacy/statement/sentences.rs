@@ -4,7 +4,7 @@ use folkmoot_api::statement::Statement;
 use folkmoot_coordinator::privacy::{CentralPrivacy, Clipping, LocalPrivacy, StreamShape, Terms};
 use folkmoot_privacy::{Epsilon, ledger::Participation, opinion::Opinion};
 
-use super::{Promise, disclosure, protection};
+use super::{Promise, capitalised, disclosure, protection};
 
 /// Says that there is no promise.
 pub(super) fn say_nothing_is_promised(statement: &mut Statement) {
@@ -310,9 +310,4 @@ fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
 /// What an epsilon is worth, never without its delta and its unit.
 fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
     capitalised(&Opinion::new(epsilon, promise.budget.delta, promise.unit(), promise.clients).to_string())
-}
-
-pub(super) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

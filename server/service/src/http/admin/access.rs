@@ -11,7 +11,7 @@ use folkmoot_protocol::{ErrorCode, OrganisationId, Role};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionRepository, Storage};
 
-use super::session::cookie;
+use super::cookie;
 use crate::http::{App, problem::Refused};
 
 /// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.

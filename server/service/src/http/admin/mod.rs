@@ -3,6 +3,7 @@
 pub mod access;
 pub mod api_keys;
 pub mod clients;
+mod cookie;
 mod costly;
 pub mod demo;
 pub mod disclosure;

@@ -7,11 +7,12 @@ use axum::{
     extract::{Query, rejection::QueryRejection},
     http::{HeaderMap, Request},
 };
-use folkmoot_protocol::{ErrorCode, limits::CONTROL_BYTES_MAX};
+use folkmoot_protocol::{ErrorCode, TaskId, limits::CONTROL_BYTES_MAX};
 use folkmoot_rounds::{credential::is_id, refusal::Refusal};
-use folkmoot_storage::StorageError;
+use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 use serde::de::DeserializeOwned;
 
+use super::access::Caller;
 use crate::http::{App, body, edge::Budget};
 
 /// Rows of one page, unless the request says.
@@ -73,4 +74,11 @@ pub fn missing<'a>(what: &'static str, id: &'a str) -> impl FnOnce(StorageError)
         }
         other => other.into(),
     }
+}
+
+/// Finds a task of the caller's organisation.
+pub async fn task(app: &App, caller: &Caller, id: &str) -> Result<TaskRecord, Refusal> {
+    let id: TaskId = self::id(id, ErrorCode::TaskUnknown)?;
+    let found = app.coordinator.storage.task(caller.organisation_id, id).await?;
+    found.ok_or_else(|| Refusal::new(ErrorCode::TaskUnknown, format!("there is no task {id}")))
 }

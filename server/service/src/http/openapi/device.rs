@@ -9,7 +9,7 @@ use folkmoot_protocol::{
     },
 };
 
-use super::Binary;
+use folkmoot_api::Binary;
 
 /// Enrols a new install by an enrolment token. Asking again with the same key gives the same client id.
 #[utoipa::path(

@@ -1,14 +1,8 @@
 //! The two models of McMahan et al. 2017: one layer after the other.
 
-use burn::tensor::Tensor;
-use burn::tensor::activation::relu;
-use burn::tensor::module::max_pool2d;
-use burn::tensor::ops::MaxPoolOptions;
+use burn::tensor::{Tensor, activation::relu, module::max_pool2d, ops::MaxPoolOptions};
 
-use crate::Failure;
-use crate::layers::{Convolution, Dense};
-use crate::training::{Network, Update};
-use crate::weights::Weights;
+use crate::{Failure, layers::{Convolution, Dense}, training::{Network, Update}, weights::Weights};
 
 /// Convolutions, each with Relu and a pool, and then dense layers with Relu between them.
 pub struct Chain {

@@ -11,10 +11,7 @@ use chain::Chain;
 use residual_cnn::ResidualCnn;
 use transformer::Transformer;
 
-use crate::Failure;
-use crate::examples::Examples;
-use crate::training::{Train, Training};
-use crate::weights::Weights;
+use crate::{Failure, examples::Examples, training::{Train, Training}, weights::Weights};
 
 /// Pixels of an image of the two models of McMahan et al. 2017.
 const LARGE_IMAGE: usize = 28 * 28;

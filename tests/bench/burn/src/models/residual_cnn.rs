@@ -1,14 +1,8 @@
 //! The small residual network for digits of `examples/models/residual_cnn.py`.
 
-use burn::tensor::Tensor;
-use burn::tensor::activation::relu;
-use burn::tensor::module::max_pool2d;
-use burn::tensor::ops::MaxPoolOptions;
+use burn::tensor::{Tensor, activation::relu, module::max_pool2d, ops::MaxPoolOptions};
 
-use crate::Failure;
-use crate::layers::{Convolution, Dense, Normalization, RunningStatistics};
-use crate::training::{Network, Update};
-use crate::weights::Weights;
+use crate::{Failure, layers::{Convolution, Dense, Normalization, RunningStatistics}, training::{Network, Update}, weights::Weights};
 
 const CHANNELS: usize = 8;
 const GROUPS: usize = 2;

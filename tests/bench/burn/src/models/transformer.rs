@@ -1,13 +1,8 @@
 //! The small causal transformer of `examples/models/transformer.py`.
 
-use burn::tensor::activation::{gelu, softmax};
-use burn::tensor::module::embedding;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{activation::{gelu, softmax}, module::embedding, Device, Int, Tensor, TensorData};
 
-use crate::Failure;
-use crate::layers::{Dense, Normalization};
-use crate::training::{Network, Update};
-use crate::weights::{First, Weights};
+use crate::{Failure, layers::{Dense, Normalization}, training::{Network, Update}, weights::{First, Weights}};
 
 /// Tokens of an example.
 pub const POSITIONS: usize = 16;

@@ -80,7 +80,7 @@ fn said<'a>(statement: &'a Statement, about: &str) -> &'a str {
 fn all_that_a_reader_needs_is_said() {
     let statement = stated(&capped("digits"), 20);
     let (spent, rho) = (statement.epsilon_spent.unwrap(), statement.rho_spent.unwrap());
-    assert_eq!(statement.is_private, !crate::privacy::IS_SEEDED);
+    assert_eq!(statement.is_private, !crate::noise::IS_SEEDED);
     assert!(spent <= 4.0 && statement.epsilon_of_population.unwrap() > spent);
     assert_eq!((statement.releases, statement.participations_max), (20, Some(10)));
     let wanted = [

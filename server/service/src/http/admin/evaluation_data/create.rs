@@ -4,11 +4,11 @@ use axum::{
     extract::State,
     http::{Request, StatusCode},
 };
-use folkmoot_api::evaluation_data::EvaluationDataView;
+use folkmoot_api::{Binary, evaluation_data::EvaluationDataView};
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{refusal::Refusal, registry::evaluation_data};
 
-use crate::http::{App, admin::access::Caller, body, openapi::Binary, problem::Refused};
+use crate::http::{App, admin::access::Caller, body, problem::Refused};
 
 /// Keeps examples on which the coordinator evaluates. The same ones again change nothing.
 #[utoipa::path(

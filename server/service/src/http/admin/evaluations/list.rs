@@ -10,7 +10,7 @@ use folkmoot_storage::{EvaluationRecord, EvaluationRepository, EvaluationSource,
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, tasks},
+    admin::{access::Caller, disclosure::Disclosure, read},
     problem::Refused,
 };
 
@@ -28,7 +28,7 @@ pub async fn list_evaluations(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<EvaluationView>>, Refused> {
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let mut slices = app.coordinator.storage.evaluation_slices(task.id).await?.into_iter().peekable();
     let mut views = evaluations(&app, &task, disclosure).await?;

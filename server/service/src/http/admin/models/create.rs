@@ -4,12 +4,12 @@ use axum::{
     extract::State,
     http::{Request, StatusCode},
 };
-use folkmoot_api::models::ModelView;
+use folkmoot_api::{Binary, models::ModelView};
 use folkmoot_protocol::Problem;
 use folkmoot_rounds::registry;
 use folkmoot_storage::ModelRecord;
 
-use crate::http::{App, admin::access::Caller, body, openapi::Binary, problem::Refused};
+use crate::http::{App, admin::access::Caller, body, problem::Refused};
 
 /// Keeps an ONNX model. The same one again changes nothing.
 #[utoipa::path(

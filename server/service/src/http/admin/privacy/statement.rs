@@ -12,7 +12,7 @@ use folkmoot_storage::ClientRepository;
 
 use crate::http::{
     App,
-    admin::{access::Caller, tasks},
+    admin::{access::Caller, read},
     problem::Refused,
 };
 
@@ -30,7 +30,7 @@ pub async fn get_statement(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Statement>, Refused> {
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let budget = Budget::of(&app.coordinator, &task).await?;
     let population = &task.description.population;
     let clients = app.coordinator.storage.client_count(caller.organisation_id, population).await?;

@@ -10,7 +10,7 @@ use folkmoot_storage::{AssignmentRepository, AssignmentStatus, LaneRecord, Round
 use super::view::kind_of;
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read, rounds::view::round_view, tasks},
+    admin::{access::Caller, disclosure::Disclosure, read, rounds::view::round_view},
     problem::Refused,
 };
 
@@ -36,7 +36,7 @@ pub async fn list_assignments(
     let found = storage.round(caller.organisation_id, id).await?;
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
-    let task = tasks::find(&app, &caller, &record.round.task_id.to_string()).await?;
+    let task = read::task(&app, &caller, &record.round.task_id.to_string()).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     if task.description.hides_counts() {
         let (round, withheld) = (round_view(&record, &task.description), disclosure.withheld());

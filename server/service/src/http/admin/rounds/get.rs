@@ -10,7 +10,7 @@ use folkmoot_storage::{AssignmentRepository, RoundRepository};
 use super::view::funnel;
 use crate::http::{
     App,
-    admin::{access::Caller, read, tasks},
+    admin::{access::Caller, read},
     problem::Refused,
 };
 
@@ -33,6 +33,6 @@ pub async fn get_round(
     let found = storage.round(caller.organisation_id, id).await?;
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
-    let task = tasks::find(&app, &caller, &record.round.task_id.to_string()).await?;
+    let task = read::task(&app, &caller, &record.round.task_id.to_string()).await?;
     Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?)))
 }

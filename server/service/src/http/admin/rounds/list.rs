@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read, rounds::view::round_view, tasks},
+    admin::{access::Caller, read, rounds::view::round_view},
     problem::Refused,
 };
 
@@ -43,7 +43,7 @@ pub async fn list_rounds(
     page: Result<Query<RoundPage>, QueryRejection>,
 ) -> Result<Json<Vec<RoundView>>, Refused> {
     let page = read::query(page)?;
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let rounds = app.coordinator.storage.rounds(task.id, read::limit(page.limit)?, page.before).await?;
     Ok(Json(rounds.iter().map(|round| round_view(round, &task.description)).collect()))
 }

@@ -10,10 +10,9 @@ use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository};
 
-use super::cookie;
 use crate::http::{
     App,
-    admin::{access, read, session::view::session_view},
+    admin::{access, cookie, read, session::view::session_view},
     problem::Refused,
 };
 

@@ -6,8 +6,11 @@ use axum::{
 use folkmoot_protocol::Problem;
 use folkmoot_storage::SessionRepository;
 
-use super::cookie;
-use crate::http::{App, admin::access, problem::Refused};
+use crate::http::{
+    App,
+    admin::{access, cookie},
+    problem::Refused,
+};
 
 /// Ends the session. One that is over already is ended as well.
 #[utoipa::path(

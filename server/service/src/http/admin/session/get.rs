@@ -4,10 +4,9 @@ use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::SessionRepository;
 
-use super::cookie;
 use crate::http::{
     App,
-    admin::{access, session::view::session_view},
+    admin::{access, cookie, session::view::session_view},
     problem::Refused,
 };
 

@@ -1,6 +1,5 @@
 //! Sessions: how a person's browser asks, which must not keep an API key.
 
-pub mod cookie;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod get;

@@ -2,7 +2,7 @@ use folkmoot_api::session::SessionView;
 use folkmoot_rounds::credential::Credential;
 use folkmoot_storage::{ApiKeyRecord, SessionRecord};
 
-use super::cookie;
+use crate::http::admin::cookie;
 
 /// Shows a session.
 pub fn session_view(session: &Credential, record: &SessionRecord, key: ApiKeyRecord) -> SessionView {

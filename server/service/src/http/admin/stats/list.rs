@@ -8,9 +8,7 @@ use folkmoot_storage::{AssignmentRepository, RoundRepository};
 
 use crate::http::{
     App,
-    admin::{
-        access::Caller, disclosure::Disclosure, read, rounds::list::RoundPage, stats::view::stats_view, tasks,
-    },
+    admin::{access::Caller, disclosure::Disclosure, read, rounds::list::RoundPage, stats::view::stats_view},
     problem::Refused,
 };
 
@@ -32,7 +30,7 @@ pub async fn list_stats(
     page: Result<Query<RoundPage>, QueryRejection>,
 ) -> Result<Json<Vec<RoundStatsView>>, Refused> {
     let page = read::query(page)?;
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let storage = &app.coordinator.storage;
     let mut stats = Vec::new();

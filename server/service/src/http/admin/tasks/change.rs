@@ -9,8 +9,11 @@ use folkmoot_rounds::{
 };
 use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 
-use super::{find, view::view};
-use crate::http::{App, admin::access::Caller};
+use super::view::view;
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+};
 
 /// Attempts to write a state while somebody else changes it too.
 const ATTEMPTS_MAX: u32 = 16;
@@ -19,7 +22,7 @@ const ATTEMPTS_MAX: u32 = 16;
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
     let storage = &app.coordinator.storage;
     for attempt in 1..=ATTEMPTS_MAX {
-        let task = find(app, caller, id).await?;
+        let task = read::task(app, caller, id).await?;
         let next = task.state.step(input)?;
         if next == task.state {
             return view(storage, task).await;
@@ -39,12 +42,12 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
         }
     }
     if input == TaskInput::Cancel
-        && let Err(error) = forget_last_noise(&app.coordinator, find(app, caller, id).await?.id).await
+        && let Err(error) = forget_last_noise(&app.coordinator, read::task(app, caller, id).await?.id).await
     {
         tracing::error!(%error, task = id, "the state of the noise is not deleted");
     }
     app.coordinator.facts.notify_one();
-    let task = find(app, caller, id).await?;
+    let task = read::task(app, caller, id).await?;
     tracing::info!(task = %task.id, state = task.state.name(), api_key = caller.api_key_id, "task changed");
     view(storage, task).await
 }

@@ -5,8 +5,12 @@ use axum::{
 use folkmoot_api::tasks::TaskView;
 use folkmoot_protocol::Problem;
 
-use super::{find, view::view};
-use crate::http::{App, admin::access::Caller, problem::Refused};
+use super::view::view;
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    problem::Refused,
+};
 
 /// Shows a task, with where it stands.
 #[utoipa::path(
@@ -22,6 +26,6 @@ pub async fn get_task(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskView>, Refused> {
-    let task = find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     Ok(Json(view(&app.coordinator.storage, task).await?))
 }

@@ -13,17 +13,3 @@ pub(crate) mod resume;
 pub(crate) mod roll_back;
 pub(crate) mod series;
 pub(crate) mod view;
-
-use folkmoot_protocol::{ErrorCode, TaskId};
-use folkmoot_rounds::refusal::Refusal;
-use folkmoot_storage::{TaskRecord, TaskRepository};
-
-use super::{access::Caller, read};
-use crate::http::App;
-
-/// Finds a task of the caller's organisation.
-pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<TaskRecord, Refusal> {
-    let id: TaskId = read::id(id, ErrorCode::TaskUnknown)?;
-    let found = app.coordinator.storage.task(caller.organisation_id, id).await?;
-    found.ok_or_else(|| Refusal::new(ErrorCode::TaskUnknown, format!("there is no task {id}")))
-}

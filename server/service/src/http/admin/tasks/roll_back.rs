@@ -10,7 +10,7 @@ use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{drivers::release_again, refusal::Refusal};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundRepository};
 
-use super::{find, view::view};
+use super::view::view;
 use crate::http::{
     App,
     admin::{access::Caller, read},
@@ -36,7 +36,7 @@ pub async fn roll_back_task(
     request: Request<Body>,
 ) -> Result<Json<TaskView>, Refused> {
     let RollBackRequest { version } = read::json(&app, request).await?;
-    let task = find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let refuse = |detail: String| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
     if !matches!(task.state, TaskState::Paused { .. }) {

@@ -13,7 +13,6 @@ use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, VersionTraffic};
 use serde::Deserialize;
 
-use super::find;
 use crate::http::{
     App,
     admin::{access::Caller, disclosure::Disclosure, evaluations::list::evaluations, read},
@@ -54,7 +53,7 @@ pub async fn get_series(
         let detail = format!("points is {wanted}; it must be 1 to {POINTS_MAX}");
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    let task = find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let newest = storage.latest_model_version(task.id).await?.map_or(0, |version| version.number);
     let stride = (newest + 1).div_ceil(wanted).max(1);

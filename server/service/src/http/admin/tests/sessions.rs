@@ -5,7 +5,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
 use super::{Running, start};
-use crate::http::admin::session::cookie::TOKEN_HEADER;
+use crate::http::admin::cookie::TOKEN_HEADER;
 
 /// A browser: it keeps the cookie and sends it along.
 struct Browser {

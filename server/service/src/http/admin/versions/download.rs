@@ -4,14 +4,14 @@ use axum::{
     extract::{Path, State},
     http::{Response, header},
 };
+use folkmoot_api::Binary;
 use folkmoot_protocol::{Count, ErrorCode, Problem, TrainingPlan};
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
 
 use crate::http::{
     App,
-    admin::{access::Caller, tasks},
-    openapi::Binary,
+    admin::{access::Caller, read},
     problem::Refused,
 };
 
@@ -37,7 +37,7 @@ pub async fn download_model(
     Extension(caller): Extension<Caller>,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refused> {
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read, tasks},
+    admin::{access::Caller, disclosure::Disclosure, read},
     problem::Refused,
 };
 
@@ -62,7 +62,7 @@ pub async fn list_versions(
     page: Result<Query<VersionPage>, QueryRejection>,
 ) -> Result<Json<Vec<VersionView>>, Refused> {
     let page = read::query(page)?;
-    let task = tasks::find(&app, &caller, &id).await?;
+    let task = read::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let versions =
         app.coordinator.storage.model_versions(task.id, read::limit(page.limit)?, page.before).await?;
