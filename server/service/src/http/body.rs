@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
 use axum::{
     body::Body,
@@ -9,7 +9,10 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 use http_body_util::BodyExt;
 
-use super::{App, edge::Budget};
+use super::{
+    App,
+    edge::{Budget, Lent},
+};
 
 /// Refuses a body of another type than `expected`, or one that is compressed: a few bytes could become many.
 pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
@@ -23,20 +26,28 @@ pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     Err(Refusal::new(ErrorCode::UnsupportedMediaType, format!("the content-type must be {expected}")))
 }
 
+/// A body that was read. Its memory is lent until it is dropped, so that a request which waits is counted.
+pub struct Held {
+    bytes: Bytes,
+    _lent: Lent,
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Reads a body of at most `bytes_max` within `timeout`, in memory of `budget`.
-pub async fn read(
-    body: Body,
-    bytes_max: usize,
-    timeout: Duration,
-    budget: &Budget,
-) -> Result<Bytes, Refusal> {
+pub async fn read(body: Body, bytes_max: usize, timeout: Duration, budget: &Budget) -> Result<Held, Refusal> {
     let late =
         |_| Refusal::new(ErrorCode::RequestTimeout, format!("the body did not arrive within {timeout:?}"));
     tokio::time::timeout(timeout, read_all(body, bytes_max, budget)).await.map_err(late)?
 }
 
-/// What is read is parsed at once: memory is lent for as long as a sender takes.
-async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<Bytes, Refusal> {
+async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<Held, Refusal> {
     let (mut whole, mut lent) = (BytesMut::new(), budget.nothing());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(broken)?;
@@ -50,7 +61,7 @@ async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<B
         budget.cover(&mut lent, whole.len() + data.len())?;
         whole.extend_from_slice(&data);
     }
-    Ok(whole.freeze())
+    Ok(Held { bytes: whole.freeze(), _lent: lent })
 }
 
 /// Receives what an operator brings. It may take long, but not without a byte.

@@ -9,7 +9,11 @@ use folkmoot_rounds::{device::Claimed, refusal::Refusal};
 use folkmoot_storage::ClientRecord;
 use serde::de::DeserializeOwned;
 
-use super::{App, body, edge::Budget};
+use super::{
+    App,
+    body::{self, Held},
+    edge::Budget,
+};
 
 /// A request from a client that is believed, with its body.
 pub struct Signed<T> {
@@ -46,13 +50,13 @@ pub async fn read(
     body: Body,
     bytes_max: usize,
     budget: &Budget,
-) -> Result<bytes::Bytes, Refusal> {
-    let bytes = body::read(body, bytes_max, app.limits.control_timeout, budget).await?;
-    if UpdateDigest::of(&bytes) != required(&parts.headers, headers::CONTENT_DIGEST)? {
+) -> Result<Held, Refusal> {
+    let held = body::read(body, bytes_max, app.limits.control_timeout, budget).await?;
+    if UpdateDigest::of(&held) != required(&parts.headers, headers::CONTENT_DIGEST)? {
         let detail = format!("the body does not have the digest of {}", headers::CONTENT_DIGEST);
         return Err(Refusal::new(ErrorCode::SignatureInvalid, detail));
     }
-    Ok(bytes)
+    Ok(held)
 }
 
 /// Verifies a request's signature and returns its client. `upload` is the part of an upload that it covers.

@@ -32,9 +32,11 @@ pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Jso
 
 async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolResponse, Refusal> {
     body::check_type(&parts.headers, "application/json")?;
-    let bytes = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
-    let message: EnrolRequest = body::json(&bytes)?;
+    let held = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
+    let message: EnrolRequest = body::json(&held)?;
     let turn = app.edge.enrolments.acquire().await;
+    // What waited in line was counted among what strangers may have under way.
+    drop(held);
     signed::authenticate_enrolment(app, parts, &message.public_key)?;
     let token = device::believed_token(&app.coordinator, &message.token).await?;
     drop(turn);

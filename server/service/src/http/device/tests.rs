@@ -2,6 +2,7 @@
 
 mod local;
 mod strangers;
+mod turns;
 
 use std::sync::{
     Arc,
@@ -48,6 +49,7 @@ struct Edge {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
     router: Router,
+    shared: Arc<http::edge::Edge>,
     clock: Arc<AtomicU64>,
     key: SigningKey,
     client: ClientId,
@@ -84,13 +86,13 @@ impl Edge {
         assert!(matches!(enrolled, EnrolOutcome::Enrolled(_)), "{enrolled:?}");
 
         let clock = Arc::new(AtomicU64::new(START.0));
-        let shared = clock.clone();
+        let (moment, shared) = (clock.clone(), Arc::new(http::edge::Edge::new(&HttpLimits::default())));
         let app = App {
             coordinator: coordinator.clone(),
             authenticator: Arc::new(Authenticator::default()),
-            clock: Arc::new(move || Timestamp(shared.load(Ordering::Relaxed))),
+            clock: Arc::new(move || Timestamp(moment.load(Ordering::Relaxed))),
             limits: Arc::new(HttpLimits::default()),
-            edge: Arc::new(http::edge::Edge::new(&HttpLimits::default())),
+            edge: shared.clone(),
             metrics: None,
             started_at: START,
             listeners: Arc::default(),
@@ -98,7 +100,7 @@ impl Edge {
             drivers: Arc::default(),
             closing: tokio::sync::watch::channel(false).1,
         };
-        Self { coordinator, organisation, router: http::router(app), clock, key, client, requests: 0 }
+        Self { coordinator, organisation, router: http::router(app), shared, clock, key, client, requests: 0 }
     }
 
     fn now(&self) -> Timestamp {

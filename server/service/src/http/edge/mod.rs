@@ -24,7 +24,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-pub use budget::Budget;
+pub use budget::{Budget, Lent};
 pub use connections::{Connections, Guarded};
 pub use files::raise_open_files;
 use folkmoot_protocol::Timestamp;

@@ -8,7 +8,13 @@ use futures::stream;
 use super::*;
 
 /// The head of a request that is signed with `key`, and its nonce.
-fn signed(key: &SigningKey, path: &str, client: Option<ClientId>, nonce: &str, body: &[u8]) -> Builder {
+pub(super) fn signed(
+    key: &SigningKey,
+    path: &str,
+    client: Option<ClientId>,
+    nonce: &str,
+    body: &[u8],
+) -> Builder {
     let parts = SignedParts {
         method: "POST",
         path,

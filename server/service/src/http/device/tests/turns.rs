@@ -1,0 +1,169 @@
+//! Enrolments take turns: two are looked at at a time, and all others wait in one line.
+
+use std::{cell::RefCell, net::IpAddr, pin::Pin};
+
+use axum::extract::ConnectInfo;
+use folkmoot_protocol::{limits::ENROLMENT_BYTES_MAX, messages::EnrolRequest};
+use folkmoot_rounds::credential::Credential;
+use futures::{FutureExt, future::BoxFuture};
+use tokio::{sync::SemaphorePermit, task::unconstrained};
+
+use super::{strangers::signed, *};
+
+const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+/// Bytes that strangers may have under way.
+const STRANGERS_BYTES: usize = 32 << 20;
+
+type Enrolment = BoxFuture<'static, Option<ErrorCode>>;
+
+impl Edge {
+    /// Begins to enrol a client with the key that signs, from `address`. `None` is a client that is let in.
+    fn enrolling(&self, token: &str, address: IpAddr) -> Enrolment {
+        let key = SigningKey::from_bytes(&[6; 32]);
+        self.enrolling_with(&key, &key, token, address)
+    }
+
+    fn enrolling_with(
+        &self,
+        key: &SigningKey,
+        signer: &SigningKey,
+        token: &str,
+        address: IpAddr,
+    ) -> Enrolment {
+        let (token, public_key) = (token.into(), signing::encode_public_key(key));
+        let body = serde_json::to_vec(&EnrolRequest { token, public_key }).unwrap();
+        let request = signed(signer, "/v1/enrol", None, &format!("{:032x}", 1), &body);
+        let request = request.extension(ConnectInfo(address)).body(Body::from(body)).unwrap();
+        let answer = self.router.clone().oneshot(request);
+        // Whoever waits does so for a turn, and not because the test has asked so often.
+        Box::pin(unconstrained(async move {
+            let body = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
+            code(serde_json::from_slice(&body).ok())
+        }))
+    }
+
+    /// An enrolment that another key signed. It needs no answer of the database, so it is over as soon as it has a turn.
+    fn forged(&self, address: IpAddr) -> Enrolment {
+        self.enrolling_with(&self.key, &SigningKey::from_bytes(&[9; 32]), "any", address)
+    }
+
+    /// Takes a turn, as an enrolment would that is being looked at.
+    fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.enrolments.try_acquire().ok()
+    }
+}
+
+/// Lets an enrolment come as far as it can.
+fn waits(enrolment: &mut Pin<Box<impl Future + ?Sized>>) -> bool {
+    enrolment.now_or_never().is_none()
+}
+
+#[tokio::test]
+async fn a_third_enrolment_waits_for_one_of_two() {
+    let edge = Edge::new().await;
+    let refused = Some(Some(ErrorCode::SignatureInvalid));
+    assert_eq!(edge.forged(ONE).now_or_never(), refused);
+    let first = edge.turn().unwrap();
+    assert_eq!(edge.forged(ONE).now_or_never(), refused, "a second is looked at beside it");
+    let second = edge.turn().unwrap();
+    assert!(edge.turn().is_none(), "there are two turns");
+
+    let mut third = edge.forged(ONE);
+    assert!(waits(&mut third));
+    drop(first);
+    assert_eq!(third.now_or_never(), refused);
+    drop(second);
+    assert_eq!(edge.shared.enrolments.available_permits(), 2);
+}
+
+/// One line for all: whoever comes later stands behind, however many they are.
+#[tokio::test]
+async fn an_address_with_many_enrolments_does_not_keep_another_out() {
+    let edge = Edge::new().await;
+    let (first, _second) = (edge.turn().unwrap(), edge.turn().unwrap());
+    let answered = RefCell::new(Vec::new());
+    let addresses = [[ONE; 150].as_slice(), &[OTHER], &[ONE; 150]].concat();
+    let mut line = Vec::new();
+    for address in addresses.iter().copied() {
+        let (enrolment, answered) = (edge.forged(address), &answered);
+        let mut waiting = Box::pin(async move {
+            let code = enrolment.await;
+            answered.borrow_mut().push((address, code));
+        });
+        assert!(waits(&mut waiting));
+        line.push(waiting);
+    }
+    drop(first);
+    // The last is asked first, and only the one whose turn it is can answer.
+    line.reverse();
+    while !line.is_empty() {
+        let before = line.len();
+        line.retain_mut(waits);
+        assert_eq!(line.len(), before - 1);
+    }
+    drop(line);
+    let answered = answered.into_inner();
+    assert_eq!(answered.iter().map(|(address, _)| *address).collect::<Vec<_>>(), addresses);
+    let limited = answered.iter().filter(|(_, code)| *code == Some(ErrorCode::RateLimited));
+    assert!(limited.count() > 100, "the address with many is told to slow down");
+    assert_eq!(answered[150], (OTHER, Some(ErrorCode::SignatureInvalid)), "the other is not");
+}
+
+#[tokio::test]
+async fn an_enrolment_that_goes_away_leaves_its_place() {
+    let edge = Edge::new().await;
+    let (first, second) = (edge.turn().unwrap(), edge.turn().unwrap());
+    let [mut gone, mut called, mut next, mut last] = [(); 4].map(|()| edge.forged(ONE));
+    for enrolment in [&mut gone, &mut called, &mut next, &mut last] {
+        assert!(waits(enrolment));
+    }
+    drop(gone);
+    drop(first);
+    // Its turn has come, and it is gone before it can take it.
+    drop(called);
+    assert_eq!(next.now_or_never(), Some(Some(ErrorCode::SignatureInvalid)));
+    assert_eq!(last.now_or_never(), Some(Some(ErrorCode::SignatureInvalid)));
+    drop(second);
+    assert_eq!(edge.shared.enrolments.available_permits(), 2);
+}
+
+#[tokio::test]
+async fn whoever_has_a_token_is_enrolled_after_its_turn() {
+    let edge = Edge::new().await;
+    let credential = Credential::from_random_bytes([4; 8], [5; 32]);
+    let token = edge.coordinator.storage.token("token").await.unwrap().unwrap();
+    let (id, secret_hash) = (credential.id.clone(), credential.secret_hash());
+    let token = TokenRecord { id, secret_hash, uses: 0, ..token };
+    edge.coordinator.storage.create_token(&token).await.unwrap();
+    let uses = async || edge.coordinator.storage.token(&token.id).await.unwrap().unwrap().uses;
+
+    let turns = [edge.turn().unwrap(), edge.turn().unwrap()];
+    let [mut gone, mut waiting] = [(); 2].map(|()| edge.enrolling(&credential.to_string(), OTHER));
+    assert!(waits(&mut gone) && waits(&mut waiting));
+    drop((gone, turns));
+    assert_eq!(waiting.await, None, "the one that went away took no nonce");
+    assert_eq!(edge.shared.enrolments.available_permits(), 2, "it gave its turn back");
+    assert_eq!(uses().await, 1);
+}
+
+/// Else a flood could hold as much memory as it has streams.
+#[tokio::test]
+async fn what_waits_in_line_is_counted_among_what_strangers_have_under_way() {
+    let edge = Edge::new().await;
+    let turns = [edge.turn().unwrap(), edge.turn().unwrap()];
+    let token = "a".repeat(ENROLMENT_BYTES_MAX - 1024);
+    let mut line = Vec::new();
+    let refused = loop {
+        let mut enrolment = edge.enrolling(&token, ONE);
+        match (&mut enrolment).now_or_never() {
+            None => line.push(enrolment),
+            Some(code) => break code,
+        }
+        assert!(line.len() * token.len() <= STRANGERS_BYTES, "{} wait", line.len());
+    };
+    assert_eq!(refused, Some(ErrorCode::Overloaded));
+    // What has left the line is not counted any more.
+    drop((line, turns));
+    assert_eq!(edge.forged(OTHER).await, Some(ErrorCode::SignatureInvalid));
+}
