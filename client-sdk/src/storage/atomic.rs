@@ -71,3 +71,23 @@ pub(super) fn remove_if_present(path: &Path) -> Result<(), StorageError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_its_owners_only() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("state").join("blobs");
+        make_private(&folder).unwrap();
+        let file = folder.join("one");
+        for bytes in [b"first", b"other"] {
+            write_private(&file, bytes).unwrap();
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!([mode(&folder), mode(folder.parent().unwrap()), mode(&file)], [0o700, 0o700, 0o600]);
+        }
+    }
+}

@@ -20,7 +20,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_folkmoot");
 
 /// Returns the program with nothing of the test's environment that could configure it.
 pub fn program(folder: &Path) -> Command {
-    let mut program = Command::new(PROGRAM);
+    undisturbed(Command::new(PROGRAM), folder)
+}
+
+fn undisturbed(mut program: Command, folder: &Path) -> Command {
     program.current_dir(folder).env_remove("RUST_LOG");
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOLKMOOT_")) {
         program.env_remove(name);
@@ -31,6 +34,18 @@ pub fn program(folder: &Path) -> Command {
 /// Runs the program to its end.
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder).args(arguments).output().expect("the binary was built for this test")
+}
+
+/// The same where new files are everybody's unless a program says otherwise: with a umask of 0.
+fn run_openly(folder: &Path, arguments: &[&str]) -> Output {
+    program_after("umask 0", folder).args(arguments).output().expect("a shell is there")
+}
+
+/// Returns the program as a shell starts it after a command of its own.
+fn program_after(command: &str, folder: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!(r#"{command} && exec "$0" "$@""#), PROGRAM]);
+    undisturbed(shell, folder)
 }
 
 /// Has the program serve what it must not, and returns why it does not. One that serves all the same is ended.
@@ -69,7 +84,11 @@ pub struct Serving {
 impl Serving {
     /// Starts it, and waits until it has said where.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = program(folder)
+        Self::start_by(program(folder), arguments)
+    }
+
+    fn start_by(mut program: Command, arguments: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0", "--json"])
             .args(arguments)
             .stdout(Stdio::piped())
@@ -234,8 +253,11 @@ async fn a_lost_key_is_recovered_while_the_coordinator_is_stopped() {
     let missing = run(folder.path(), &["key", "recover", "--data", "elsewhere"]);
     assert!(text(&missing.stderr).contains("no data folder of a coordinator"), "{missing:?}");
     assert!(!folder.path().join("elsewhere").exists());
-    let recovered = run(folder.path(), &["key", "recover", "--data", "data"]);
+    // Whatever files it makes, its lock among them, are its owner's only, also where the system would have them open.
+    fs::remove_file(folder.path().join("data/lock")).unwrap();
+    let recovered = run_openly(folder.path(), &["key", "recover", "--data", "data"]);
     assert!(recovered.status.success(), "{recovered:?}");
+    assert_eq!(open_to_others(&folder.path().join("data")), []);
     let key = text(&recovered.stdout).trim().to_owned();
 
     let serving = Serving::start(folder.path(), &["--data", "data"]);
@@ -244,6 +266,20 @@ async fn a_lost_key_is_recovered_while_the_coordinator_is_stopped() {
     let roles: Vec<(&str, Role)> = keys.iter().map(|key| (key.name.as_str(), key.role)).collect();
     assert_eq!(roles, [("first key", Role::Admin), ("recovered", Role::Admin)]);
     assert!(serving.admin(folder.path(), &first, None).api_keys().await.is_ok(), "the others stay");
+    serving.stop();
+}
+
+/// Else the system accepts no connection once all files are taken, and the coordinator would not hear of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_coordinator_may_have_as_many_files_open_as_the_system_allows() {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Serving::start_by(program_after("ulimit -Sn 300", folder.path()), &["--data", "data"]);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.child.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let files: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(files[0], files[1], "the soft limit is the hard one: {limits}");
+    assert_ne!(files[0], "300", "the machine allows no more than the test begins with");
     serving.stop();
 }
 
