@@ -8,7 +8,7 @@ use std::{
     process::{Child, ChildStdout, Command, Output, Stdio},
 };
 
-use folkmoot_api::AdminClient;
+use folkmoot_api::{AdminClient, tokens::CreateTokenRequest};
 use folkmoot_protocol::Role;
 use nix::{
     sys::signal::{Signal, kill},
@@ -164,19 +164,24 @@ fn write_certificate(folder: &Path, (certificate, key): &(String, String)) {
 
 /// Lists what others than the owner may do something with, below a folder and itself.
 fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
-    let mut found = Vec::new();
-    let mut left = vec![folder.to_owned()];
-    while let Some(path) = left.pop() {
+    let mode = |path: PathBuf| {
         let metadata = fs::symlink_metadata(&path).expect("it is there");
         let mode = metadata.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 && !metadata.is_symlink() {
-            found.push((path.clone(), mode));
+        (mode & 0o077 != 0 && !metadata.is_symlink()).then_some((path, mode))
+    };
+    below(folder).into_iter().filter_map(mode).collect()
+}
+
+/// Lists a folder with all that is in it.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(path) = found.get(seen) {
+        if fs::symlink_metadata(path).expect("it is there").is_dir() {
+            let entries = fs::read_dir(path).expect("it is ours");
+            found.extend(entries.map(|entry| entry.expect("it is ours").path()).collect::<Vec<_>>());
         }
-        if metadata.is_dir() {
-            left.extend(
-                fs::read_dir(&path).expect("it is ours").map(|entry| entry.expect("it is ours").path()),
-            );
-        }
+        seen += 1;
     }
     found
 }
@@ -267,6 +272,34 @@ async fn a_lost_key_is_recovered_while_the_coordinator_is_stopped() {
     assert_eq!(roles, [("first key", Role::Admin), ("recovered", Role::Admin)]);
     assert!(serving.admin(folder.path(), &first, None).api_keys().await.is_ok(), "the others stay");
     serving.stop();
+}
+
+/// Whoever steals the disk has no token and, once its file is moved away, no key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_is_in_no_file_but_that_of_the_first_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Serving::start(folder.path(), &["--data", "data"]);
+    let key = serving.first_api_key.clone().unwrap();
+    let admin = serving.admin(folder.path(), &key, None);
+    let token =
+        admin.create_token_from(&CreateTokenRequest::of("digits".parse().unwrap())).await.unwrap().token;
+    let first_key_file = folder.path().join(serving.first_api_key_file.clone().unwrap());
+    serving.stop();
+    let files = below(&folder.path().join("data"));
+    for credential in [&key, &token] {
+        let (id, secret) = credential.split_once('.').unwrap();
+        let having = |text: &str| -> Vec<&PathBuf> {
+            let has = |path: &&PathBuf| fs::read(path).is_ok_and(|bytes| contains(&bytes, text.as_bytes()));
+            files.iter().filter(has).collect()
+        };
+        let of_secret = having(secret);
+        assert!(of_secret.iter().all(|path| **path == first_key_file), "{of_secret:?}");
+        assert!(having(id).iter().any(|path| path.ends_with("folkmoot.db")), "what is stored can be found");
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// Else the system accepts no connection once all files are taken, and the coordinator would not hear of it.

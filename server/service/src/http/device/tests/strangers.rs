@@ -1,11 +1,14 @@
 //! What anybody may send who is not believed yet: nothing of it is held or remembered.
 
-use axum::http::request::Builder;
+use std::net::IpAddr;
+
+use axum::{extract::ConnectInfo, http::request::Builder};
 use folkmoot_protocol::messages::EnrolRequest;
-use folkmoot_storage::CheckInRepository;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, CheckInRepository, Role};
 use futures::stream;
 
 use super::*;
+use crate::credential::Credential;
 
 /// The head of a request that is signed with `key`, and its nonce.
 pub(super) fn signed(
@@ -90,6 +93,40 @@ async fn a_wrong_token_is_not_remembered_and_many_of_them_end_the_guessing() {
     // Who is enrolled goes on from the same address.
     let (status, _) = edge.send("GET", "/v1/assignments/none/update", None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn wrong_api_keys_end_the_guessing_and_a_right_one_is_let_in() {
+    let edge = Edge::new().await;
+    let right = Credential::from_random_bytes([4; 8], [5; 32]);
+    let record = ApiKeyRecord {
+        id: right.id.clone(),
+        organisation_id: edge.organisation,
+        name: "right".into(),
+        role: Role::Viewer,
+        secret_hash: right.secret_hash(),
+        created_at: START,
+        revoked_at: None,
+    };
+    edge.coordinator.storage.create_api_key(&record).await.unwrap();
+    let ask = async |key: &Credential, address: [u8; 4]| {
+        let request = Request::builder()
+            .uri("/v1/admin/tasks")
+            .header("authorization", format!("Bearer {key}"))
+            .extension(ConnectInfo(IpAddr::from(address)));
+        edge.code_of(request.body(Body::empty()).unwrap()).await
+    };
+    let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    let wrong = Credential::from_random_bytes([4; 8], [6; 32]);
+    let mut answers = Vec::new();
+    for _ in 0..200 {
+        answers.push(ask(&wrong, one).await);
+    }
+    let guessed = answers.iter().take_while(|code| **code == Some(ErrorCode::ApiKeyInvalid)).count();
+    assert!((10..200).contains(&guessed), "{guessed}");
+    assert!(answers[guessed..].iter().all(|code| *code == Some(ErrorCode::RateLimited)));
+    assert_eq!(ask(&right, one).await, None, "a right key is not refused for the wrong ones");
+    assert_eq!(ask(&wrong, other).await, Some(ErrorCode::ApiKeyInvalid));
 }
 
 /// A phone that loses its network while it waits.
