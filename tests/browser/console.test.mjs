@@ -73,12 +73,14 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByRole('alert').getByText('It was not created').waitFor();
   await set(page, 'scheduling.report_goal', 2);
   await page.getByText('Nothing is wrong with it.').waitFor();
+  await page.getByText('token_share_max is not set').waitFor();
   const file = await page.locator('pre.toml').textContent();
   assert.match(file, /report_goal = 2/);
   assert.equal(await page.locator('pre.command').textContent(), 'folkmoot task create task.toml --model model.onnx --activate');
   await page.getByRole('button', { name: 'Create the task' }).click();
   await page.getByRole('heading', { level: 1, name: 'watched' }).waitFor();
   const task = page.url().split('/').at(-1);
+  await page.getByText('token_share_max is not set').waitFor();
 
   await page.getByRole('link', { name: 'Access' }).click();
   await page.getByLabel('Population', { exact: true }).fill('watched');

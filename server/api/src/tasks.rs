@@ -99,6 +99,9 @@ pub struct TaskView {
     /// Why the coordinator paused it by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseView>,
+    /// What it does not defend against, and what one hostile client can do to it.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The ONNX model.
     pub model: BlobDigest,
     /// How many values are trained.
@@ -170,6 +173,8 @@ impl CheckTaskRequest {
 pub struct CheckTaskView {
     /// Everything that is wrong; nothing if it can be made.
     pub faults: Vec<FaultView>,
+    /// What the task does not defend against, and what one hostile client can do to it; nothing if it cannot be read.
+    pub notes: Vec<String>,
     /// The description as it was read, defaults left out; none if it cannot be read.
     #[schema(value_type = Option<Object>)]
     pub description: Option<Value>,

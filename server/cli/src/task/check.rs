@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 struct Fine {
     path: String,
     faults: [(); 0],
-    notes: Vec<&'static str>,
+    notes: Vec<String>,
 }
 
 impl Fine {

@@ -47,6 +47,7 @@ pub fn text(task: &TaskView) -> String {
         let (code, reason) = (&pause.code, &pause.reason);
         lines.splice(4..4, [("paused", format!("{reason} ({code})")), ("what to do", pause.remedy.clone())]);
     }
+    lines.extend(task.notes.iter().map(|note| ("note", note.clone())));
     let lines: Vec<String> =
         lines.into_iter().map(|(name, value)| format!("{name:<11} {}", printable::line(&value))).collect();
     lines.join("\n")

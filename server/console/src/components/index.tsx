@@ -74,6 +74,19 @@ export function ErrorNote({ error, again }: { error: Error; again?: () => void }
   );
 }
 
+/** What a task does not defend against, in the coordinator's words. One of before says nothing. */
+export function Notes({ notes = [] }: { notes?: string[] | undefined }) {
+  return (
+    <>
+      {notes.map((note) => (
+        <p key={note} class="note">
+          {note}
+        </p>
+      ))}
+    </>
+  );
+}
+
 /** Nothing is there: says what to do next. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;

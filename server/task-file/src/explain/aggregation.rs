@@ -11,6 +11,7 @@ use super::{
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
     let mut said = combined(description);
+    said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
         true => "Updates are summed while they arrive.".into(),
         false => "Updates are kept until the version is made, and combined then.".into(),
@@ -41,32 +42,15 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     said
 }
 
-/// What medians and trimmed means say of one hostile client.
-const LIKE_AN_HONEST_ONE: &str = "One client moves no parameter by more than an honest client can.";
-
 /// Explains what becomes of the deltas.
 fn combined(description: &TaskDescription) -> Vec<String> {
-    let grid = &description.grid;
-    let weight_max = grouped(grid.weight_max);
+    let weight_max = grouped(description.grid.weight_max);
     match description.aggregator {
-        AggregatorChoice::WeightedMean => vec![
-            format!(
-                "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
-            ),
-            format!(
-                "A client says itself how many it used, and may send elements up to ± {}: this rule is for clients that are \
-                 trusted.",
-                grid.value_max
-            ),
-        ],
+        AggregatorChoice::WeightedMean => vec![weighted(&weight_max)],
         AggregatorChoice::BoundedMean(bounded) => vec![
+            weighted(&weight_max),
             format!(
-                "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
-            ),
-            format!(
-                "No client counts for more than {} typical ones of its round: a weight, a norm and a largest element are cut \
-                 to {:.2} times the median.",
-                bounded.influence_max,
+                "A weight, a norm and a largest element are cut to {:.2} times the median of the round.",
                 bounded.influence_max.sqrt()
             ),
         ],
@@ -76,20 +60,15 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::Median => vec![
             "The aggregate is the median of each coordinate; weights do not count.".into(),
             "Fewer than half of the updates cannot move it out of the range of the others.".into(),
-            LIKE_AN_HONEST_ONE.into(),
         ],
-        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share > 0.0 => vec![
-            format!(
-                "The aggregate is the mean of each coordinate without the {} smallest and largest values, at least one at each \
-                 end; weights do not count.",
-                percent(trimmed.trim_share)
-            ),
-            LIKE_AN_HONEST_ONE.into(),
-        ],
+        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share > 0.0 => vec![format!(
+            "The aggregate is the mean of each coordinate without the {} smallest and largest values, at least one at each \
+             end; weights do not count.",
+            percent(trimmed.trim_share)
+        )],
         AggregatorChoice::TrimmedMean(_) => vec![
             "The aggregate is the mean of each coordinate; weights do not count, and nothing is cut off."
                 .into(),
-            "One client can move it by as much as it likes: set a trim_share above 0.".into(),
         ],
         AggregatorChoice::Krum(krum) => vec![format!(
             "The aggregate is the one delta that lies closest to its neighbours, if up to {} of the updates may be hostile.",
@@ -107,5 +86,49 @@ fn combined(description: &TaskDescription) -> Vec<String> {
                 "The aggregate is their mean, weighted by the examples used, of which at most {weight_max} count."
             ),
         ],
+    }
+}
+
+fn weighted(weight_max: &str) -> String {
+    format!(
+        "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
+    )
+}
+
+/// Says how far one hostile client of a round can move the aggregate, whatever it sends.
+pub(super) fn one_client(description: &TaskDescription) -> String {
+    let value_max = description.grid.value_max;
+    match description.aggregator {
+        _ if description.privacy.central().is_some() => {
+            "One client moves the aggregate by no more than the clipping norm, divided by the report goal.".into()
+        }
+        AggregatorChoice::NormBound(bound) => format!(
+            "One client can move the aggregate by up to {}, because it says itself how many examples it used.",
+            bound.norm_max
+        ),
+        _ if description.scheduling.policy().updates().0 == 1 => format!(
+            "A version may be made of one update, and then its client can move every parameter by up to ± {value_max}."
+        ),
+        AggregatorChoice::WeightedMean => format!(
+            "A client says itself how many examples it used, and may send elements up to ± {value_max}: this rule is for \
+             clients that are trusted."
+        ),
+        AggregatorChoice::BoundedMean(bounded) => format!(
+            "No client counts for more than {} typical ones of its round, as long as fewer than half are hostile.",
+            bounded.influence_max
+        ),
+        AggregatorChoice::UniformMean => {
+            format!("One client of n can move every parameter by up to {value_max} / n.")
+        }
+        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
+            "One client of n can move every parameter by up to {value_max} / n: set a trim_share above 0."
+        ),
+        AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => {
+            "One client moves no parameter by more than an honest client can.".into()
+        }
+        AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
+            "No single parameter has a bound: one client whose update is like the others but for one parameter may be chosen."
+                .into()
+        }
     }
 }

@@ -55,15 +55,17 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
     paragraphs
 }
 
-/// Lists what is right and may not be meant: what a default leaves open.
-pub fn notes(description: &TaskDescription) -> Vec<&'static str> {
+/// Lists what an operator should know of a task that has no fault: what one hostile client can do to it, and what a default
+/// leaves open.
+pub fn notes(description: &TaskDescription) -> Vec<String> {
     const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may come by one enrolment token, and whoever \
          has it can be the whole cohort. If your clients come by many tokens, set it, for example to 0.1.";
-    match description.token_share_max {
-        // Where privacy rests on the draw there can be no bound.
-        None if description.sampled().is_none() => vec![ONE_TOKEN],
-        _ => Vec::new(),
+    let mut notes = vec![aggregation::one_client(description)];
+    // Where privacy rests on the draw there can be no bound.
+    if description.token_share_max.is_none() && description.sampled().is_none() {
+        notes.push(ONE_TOKEN.into());
     }
+    notes
 }
 
 /// Lays paragraphs out for a terminal, with lines of at most 100 characters.

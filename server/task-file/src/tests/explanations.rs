@@ -129,3 +129,40 @@ fn what_is_optional_is_told_when_it_is_there() {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
 }
+
+/// What one hostile client can do is the first note, and what a default leaves open follows.
+#[test]
+fn what_one_client_can_do_is_told_under_every_rule() {
+    let rule = |rule: &str| TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]"));
+    let asynchronous =
+        TASK.replace("kind = \"synchronous\"\nreport_goal = 8", "kind = \"asynchronous\"\nconcurrency = 8");
+    let private = rule("kind = \"uniform_mean\"")
+        .replace("report_goal = 8", "report_goal = 200")
+        .replace("[stop]", "[privacy]\nkind = \"central\"\nepsilon = 8.0\ndelta = 1e-5\n\n[stop]");
+    for (task, sentence) in [
+        (TASK.to_owned(), "No client counts for more than 3 typical ones of its round"),
+        (rule("kind = \"weighted_mean\""), "this rule is for clients that are trusted"),
+        (rule("kind = \"uniform_mean\""), "One client of n can move every parameter by up to 16 / n."),
+        (rule("kind = \"median\""), "moves no parameter by more than an honest client can"),
+        (
+            rule("kind = \"trimmed_mean\"\ntrim_share = 0.1"),
+            "moves no parameter by more than an honest client can",
+        ),
+        (rule("kind = \"trimmed_mean\"\ntrim_share = 0.0"), "by up to 16 / n: set a trim_share above 0"),
+        (rule("kind = \"krum\"\nbyzantine_share = 0.2"), "No single parameter has a bound"),
+        (rule("kind = \"norm_bound\"\nnorm_max = 2.5"), "can move the aggregate by up to 2.5,"),
+        (
+            asynchronous,
+            "A version may be made of one update, and then its client can move every parameter by up to ± 16.",
+        ),
+        (private, "no more than the clipping norm, divided by the report goal"),
+    ] {
+        let description = described(&task);
+        let notes = explain::notes(&description);
+        assert!(notes[0].contains(sentence), "{sentence}\n\n{notes:?}");
+        assert!(explained(&task).contains(&notes[0]), "an explanation says the same");
+        assert!(notes[1].starts_with("token_share_max is not set"), "{notes:?}");
+    }
+    let bound = described(&format!("token_share_max = 0.1\n{TASK}"));
+    assert_eq!(explain::notes(&bound).len(), 1, "what is set leaves nothing open");
+}

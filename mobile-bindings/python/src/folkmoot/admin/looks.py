@@ -125,6 +125,7 @@ class CheckTaskView(TypedDict):
     command: str
     description: dict[str, Any] | None
     faults: list[FaultView]
+    notes: list[str]
     toml: str
 
 

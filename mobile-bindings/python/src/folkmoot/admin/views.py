@@ -88,7 +88,7 @@ class PauseView(TypedDict):
 
 
 class TaskView(TypedDict):
-    """A task with where it stands. `stop_reason` says which condition ended it."""
+    """A task with where it stands. `stop_reason` says which condition ended it, `notes` what it does not defend against."""
 
     id: str
     description: dict[str, Any]
@@ -101,6 +101,7 @@ class TaskView(TypedDict):
     rounds_committed: int
     open_round: OpenRoundView | None
     pause: PauseView | None
+    notes: list[str] | None
     created_at: int
 
 

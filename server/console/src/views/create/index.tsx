@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { get, send } from '../../api/client';
 import type { CheckTask, Fault, ModelGraph, ModelSummary, Task } from '../../api/types';
-import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page } from '../../components';
+import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Notes, Page } from '../../components';
 import { count } from '../../format';
 import { NEVER, useData } from '../../live';
 import { go } from '../../router';
@@ -190,6 +190,7 @@ function Describe({ model }: { model: string }) {
       <Card title="3. Check and create">
         {error && <ErrorNote error={error} />}
         {!error && <Faults faults={faults} isChecked={checked !== undefined} />}
+        <Notes notes={checked?.notes} />
         <label class="check">
           <input type="checkbox" checked={isStarted} onChange={(event) => setStarted(event.currentTarget.checked)} /> Start it at once
         </label>

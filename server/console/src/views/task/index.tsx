@@ -1,6 +1,6 @@
 import { get, send } from '../../api/client';
 import { isOver, type Overview, type RoundFunnel, type Task } from '../../api/types';
-import { Action, Card, Facts, Id, Link, Loaded, Meter, Page, State, Time } from '../../components';
+import { Action, Card, Facts, Id, Link, Loaded, Meter, Notes, Page, State, Time } from '../../components';
 import { count, duration, words } from '../../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../../live';
 import { may } from '../../session';
@@ -29,6 +29,7 @@ export default function TaskView({ parameters: [id = ''] }: { parameters: string
             <Traffic task={task} />
             <Rounds task={task} />
             <Card title="Settings">
+              <Notes notes={task.notes} />
               <details>
                 <summary>Show the whole description</summary>
                 <pre tabIndex={0}>{JSON.stringify(task.description, null, 2)}</pre>

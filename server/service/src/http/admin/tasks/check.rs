@@ -5,7 +5,7 @@ use folkmoot_api::tasks::{CheckTaskRequest, CheckTaskView, CreateTaskRequest, Fa
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{refusal::Refusal, registry};
-use folkmoot_task_file::{self as task_file, PlacedFault};
+use folkmoot_task_file::{self as task_file, PlacedFault, explain};
 use serde_json::Value;
 
 use crate::http::{
@@ -50,13 +50,14 @@ pub async fn check_task(
         Ok(read) => read,
         Err(error) => {
             let faults = error.faults.into_iter().take(FAULTS_MAX).map(placed).collect();
-            return Ok(Json(CheckTaskView { faults, description: None, toml, command }));
+            return Ok(Json(CheckTaskView { faults, notes: Vec::new(), description: None, toml, command }));
         }
     };
+    let notes = explain::notes(&read);
     let description = serde_json::to_value(&read).map_err(|error| Refusal::internal(&error))?;
     let faults = faults_beyond(&app, &caller, &request, read).await?;
     let faults = faults.into_iter().map(FaultView::from).collect();
-    Ok(Json(CheckTaskView { faults, description: Some(description), toml, command }))
+    Ok(Json(CheckTaskView { faults, notes, description: Some(description), toml, command }))
 }
 
 /// Shows a fault with its line.

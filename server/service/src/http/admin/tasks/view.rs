@@ -4,6 +4,7 @@ use folkmoot_api::tasks::{OpenRoundView, TaskSummary, TaskView};
 use folkmoot_coordinator::{round::Phase, scheduling::ReportCounts, task::TaskState};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, RoundRepository, Storage, TaskRecord};
+use folkmoot_task_file::explain;
 
 use super::pause_view::pause_view;
 use crate::http::admin::rounds::view::round_view;
@@ -54,6 +55,7 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
     Ok(TaskView {
         id: task.id,
         pause,
+        notes: explain::notes(&task.description),
         description: task.description,
         state: task.state.name().into(),
         stop_reason,

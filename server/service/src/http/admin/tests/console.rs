@@ -5,6 +5,7 @@ use std::sync::Arc;
 use folkmoot_api::{Page, TaskVerb, tasks::CheckTaskRequest};
 use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
 use folkmoot_protocol::{ErrorCode, Role};
+use folkmoot_task_file::explain;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -107,6 +108,28 @@ async fn a_check_lists_every_fault_and_writes_the_file() {
     assert!(misfit.faults.iter().any(|fault| fault.field == "plan.loss"), "{misfit:?}");
     let (code, _) = refused(admin.check_task(&CheckTaskRequest::default()).await);
     assert_eq!(code, ErrorCode::MalformedRequest);
+}
+
+/// The words are those of `folkmoot task check`.
+#[tokio::test]
+async fn a_check_and_a_task_tell_what_is_not_defended_against() {
+    let running = start().await;
+    let admin = running.admin();
+    let brought = admin.create_model(model()).await.unwrap().model;
+    for share in [None, Some(0.5)] {
+        let described = TaskDescription { token_share_max: share, ..description() };
+        let notes = explain::notes(&described);
+        assert_eq!(notes.iter().any(|note| note.contains("token_share_max is not set")), share.is_none());
+        let request = CheckTaskRequest {
+            description: Some(serde_json::to_value(&described).unwrap()),
+            ..Default::default()
+        };
+        assert_eq!(admin.check_task(&request).await.unwrap().notes, notes);
+        let task = admin.create_task(described, brought, false).await.unwrap();
+        assert_eq!((&task.notes, &admin.task(task.id).await.unwrap().notes), (&notes, &notes));
+    }
+    let unreadable = CheckTaskRequest { toml: Some("name = 1".into()), ..Default::default() };
+    assert_eq!(admin.check_task(&unreadable).await.unwrap().notes, [""; 0]);
 }
 
 #[tokio::test]

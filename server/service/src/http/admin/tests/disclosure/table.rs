@@ -25,7 +25,7 @@ type Row = (&'static str, Decision, &'static [&'static str]);
 /// Every field of every JSON answer.
 pub(super) const FIELDS: &[Row] = &[
     ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
-    ("CheckTaskView", NotClients, &["command", "description", "faults", "toml"]),
+    ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
     ("ClassTrafficView", OfPrivateTask, &["codec", "network"]),
     ("ClassTrafficView", Clients, &["traffic"]),
     ("ClientView", Shown, &["enrolled_at", "id", "population", "revoked_at", "token_id"]),
@@ -203,7 +203,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("TaskView", Clients, &["open_round", "pause"]),
     ("TaskView", Shown, &["rounds_committed", "rounds_opened"]),
     ("TaskView", Versions, &["latest_version", "state", "stop_reason"]),
-    ("TaskView", NotClients, &["created_at", "description", "id", "model", "parameter_count"]),
+    ("TaskView", NotClients, &["created_at", "description", "id", "model", "notes", "parameter_count"]),
     ("TensorSchema", NotClients, &["tensors"]),
     ("TensorSpec", NotClients, &["name", "shape"]),
     ("TermsView", NotClients, &["delta", "epsilon", "warm_start"]),
