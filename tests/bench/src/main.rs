@@ -1,6 +1,7 @@
 //! `cargo xtask bench …`: every figure of `docs/benchmarks.md`, as ratios within one run.
 
 mod clock;
+mod database;
 mod folder;
 mod gpu;
 mod host;
@@ -33,6 +34,8 @@ struct Arguments {
 enum Bench {
     /// The coordinator: model down and update up, and the bare fold in memory
     Ingest(ingest::Arguments),
+    /// What two statements cost a device's requests: the nonce that processes share, and the lock of a check-in
+    Database(database::Arguments),
     /// The noise of differential privacy: drawing it beside opendp alone, and what a commit waits for
     Privacy(privacy::Arguments),
     /// A training step on one thread: our executor beside other frameworks and the bare matrix product
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
+        Bench::Database(arguments) => database::run(&arguments),
         Bench::Privacy(arguments) => privacy::run(&arguments),
         Bench::Train(arguments) => train::run(&arguments),
         Bench::Gpu(arguments) => gpu::run(&arguments),

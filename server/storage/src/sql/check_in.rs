@@ -4,7 +4,7 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
 
 use super::{
-    SqlStorage,
+    Dialect, SqlStorage,
     column::{Columns, integer, json, missing, moment},
     dialect::Lock,
     many::{ROWS_MAX, placeholders},
@@ -15,47 +15,9 @@ use crate::{AssignmentRecord, CheckInRecord, CheckInRepository, StorageError};
 #[async_trait]
 impl CheckInRepository for SqlStorage {
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
-        const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
-             attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
-             ON CONFLICT (client_id) DO UPDATE SET organisation_id = excluded.organisation_id, \
-             population = excluded.population, example_count = excluded.example_count, \
-             attributes = excluded.attributes, sdk_version = excluded.sdk_version, \
-             checked_in_at = excluded.checked_in_at, expires_at = excluded.expires_at";
-        const CLIENT: &str = "SELECT revoked_at FROM clients WHERE id = $1 AND organisation_id = $2";
-        const OUTSTANDING: &str =
-            "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
-        let client_id = check_in.candidate.client_id.to_string();
         in_transaction!(self, |connection| {
-            // A revocation that is under way ends first, and one that comes later finds the row and deletes it.
-            let client = sqlx::query(self.dialect.locked(CLIENT, Lock::Share, "clients"))
-                .bind(&client_id)
-                .bind(check_in.organisation_id.to_string());
-            if let Some(row) = client.fetch_optional(&mut *connection).await?
-                && Columns::new(&row, "client").optional_moment("revoked_at")?.is_some()
-            {
-                return Err(StorageError::ClientRevoked);
-            }
-            sqlx::query(UPSERT)
-                .bind(&client_id)
-                .bind(check_in.organisation_id.to_string())
-                .bind(check_in.population.as_str())
-                .bind(integer(check_in.candidate.example_count)?)
-                .bind(json(&check_in.candidate.attributes)?)
-                .bind(&check_in.candidate.sdk_version)
-                .bind(moment(check_in.at)?)
-                .bind(moment(check_in.expires_at)?)
-                .execute(&mut *connection)
-                .await
-                .map_err(missing("client"))?;
-            // Only now: a selection that took the client's last offer has ended by the time the row is there,
-            // and its assignment can be seen.
-            let outstanding =
-                sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
-            if outstanding.is_some() {
-                let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);
-                query.execute(connection).await?;
-            }
-            Ok(outstanding.is_none())
+            lock_client(self.dialect, &mut *connection, check_in).await?;
+            offer(connection, check_in).await
         })
     }
 
@@ -117,6 +79,70 @@ impl CheckInRepository for SqlStorage {
             Ok(query.execute(connection).await?.rows_affected())
         })
     }
+}
+
+/// Checks in as [`CheckInRepository::check_in`] does, but for a revocation at the same time: only for a benchmark of what its
+/// lock costs.
+///
+/// # Errors
+/// [`StorageError::Database`], or [`StorageError::NotFound`] if there is no such client.
+pub async fn check_in_without_lock(
+    storage: &SqlStorage,
+    check_in: &CheckInRecord,
+) -> Result<bool, StorageError> {
+    in_transaction!(storage, |connection| offer(connection, check_in).await)
+}
+
+/// Keeps the client as it is until the transaction ends, and refuses one that is revoked: a revocation that is under way ends
+/// first, and one that comes later finds the check-in and deletes it.
+async fn lock_client(
+    dialect: Dialect,
+    connection: &mut AnyConnection,
+    check_in: &CheckInRecord,
+) -> Result<(), StorageError> {
+    const CLIENT: &str = "SELECT revoked_at FROM clients WHERE id = $1 AND organisation_id = $2";
+    let client = sqlx::query(dialect.locked(CLIENT, Lock::Share, "clients"))
+        .bind(check_in.candidate.client_id.to_string())
+        .bind(check_in.organisation_id.to_string());
+    if let Some(row) = client.fetch_optional(connection).await?
+        && Columns::new(&row, "client").optional_moment("revoked_at")?.is_some()
+    {
+        return Err(StorageError::ClientRevoked);
+    }
+    Ok(())
+}
+
+/// Puts a client into the pool, unless it has an outstanding assignment, and says whether it did.
+async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+    const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
+         attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+         ON CONFLICT (client_id) DO UPDATE SET organisation_id = excluded.organisation_id, \
+         population = excluded.population, example_count = excluded.example_count, \
+         attributes = excluded.attributes, sdk_version = excluded.sdk_version, \
+         checked_in_at = excluded.checked_in_at, expires_at = excluded.expires_at";
+    const OUTSTANDING: &str =
+        "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
+    let client_id = check_in.candidate.client_id.to_string();
+    sqlx::query(UPSERT)
+        .bind(&client_id)
+        .bind(check_in.organisation_id.to_string())
+        .bind(check_in.population.as_str())
+        .bind(integer(check_in.candidate.example_count)?)
+        .bind(json(&check_in.candidate.attributes)?)
+        .bind(&check_in.candidate.sdk_version)
+        .bind(moment(check_in.at)?)
+        .bind(moment(check_in.expires_at)?)
+        .execute(&mut *connection)
+        .await
+        .map_err(missing("client"))?;
+    // Only now: a selection that took the client's last offer has ended by the time the row is there,
+    // and its assignment can be seen.
+    let outstanding = sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
+    if outstanding.is_some() {
+        let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);
+        query.execute(connection).await?;
+    }
+    Ok(outstanding.is_none())
 }
 
 /// Takes the clients of these assignments out of the pool.

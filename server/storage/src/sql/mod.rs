@@ -34,6 +34,7 @@ mod task;
 mod token;
 mod transaction;
 
+pub use check_in::check_in_without_lock;
 pub(crate) use column::integer;
 pub use connect::{Durability, SqlOptions};
 use dialect::Dialect;

@@ -1,7 +1,9 @@
-//! Help for tests, of this crate and of others: a PostgreSQL of their own.
+//! Help for tests and benchmarks, of this crate and of others: a PostgreSQL of their own, and a check-in without its lock.
 
 #[cfg(unix)]
 mod postgres;
 
 #[cfg(unix)]
 pub use postgres::TestPostgres;
+
+pub use crate::sql::check_in_without_lock;

@@ -1,0 +1,134 @@
+use ed25519_dalek::SigningKey;
+use folkmoot_coordinator::task::Candidate;
+use folkmoot_protocol::{
+    ClientId, OrganisationId, PROTOCOL_VERSION, PopulationName, Timestamp, UpdateDigest,
+    signing::{self, SignedParts},
+};
+use folkmoot_server::{clock, coordinator::Coordinator, device::Claimed};
+use folkmoot_storage::{
+    BlobStore, CheckInRecord, ClientRepository, PopulationRepository, RoundLog, SqlStorage, TokenRecord,
+    TokenRepository,
+};
+
+use crate::Failure;
+
+/// Devices that send in turn: so many that none passes its rate.
+const DEVICES: u64 = 200;
+/// Milliseconds from one request to the next.
+const STEP: u64 = 1;
+const START: u64 = 1_700_000_000_000;
+const PATH: &str = "/v1/check-in?wait_seconds=60";
+
+/// Devices that are enrolled.
+pub struct Devices {
+    /// Where they are.
+    pub storage: SqlStorage,
+    organisation: OrganisationId,
+    population: PopulationName,
+    devices: Vec<(ClientId, SigningKey)>,
+}
+
+/// A request that a device has signed.
+pub struct Signed {
+    client: ClientId,
+    at: Timestamp,
+    nonce: String,
+    content: UpdateDigest,
+    signature: String,
+}
+
+impl Devices {
+    /// Enrols them in a new database.
+    pub async fn enrol(storage: SqlStorage) -> Result<Self, Failure> {
+        let (at, population) = (Timestamp(START), "bench".parse::<PopulationName>()?);
+        let organisation = OrganisationId::from_random_bytes([1; 16]);
+        let organisation = storage.ensure_organisation("default", organisation, at).await?;
+        storage.ensure_population(organisation, &population, at).await?;
+        let token = TokenRecord {
+            id: "token".into(),
+            organisation_id: organisation,
+            population: population.clone(),
+            secret_hash: [0; 32],
+            user_key: None,
+            uses_max: None,
+            uses: 0,
+            expires_at: None,
+            closed_at: None,
+            revoked_at: None,
+            created_at: at,
+        };
+        storage.create_token(&token).await?;
+        let mut devices = Vec::new();
+        for number in 1..=DEVICES as u8 {
+            let (id, key) =
+                (ClientId::from_random_bytes([number; 16]), SigningKey::from_bytes(&[number; 32]));
+            storage.enrol("token", &signing::encode_public_key(&key), id, at).await?;
+            devices.push((id, key));
+        }
+        Ok(Self { storage, organisation, population, devices })
+    }
+
+    /// Puts a coordinator over their database.
+    pub fn coordinator(&self) -> Coordinator {
+        let (blobs, log) = (BlobStore::in_memory(), RoundLog::in_memory());
+        Coordinator::new(self.storage.clone(), blobs, log, clock::system_chance())
+    }
+
+    /// Signs the requests of a block, each with a nonce of its own.
+    pub fn signed(&self, block: u64, count: u64) -> Vec<Signed> {
+        let sign = |(number, at): (u64, Timestamp)| {
+            let (client, key) = &self.devices[(number % DEVICES) as usize];
+            let (nonce, content) = (format!("{number:032x}"), UpdateDigest::of(b"{}"));
+            let signature = signing::sign(key, &parts(*client, at, &nonce, content));
+            Signed { client: *client, at, nonce, content, signature }
+        };
+        numbered(block, count).map(sign).collect()
+    }
+
+    /// Returns the check-ins of a block.
+    pub fn offers(&self, block: u64, count: u64) -> Vec<CheckInRecord> {
+        let offer = |(number, at): (u64, Timestamp)| CheckInRecord {
+            organisation_id: self.organisation,
+            population: self.population.clone(),
+            candidate: Candidate {
+                client_id: self.devices[(number % DEVICES) as usize].0,
+                example_count: 100,
+                attributes: Default::default(),
+                sdk_version: "1.0.0".into(),
+            },
+            at,
+            expires_at: at.plus_seconds(60),
+        };
+        numbered(block, count).map(offer).collect()
+    }
+}
+
+impl Signed {
+    /// What the request claims.
+    pub fn claimed(&self) -> Claimed<'_> {
+        let parts = parts(self.client, self.at, &self.nonce, self.content);
+        Claimed { parts, signature: &self.signature }
+    }
+
+    /// When it arrives.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+}
+
+fn numbered(block: u64, count: u64) -> impl Iterator<Item = (u64, Timestamp)> {
+    (block * count..(block + 1) * count).map(|number| (number, Timestamp(START + number * STEP)))
+}
+
+fn parts(client: ClientId, at: Timestamp, nonce: &str, content: UpdateDigest) -> SignedParts<'_> {
+    SignedParts {
+        method: "POST",
+        path: PATH,
+        client: Some(client),
+        protocol: PROTOCOL_VERSION,
+        timestamp: at,
+        nonce,
+        content,
+        upload: None,
+    }
+}
