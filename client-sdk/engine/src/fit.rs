@@ -1,12 +1,12 @@
 //! Whether examples and weights go with a model and a loss.
 
-use folkmoot_protocol::NamePattern;
+use folkmoot_protocol::{Loss, NamePattern};
 
 use crate::cpu::vectorised;
 use crate::examples::{Examples, Labels};
 use crate::loss::{LabelForm, Layout};
-use crate::model::{Model, ParameterSpec};
-use crate::train::Loss;
+use crate::model::Model;
+use crate::parameter::ParameterSpec;
 
 /// How far the sum of a distribution may be from 1: files are often rounded to a few digits.
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;

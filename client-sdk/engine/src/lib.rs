@@ -11,7 +11,6 @@ pub mod data;
 mod evaluate;
 mod examples;
 mod fit;
-mod forward;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod graph;
@@ -19,29 +18,35 @@ mod loss;
 mod metrics;
 mod model;
 pub mod onnx;
-mod predict;
+mod op;
+mod parameter;
+mod program;
 mod random;
 mod safetensors;
 mod schedule;
 mod train;
 
-pub use cpu::ExecuteError;
 pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail, evaluate_predictions};
 pub use examples::{Examples, ExamplesError, Labels};
 pub use fit::FitError;
+pub use folkmoot_protocol::{
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
+    PlanError, Precision, RunningStatistics, TrainingPlan,
+};
 #[cfg(feature = "gpu")]
 pub use gpu::{Adapter, AdapterPeak, AdapterReport, Clock, Gpu, GpuError, KernelTime};
-pub use graph::ShapeError;
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
 };
-pub use model::{Model, ModelNode, ParameterKind, ParameterSpec, WeightsError};
-pub use onnx::{ExportError, ImportError, ImportLimits};
+pub use model::Model;
+pub use onnx::{ExportError, ImportError, ImportLimits, ModelNode};
+pub use op::ShapeError;
+pub use parameter::{ParameterKind, ParameterSpec};
+pub use program::ExecuteError;
+pub use safetensors::WeightsError;
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{
-    CheckpointError, Cost, ExamplePrivacy, GradientCheck, GradientClipping, InspectedParameter, Inspection,
-    LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts, PlanError, Precision, Progress,
-    RunningStatistics, SecretChance, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory,
-    TrainingOutcome, TrainingPlan, block_on,
+    CheckpointError, Cost, GradientCheck, InspectedParameter, Inspection, Progress, SecretChance, StepMemory,
+    TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome, block_on,
 };

@@ -5,61 +5,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use folkmoot_protocol::TensorSpec;
 use prost::bytes::Bytes;
-use serde::Serialize;
 
-use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode};
-use crate::safetensors;
-
-pub use crate::safetensors::WeightsError;
-
-/// Name, shape and kind of one tensor of the weights.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterSpec {
-    /// The name of the initializer.
-    pub name: String,
-    /// The dimensions, outermost first; none for a scalar.
-    pub shape: Vec<usize>,
-    /// What changes it.
-    pub kind: ParameterKind,
-}
-
-/// A node of the graph that an ONNX file holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ModelNode {
-    /// Its name; often there is none.
-    pub name: String,
-    /// Its operator, with the domain if that is not ONNX's own.
-    pub operator: String,
-    /// The tensors that it reads, by name.
-    pub inputs: Vec<String>,
-    /// The tensors that it makes, by name.
-    pub outputs: Vec<String>,
-}
-
-/// What changes a tensor of the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// Its gradient.
-    Trained,
-    /// The forward pass in training: it is a running mean or variance of batch normalisation.
-    Statistic,
-}
-
-impl ParameterSpec {
-    /// The number of elements: the product of the dimensions.
-    pub fn element_count(&self) -> usize {
-        self.shape.iter().product()
-    }
-}
-
-impl From<&ParameterSpec> for TensorSpec {
-    fn from(parameter: &ParameterSpec) -> Self {
-        let shape = parameter.shape.iter().map(|&dimension| dimension as u64).collect();
-        Self { name: parameter.name.clone(), shape }
-    }
-}
+use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode, ModelNode};
+use crate::parameter::ParameterSpec;
+use crate::safetensors::{self, WeightsError};
 
 /// A model read from ONNX. Cloning is cheap: copies share their content.
 ///

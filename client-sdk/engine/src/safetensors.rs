@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView, serialize};
 
-use crate::model::ParameterSpec;
+use crate::parameter::ParameterSpec;
 
 /// Why a safetensors file is not one of the model's weights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -131,7 +131,7 @@ fn damaged(error: SafeTensorError) -> WeightsError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ParameterKind;
+    use crate::parameter::ParameterKind;
 
     fn parameters() -> Vec<ParameterSpec> {
         let spec = |name: &str, shape: &[usize]| ParameterSpec {

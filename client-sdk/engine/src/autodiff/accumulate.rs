@@ -1,6 +1,7 @@
 //! The sum of what several readers pass back to one value.
 
-use crate::graph::{ElementOp, Graph, Op, ShapeError, Source, ValueId, volume};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{ElementOp, Op, ShapeError, volume};
 
 /// A contribution that is 0 but for a range of one axis.
 struct Part {

@@ -10,7 +10,8 @@ pub(crate) use differences::slope_differences;
 
 use std::collections::BTreeMap;
 
-use crate::graph::{Graph, ShapeError, Source, ValueId};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::ShapeError;
 
 /// Appends the gradients of `loss`, a value of one element, with respect to each of `of`. `None` where the loss
 /// does not depend on it.

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::gradients;
-use crate::cpu::Program;
-use crate::graph::{ElementOp, Graph, Op, Reduction, ValueId, Window, volume};
+use crate::graph::{Graph, ValueId};
+use crate::op::{ElementOp, Op, Reduction, Window, volume};
+use crate::program::Program;
 
 mod elementwise;
 mod layout;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::lowering::Tensor;
 use super::math::function_name;
 use super::step::LOG_COLUMNS;
+use super::tensor::Tensor;
 use super::view::View;
-use crate::graph::ElementOp;
-use crate::schedule::{Instruction, Operand};
+use crate::op::ElementOp;
+use crate::op::{Instruction, Operand};
 
 /// Numbers as they lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::GpuError;
-use super::kernels::Tile;
 
 /// What training needs to know of an adapter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,21 +32,6 @@ pub struct AdapterReport {
     pub workgroup_invocations_max: u32,
     /// Bytes of workgroup memory.
     pub workgroup_memory_bytes: u32,
-}
-
-/// What kernels depend on.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Traits {
-    /// The adapter's name, for messages.
-    pub(super) adapter: String,
-    /// Whether invocations hand numbers to each other, eight at least.
-    pub(super) subgroups: bool,
-    pub(super) binding_bytes_max: u64,
-    pub(super) buffer_bytes_max: u64,
-    /// Alignment of a tensor in a buffer, in bytes.
-    pub(super) alignment: usize,
-    /// How matrix products are divided.
-    pub(super) tile: Tile,
 }
 
 /// A graphics adapter that is not yet open.

@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::accessor::{Chain, Format, Read, Sink, Source};
-use super::adapter::Traits;
 use super::fusion::{Cluster, Fusion, unshaped};
 use super::kernels::{self, Rows};
-use super::lowering::{Draft, Kernel, Lowering, Tensor};
+use super::lowering::{Draft, Kernel, Lowering};
 use super::plan::Place;
-use super::view::View;
-use crate::graph::{Graph, Node, Op, Reduction, Source as Origin, ValueId, volume};
-use crate::schedule::{Group, Operand, group, needed_nodes};
+use super::tensor::Tensor;
+use super::traits::Traits;
+use super::view::{View, is_view};
+use crate::graph::{Graph, Node, Source as Origin, ValueId};
+use crate::op::Operand;
+use crate::op::{Op, Reduction, volume};
+use crate::schedule::{Group, group, needed_nodes};
 
 /// Tensors that a chain reads, at most: with its output as many as WebGPU binds.
 const INPUTS_MAX: usize = 7;
 /// Elements that matrix products read through views, at most.
 const VIEWED_ELEMENTS_MAX: usize = 1 << 16;
-/// Storage buffers of a kernel, at most.
-pub(super) const BINDINGS_MAX: usize = 8;
 
 /// Collects the dispatches of a program.
 pub(super) struct Compiler<'a> {
@@ -326,11 +327,6 @@ impl<'a> Compiler<'a> {
 /// Whether an operation reduces.
 fn is_sum(op: &Op) -> bool {
     matches!(op, Op::Reduce { .. } | Op::SumTo)
-}
-
-/// Whether an operation only says where elements lie.
-pub(super) fn is_view(op: &Op) -> bool {
-    matches!(op, Op::Reshape | Op::Transpose { .. } | Op::Slice { .. } | Op::Broadcast)
 }
 
 /// Whether a kernel reads an input of so many elements through views. Those that read every element many times do it

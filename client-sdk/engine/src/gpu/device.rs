@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::GpuError;
-use super::adapter::{Adapter, AdapterReport, Traits};
-use super::kernels::Tile;
+use super::adapter::{Adapter, AdapterReport};
+use super::tile::Tile;
+use super::traits::Traits;
 
 /// How long a submission may take before the device counts as hung.
 const WATCHDOG: Duration = Duration::from_secs(60);

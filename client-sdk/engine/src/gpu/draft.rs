@@ -1,5 +1,7 @@
 //! A training before it has memory on a device: what it needs is known before anything is taken.
 
+use folkmoot_protocol::{Precision, TrainingPlan};
+
 use super::GpuError;
 use super::device::{Gpu, allocation_bytes};
 use super::plan::{Buffer, Plan};
@@ -11,7 +13,7 @@ use super::weights::WeightLayout;
 use crate::examples::Examples;
 use crate::graph::{Graph, ValueId};
 use crate::loss::right_answers;
-use crate::train::{Precision, StepForm, StepGraph, StepSource, TrainError, TrainingPlan};
+use crate::train::{StepForm, StepGraph, StepSource, TrainError};
 
 /// Steps of a submission, at most.
 pub(super) const STEPS_MAX: usize = 256;
@@ -119,8 +121,9 @@ fn steps_of_submission(plan: &TrainingPlan, examples: usize, batch_size: usize) 
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{LocalOptimizer, Loss};
+
     use super::*;
-    use crate::train::{LocalOptimizer, Loss};
 
     #[test]
     fn a_submission_is_no_longer_than_its_training_and_holds_no_heap_of_numbers() {

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compile::{BINDINGS_MAX, is_view};
-use crate::graph::{Graph, Op, Source, ValueId, volume};
+use super::traits::BINDINGS_MAX;
+use super::view::is_view;
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{Op, volume};
 use crate::schedule::{Group, readers};
 
 /// Operations of a dispatch, at most.

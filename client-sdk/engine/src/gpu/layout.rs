@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::GpuError;
 use super::accessor::{self, Bound, Format};
-use super::compile::{BINDINGS_MAX, Compiler};
-use super::lowering::{Draft, Tensor};
+use super::compile::Compiler;
+use super::lowering::Draft;
 use super::plan::{Binding, Buffer, Dispatch, Place, Plan};
+use super::tensor::Tensor;
+use super::traits::BINDINGS_MAX;
 use crate::graph::Source as Origin;
 use crate::schedule::{Lifetime, place};
 

@@ -1,24 +1,15 @@
 //! From operations to dispatches: what kernels are given, and what they leave behind.
 
 use super::accessor::{Sink, Source};
-use super::adapter::Traits;
-use crate::graph::{Graph, ValueId, volume};
+use super::tensor::Tensor;
+use super::traits::Traits;
+use crate::graph::Graph;
+use crate::op::volume;
 
 /// Invocations of a workgroup for kernels that work element by element.
 pub(super) const WORKGROUP: u32 = 256;
 /// Workgroups along one axis, at most: the limit of WebGPU.
 pub(super) const WORKGROUPS_MAX: u32 = 65_535;
-
-/// A tensor of a program: a value of the graph, working memory between two kernels of one operation, or a part of a
-/// buffer that lives longer than the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Tensor(pub(super) usize);
-
-impl From<ValueId> for Tensor {
-    fn from(id: ValueId) -> Self {
-        Self(id.0)
-    }
-}
 
 /// One dispatch, before its tensors have places.
 ///

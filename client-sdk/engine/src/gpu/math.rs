@@ -1,6 +1,6 @@
 //! The functions of `shader/shared/math.wgsl`.
 
-use crate::graph::ElementOp;
+use crate::op::ElementOp;
 
 /// The function of an elementwise operation; it takes as many numbers as the operation has inputs.
 pub(in crate::gpu) fn function_name(op: ElementOp) -> &'static str {

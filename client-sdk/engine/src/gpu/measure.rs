@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::GpuError;
 use super::device::Gpu;
-use super::kernels::Tile;
 use super::once::Once;
-use crate::graph::{ElementOp, Graph};
+use super::tile::Tile;
+use crate::graph::Graph;
+use crate::op::ElementOp;
 
 /// Time since some moment that does not change: the engine has no clock of its own.
 pub type Clock<'a> = &'a dyn Fn() -> Duration;

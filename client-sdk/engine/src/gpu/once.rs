@@ -7,7 +7,8 @@ use super::device::{Gpu, Memory};
 use super::plan::{Buffer, Place, Plan};
 use super::program::{Memories, Program, allocate};
 use super::step::{ROW_BYTES, StepValues};
-use crate::graph::{Graph, Source, ValueId, volume};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::volume;
 
 /// A graph with memory for its inputs and outputs. Its parameters are inputs behind the others.
 pub(super) struct Once {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::lowering::Tensor;
-use crate::graph::{Graph, Op, Source, ValueId, volume};
+use super::tensor::Tensor;
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{Op, volume};
 
 /// Elements of a tensor below which nothing is gained: means, variances and such stay exact.
 const ELEMENTS_MIN: usize = 4096;

@@ -2,16 +2,19 @@
 
 use super::GpuError;
 use super::accessor::{Format, Read};
-use super::adapter::Traits;
-use super::compile::{Compiler, is_view};
+use super::compile::Compiler;
 use super::kernels::{norm_partials, updates};
-use super::lowering::{Kernel, Tensor};
+use super::lowering::Kernel;
 use super::plan::{Buffer, Place, Plan};
 use super::precision::half_values;
 use super::step::LOG_COLUMNS;
+use super::tensor::Tensor;
+use super::traits::Traits;
 use super::update::Update;
+use super::view::is_view;
 use super::weights::WeightLayout;
-use crate::graph::{ElementOp, Graph, Op, Source as Origin, ValueId, volume};
+use crate::graph::{Graph, Source as Origin, ValueId};
+use crate::op::{ElementOp, Op, volume};
 use crate::schedule::{needed_nodes, readers};
 use crate::train::StepGraph;
 

@@ -1,5 +1,7 @@
 //! A training on the device: examples and weights go there once, steps are sent many at a time.
 
+use folkmoot_protocol::{Precision, TrainingPlan};
+
 use super::GpuError;
 use super::device::{Gpu, Memory};
 use super::draft::{STEPS_MAX, StepDraft, TrainingDraft};
@@ -13,7 +15,6 @@ use super::update::step_values;
 use super::weights::WeightLayout;
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
-use crate::train::{Precision, TrainingPlan};
 
 /// Bits of the log's third column.
 const WEIGHT_NOT_FINITE: u32 = 1;

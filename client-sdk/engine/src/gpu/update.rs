@@ -1,8 +1,10 @@
 //! How a plan changes weights: which kernels, and which numbers change from step to step.
 
+use folkmoot_protocol::{GradientClipping, LocalOptimizer, TrainingPlan};
+
 use super::kernels::{AdjustmentKind, optimizer_slots};
 use super::step::StepValues;
-use crate::train::{GradientClipping, LocalOptimizer, TrainingPlan, learning_rate};
+use crate::train::learning_rate;
 
 /// The optimizer of a plan, and what happens to gradients before.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,11 @@
 //! Reading a tensor as if it had been sliced, transposed or repeated: only the positions change.
 
-use crate::graph::{broadcast_strides, strides, volume};
+use crate::op::{Op, broadcast_strides, strides, volume};
+
+/// Whether an operation only says where elements lie.
+pub(super) fn is_view(op: &Op) -> bool {
+    matches!(op, Op::Reshape | Op::Transpose { .. } | Op::Slice { .. } | Op::Broadcast)
+}
 
 /// Element `index` of the reader's shape is element `offset + Σ index · stride` of the tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]

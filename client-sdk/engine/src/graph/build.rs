@@ -1,6 +1,7 @@
 //! One function for each operation: it checks the shapes and appends the node.
 
-use super::{ElementOp, Graph, Op, Reduction, ShapeError, ValueId, Window, broadcast, volume};
+use super::{Graph, ValueId};
+use crate::op::{ElementOp, Op, Reduction, ShapeError, Window, broadcast, volume};
 
 type Built = Result<ValueId, ShapeError>;
 

@@ -1,7 +1,8 @@
 //! Nodes are appended here; one whose inputs are all frozen is computed at once.
 
-use super::{ElementOp, Graph, Node, Op, Source, ValueId, volume};
+use super::{Graph, Node, Source, ValueId};
 use crate::cpu;
+use crate::op::{ElementOp, Op, volume};
 
 /// Elements of a result that is computed while the graph is built, at most: shape arithmetic, masks and tables,
 /// not activations.

@@ -4,17 +4,9 @@
 //! folds to constants, and neither the gradient builder nor an executor meets an unknown size.
 
 mod build;
-mod element;
 mod fold;
-mod op;
-mod shape;
-mod window;
 
-pub(crate) use element::ElementOp;
-pub(crate) use op::{Op, Reduction};
-pub use shape::ShapeError;
-pub(crate) use shape::{broadcast, broadcast_strides, strides, volume};
-pub(crate) use window::Window;
+use crate::op::{Op, volume};
 
 /// A value of a graph: the position in [`Graph::values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! Losses of a score whose sign is the class.
 
-use crate::graph::{ElementOp, Graph, ShapeError, ValueId};
+use crate::graph::{Graph, ValueId};
+use crate::op::{ElementOp, ShapeError};
 
 /// log(1 + eˣ) − t·x, computed as (½ − t)·x + ½|x| + log(1 + e^−|x|).
 ///

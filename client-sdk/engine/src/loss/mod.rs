@@ -7,8 +7,10 @@ mod regression;
 mod right;
 mod score;
 
-use crate::graph::{ElementOp, Graph, Reduction, ShapeError, ValueId};
-use crate::train::Loss;
+use folkmoot_protocol::Loss;
+
+use crate::graph::{Graph, ValueId};
+use crate::op::{ElementOp, Reduction, ShapeError};
 
 #[cfg(feature = "gpu")]
 pub(crate) use right::right_answers;

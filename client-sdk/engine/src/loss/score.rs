@@ -1,7 +1,8 @@
 //! The losses of outputs that are already there, in double precision and one example at a time.
 
+use folkmoot_protocol::Loss;
+
 use super::{LabelForm, Layout};
-use crate::train::Loss;
 
 /// The loss of one example: the mean over its positions and outputs.
 ///

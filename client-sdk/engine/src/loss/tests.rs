@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::autodiff::gradients;
-use crate::cpu::Program;
-use crate::graph::volume;
+use crate::op::volume;
+use crate::program::Program;
 
 const LOSSES: [Loss; 8] = [
     Loss::SoftmaxCrossEntropy,

@@ -1,10 +1,10 @@
 use std::ops::AddAssign;
 
+use folkmoot_protocol::Loss;
 use serde::{Deserialize, Serialize};
 
 use super::{ClassCounts, RankCounts, ScoreHistogram, largest};
 use crate::loss::{LabelForm, Layout, example_loss};
-use crate::train::Loss;
 
 /// Sums over decisions: one for each example, or for each position of a sequence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

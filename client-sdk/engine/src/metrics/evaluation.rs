@@ -1,11 +1,11 @@
 use std::ops::AddAssign;
 
+use folkmoot_protocol::Loss;
 use serde::{Deserialize, Serialize};
 
 use super::score::rows;
 use super::{ClassificationSums, Metrics, RegressionSums, score};
 use crate::loss::{LabelForm, Layout};
-use crate::train::Loss;
 
 /// Everything that is measured over a data set, as sums: those of several parts add up to those of the whole.
 ///

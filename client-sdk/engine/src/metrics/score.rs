@@ -1,8 +1,9 @@
 //! Loss and right classes of a batch's outputs.
 
+use folkmoot_protocol::Loss;
+
 use super::{Metrics, largest};
 use crate::loss::{LabelForm, Layout, example_loss};
-use crate::train::Loss;
 
 /// Sums loss and right classes of outputs, in double precision and in the order of the rows.
 ///

@@ -1,8 +1,8 @@
+use folkmoot_protocol::Loss;
 use proptest::prelude::*;
 
 use super::*;
 use crate::loss::{LabelForm, Layout};
-use crate::train::Loss;
 
 const SOFTMAX: Loss = Loss::SoftmaxCrossEntropy;
 

@@ -1,6 +1,6 @@
 //! Why a model was not imported or exported.
 
-use crate::graph::ShapeError;
+use crate::op::ShapeError;
 
 /// Why ONNX bytes did not become a [`crate::Model`]. The message tells the model's author what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,14 +3,29 @@
 use std::collections::BTreeMap;
 
 use prost::bytes::Bytes;
+use serde::Serialize;
 
 use super::attributes::operator_name;
 use super::decode::{Content, Decoded, Floats, decode};
-use super::lowering::{Lowered, Lowering, Mode};
+use super::lowering::{Lowered, Lowering};
+use super::mode::Mode;
 use super::proto::{DimensionProto, DimensionValue, NodeProto, ValueInfoProto};
 use super::tensor::{self, ElementType};
 use super::{Chunks, ImportError, ImportLimits};
-use crate::model::{ModelNode, ParameterKind, ParameterSpec};
+use crate::parameter::{ParameterKind, ParameterSpec};
+
+/// A node of the graph that an ONNX file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelNode {
+    /// Its name; often there is none.
+    pub name: String,
+    /// Its operator, with the domain if that is not ONNX's own.
+    pub operator: String,
+    /// The tensors that it reads, by name.
+    pub inputs: Vec<String>,
+    /// The tensors that it makes, by name.
+    pub outputs: Vec<String>,
+}
 
 /// A model as the engine keeps it. It becomes a graph when the batch size is known.
 pub(crate) struct Imported {

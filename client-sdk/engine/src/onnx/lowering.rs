@@ -6,23 +6,14 @@ use super::attributes::{node_name, operator_name, unsupported_use};
 use super::budget::Budget;
 use super::decode::{Content, Decoded, Initializer};
 use super::limits::RANK_MAX;
+use super::mode::Mode;
 use super::node::{NodeLowering, Tensor};
 use super::operators::{self, Operator};
 use super::proto::NodeProto;
 use super::tensor::{Constant, ElementType, checked_volume};
 use super::{ImportError, ImportLimits};
-use crate::graph::{Graph, ValueId, volume};
-
-/// What the operators that differ between training and use do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Batch statistics, and dropout.
-    Training,
-    /// Running statistics, and no dropout.
-    Inference,
-    /// What the model's attributes say, for conformance tests.
-    AsWritten,
-}
+use crate::graph::{Graph, ValueId};
+use crate::op::volume;
 
 /// A model for one batch size.
 pub(crate) struct Lowered {

@@ -13,6 +13,7 @@ mod import;
 mod limits;
 mod locate;
 mod lowering;
+mod mode;
 pub mod network;
 mod node;
 mod operators;
@@ -22,10 +23,12 @@ mod wire;
 
 pub use error::{ExportError, ImportError};
 pub(crate) use export::with_weights;
+pub use import::ModelNode;
 pub(crate) use import::{Imported, import};
 pub use limits::ImportLimits;
 pub(crate) use locate::{Chunks, elements};
-pub(crate) use lowering::{Lowered, Mode};
+pub(crate) use lowering::Lowered;
+pub(crate) use mode::Mode;
 pub use operators::SUPPORTED_OPERATORS;
 
 #[cfg(test)]

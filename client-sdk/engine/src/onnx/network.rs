@@ -11,13 +11,14 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::decode::{Decoded, Floats, decode};
-use super::lowering::{Lowering, Mode};
+use super::lowering::Lowering;
+use super::mode::Mode;
 use super::operators::names_of_settings;
 use super::proto::{TensorProto, ValueInfoProto};
 use super::tensor::{self, Constant, ElementType};
 use super::{ImportError, ImportLimits};
-use crate::cpu::{ExecuteError, Program};
 use crate::graph::{Graph, Source, ValueId};
+use crate::program::{ExecuteError, Program};
 
 /// A tensor that goes into a network or comes out. Truth is 0 and 1.
 #[derive(Debug, Clone, PartialEq)]

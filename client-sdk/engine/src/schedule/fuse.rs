@@ -2,28 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{ElementOp, Graph, Node, Op, Source, ValueId};
+use crate::graph::{Graph, Node, Source, ValueId};
+use crate::op::{Instruction, Op, Operand};
 
 /// Operations of a chain, at most.
 const INSTRUCTIONS_MAX: usize = 48;
-
-/// What an instruction reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operand {
-    /// A tensor that the chain reads.
-    Input(usize),
-    /// A number that never changes.
-    Scalar(usize),
-    /// The result of an earlier instruction.
-    Result(usize),
-}
-
-/// One operation of a chain; its result has the instruction's number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    pub(crate) op: ElementOp,
-    pub(crate) operands: Vec<Operand>,
-}
 
 /// What is run as one: a single node, or a chain of elementwise ones that ends with `sink`.
 #[derive(Debug)]

@@ -5,5 +5,5 @@ mod memory;
 
 #[cfg(feature = "gpu")]
 pub(crate) use fuse::readers;
-pub(crate) use fuse::{Group, Instruction, Operand, chain, group, needed_nodes};
+pub(crate) use fuse::{Group, chain, group, needed_nodes};
 pub(crate) use memory::{Lifetime, most_alive, place};

@@ -1,6 +1,8 @@
 //! Which examples each step sees.
 
-use super::{SecretChance, TrainingPlan, poisson};
+use folkmoot_protocol::TrainingPlan;
+
+use super::{SecretChance, poisson};
 use crate::random::permute;
 
 /// The order of the examples, as a function of the seed: nothing here has to be stored in a checkpoint. With example
@@ -95,8 +97,9 @@ pub(super) fn full_batch(batch_size: usize, example_count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{LocalOptimizer, Loss};
+
     use super::*;
-    use crate::train::{LocalOptimizer, Loss};
 
     fn plan(epochs: u32, steps_max: Option<u32>) -> TrainingPlan {
         let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1));

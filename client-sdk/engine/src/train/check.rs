@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use folkmoot_protocol::TrainingPlan;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use super::TrainError;
 use super::step_program::StepProgram;
 use super::steps::StepSource;
-use super::{TrainError, TrainingPlan};
 use crate::autodiff::slope_differences;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;

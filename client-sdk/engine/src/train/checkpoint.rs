@@ -4,7 +4,8 @@
 //! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of the
 //! optimizer's numbers `u64`, weights `f32`, the optimizer's numbers `f32`, checksum `u64` over everything before it.
 
-use super::TrainingPlan;
+use folkmoot_protocol::TrainingPlan;
+
 use crate::metrics::Metrics;
 
 const MAGIC: &[u8; 4] = b"FMCP";

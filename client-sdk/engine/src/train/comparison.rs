@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use folkmoot_protocol::Precision;
+
 use super::advance::block_on;
-use super::{Precision, TrainError, Trainer};
+use super::{TrainError, Trainer};
 use crate::gpu::{Clock, Gpu};
 
 /// Steps that are measured, at most.
@@ -58,7 +60,7 @@ impl Trainer {
 
     /// The same training from its beginning, without an end.
     fn trial(&self) -> Result<Self, TrainError> {
-        let plan = super::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
+        let plan = folkmoot_protocol::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
         let model = &self.steps.source().model;
         let mut trial = Self::new(model, &self.starting_weights, plan, &self.examples, self.seed)?;
         trial.set_threads(self.steps.source().threads)?;

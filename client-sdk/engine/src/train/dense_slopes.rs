@@ -1,6 +1,7 @@
 //! The gradients of dense layers, as the values whose outer products they are the sum of.
 
-use crate::graph::{ElementOp, Graph, Op, Source, ValueId};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{ElementOp, Op};
 
 /// A matrix product that is a gradient, or a part of it: the sum of the outer products of its sides' vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Why training did not start or go on.
 
-use super::{CheckpointError, PlanError};
-use crate::cpu::ExecuteError;
+use folkmoot_protocol::PlanError;
+
+use super::CheckpointError;
 use crate::fit::FitError;
-use crate::graph::ShapeError;
 use crate::onnx::ImportError;
+use crate::op::ShapeError;
+use crate::program::ExecuteError;
 
 /// Why training did not start or go on. None of these goes away by trying again with the same inputs.
 #[derive(Debug, thiserror::Error)]

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use folkmoot_protocol::TrainingPlan;
 use serde::Serialize;
 
+use super::TrainError;
 use super::batches::full_batch;
 use super::optimizer::optimizer;
 use super::parameters::{Parameters, Role};
 use super::step_program::StepProgram;
 use super::steps::StepSource;
-use super::{TrainError, TrainingPlan};
-use crate::cpu::Program;
-use crate::model::{Model, ParameterKind};
+use crate::model::Model;
 use crate::onnx::Mode;
+use crate::parameter::ParameterKind;
+use crate::program::Program;
 
 /// A model under a plan: its tensors, its operators, and what a step costs.
 #[derive(Debug, Clone, Serialize)]

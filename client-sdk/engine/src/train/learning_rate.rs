@@ -1,6 +1,6 @@
 //! The learning rate of each step.
 
-use super::{LearningRateSchedule, TrainingPlan};
+use folkmoot_protocol::{LearningRateSchedule, TrainingPlan};
 
 /// The learning rate of a local step, counted from 0: the optimizer's, times the warm-up's or the schedule's factor.
 pub(crate) fn learning_rate(plan: &TrainingPlan, step: u64) -> f32 {
@@ -33,8 +33,9 @@ fn schedule_factor(schedule: LearningRateSchedule, step: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{LocalOptimizer, Loss};
+
     use super::*;
-    use crate::train::{LocalOptimizer, Loss};
 
     fn rates<const N: usize>(schedule: LearningRateSchedule, warmup_steps: u32, steps: [u64; N]) -> [f32; N] {
         let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));

@@ -41,10 +41,6 @@ pub use checkpoint::CheckpointError;
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
 pub use error::TrainError;
-pub use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
-    PlanError, Precision, RunningStatistics, TrainingPlan,
-};
 pub use inspect::{Cost, InspectedParameter, Inspection, StepMemory};
 #[cfg(feature = "gpu")]
 pub(crate) use learning_rate::learning_rate;

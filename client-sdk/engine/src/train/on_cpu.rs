@@ -1,12 +1,14 @@
 //! A step on the processor: the gradient of its examples, then the update of the weights.
 
+use folkmoot_protocol::{GradientClipping, Precision};
+
 use super::clipping::norm_factor;
 use super::learning_rate::learning_rate;
 use super::optimizer::StepNumber;
 use super::step_program::Observer;
 use super::steps::{Measured, StepInput};
 use super::update::{Adjustment, update_tensor};
-use super::{GradientClipping, Precision, Progress, TrainError, Trainer};
+use super::{Progress, TrainError, Trainer};
 use crate::metrics::Metrics;
 use crate::random::step_seed;
 

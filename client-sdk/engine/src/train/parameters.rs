@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use super::{RunningStatistics, TrainingPlan};
+use folkmoot_protocol::{RunningStatistics, TrainingPlan};
+
 use crate::fit::{FitError, frozen_parameters};
-use crate::model::{Model, ParameterKind};
+use crate::model::Model;
+use crate::parameter::ParameterKind;
 
 /// What becomes of one parameter's tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Per-example clipping (Abadi et al. 2016, algorithm 1), with the noise of DP-SGD or without.
 
+use folkmoot_protocol::ExamplePrivacy;
+
+use super::SecretChance;
 use super::accumulator::Part;
 use super::clipping::norm_factor;
 use super::private_sum::PrivateSum;
 use super::step_program::StepProgram;
-use super::{ExamplePrivacy, SecretChance};
 use crate::batch::Batch;
 use crate::random::step_seed;
 

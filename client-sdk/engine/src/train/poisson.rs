@@ -1,6 +1,8 @@
 //! Poisson sampling: each step draws every example by a coin of its own (Abadi et al. 2016, section 3.1, "lots").
 
-use super::{SecretChance, TrainingPlan};
+use folkmoot_protocol::TrainingPlan;
+
+use super::SecretChance;
 use crate::random::below;
 
 /// Writes the examples of a step, in their order: each with the probability `expected` / `example_count`, which is exact,
@@ -26,9 +28,10 @@ pub(super) fn steps(plan: &TrainingPlan, example_count: usize, expected: usize) 
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{LocalOptimizer, Loss};
+
     use super::super::testing::SeededChance;
     use super::*;
-    use crate::train::{LocalOptimizer, Loss};
 
     #[test]
     fn every_example_is_drawn_at_the_same_rate_and_sizes_vary() {

@@ -32,11 +32,11 @@ impl Trainer {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{ExamplePrivacy, GradientClipping, LocalOptimizer, Loss, TrainingPlan};
     use proptest::prelude::*;
 
     use super::*;
     use crate::onnx::{ImportLimits, build};
-    use crate::train::{ExamplePrivacy, GradientClipping, LocalOptimizer, Loss, TrainingPlan};
     use crate::{Examples, Labels, Model};
 
     const EXAMPLES: usize = 8;

@@ -1,9 +1,8 @@
 //! Outer products that add up to the change of dense layers, recorded step by step.
 
-use folkmoot_protocol::OuterProducts;
+use folkmoot_protocol::{GradientClipping, LocalOptimizer, OuterProducts, Precision, TrainingPlan};
 
 use super::step_program::StepProgram;
-use super::{GradientClipping, LocalOptimizer, Precision, TrainingPlan};
 
 /// A matrix of which products are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

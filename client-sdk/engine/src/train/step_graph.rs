@@ -5,9 +5,10 @@ use super::parameters::{Parameters, Role};
 use super::steps::StepSource;
 use crate::autodiff::gradients;
 use crate::fit::FitError;
-use crate::graph::{ElementOp, Graph, Source, ValueId};
+use crate::graph::{Graph, Source, ValueId};
 use crate::loss;
 use crate::onnx::Mode;
+use crate::op::ElementOp;
 
 /// The graph of a step for one batch size.
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU needs fewer of the values"))]

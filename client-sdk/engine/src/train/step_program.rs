@@ -11,8 +11,9 @@ use super::recorder::Recorded;
 use super::step_graph::{StepForm, StepGraph};
 use super::steps::StepSource;
 use crate::batch::Batch;
-use crate::cpu::{Element, Program, ProgramMemory};
+use crate::cpu::Element;
 use crate::graph::ValueId;
+use crate::program::{Program, ProgramMemory};
 
 /// Forward pass, loss, gradients and new running statistics of a batch.
 ///

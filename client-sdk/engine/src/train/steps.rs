@@ -1,12 +1,14 @@
 //! The compiled steps of a training: one for full batches, one for the last of an epoch.
 
+use folkmoot_protocol::{GradientClipping, Loss, TrainingPlan};
+
 use super::accumulator::{Accumulator, Part};
 use super::memory::MemoryLimit;
 use super::parameters::Parameters;
 use super::per_example::PerExample;
 use super::recorder::{Recorded, Recorder};
 use super::step_program::{Observer, StepProgram};
-use super::{GradientClipping, SecretChance, TrainError, TrainingPlan};
+use super::{SecretChance, TrainError};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
@@ -14,7 +16,6 @@ use crate::loss::{LabelForm, Layout};
 use crate::metrics::correct_examples;
 use crate::model::Model;
 use crate::random::step_seed;
-use crate::train::Loss;
 
 /// Programs that are always kept: that of full batches and that of the rest.
 const PROGRAMS: usize = 2;

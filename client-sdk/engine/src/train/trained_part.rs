@@ -1,10 +1,11 @@
 use std::ops::Range;
 
-use folkmoot_protocol::{TensorSchema, TensorSpec};
+use folkmoot_protocol::{RunningStatistics, TensorSchema, TensorSpec, TrainingPlan};
 
-use super::{RunningStatistics, TrainingPlan, parameters::Parameters};
+use super::parameters::Parameters;
 use crate::fit::FitError;
-use crate::model::{Model, ParameterSpec};
+use crate::model::Model;
+use crate::parameter::ParameterSpec;
 
 /// The tensors of a model that a plan can change in the shared model: not its frozen ones, and no running statistics that
 /// stay with each client.
@@ -99,9 +100,11 @@ fn expect_count(expected: usize, weights: &[f32]) -> Result<(), FitError> {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::{LocalOptimizer, Loss};
+
     use super::*;
     use crate::onnx::{ImportLimits, build::mlp};
-    use crate::train::{LocalOptimizer, Loss, NamePattern};
+    use folkmoot_protocol::NamePattern;
 
     fn part(frozen: &[&str]) -> TrainedPart {
         let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();

@@ -1,6 +1,6 @@
 //! The training loop, turned inside out: the caller asks for each step.
 
-use folkmoot_protocol::OuterProducts;
+use folkmoot_protocol::{OuterProducts, TrainingPlan};
 
 use super::batches::BatchOrder;
 use super::checkpoint::{self, Checkpoint};
@@ -10,7 +10,7 @@ use super::on_gpu::OnGpu;
 use super::optimizer::{Optimizer, optimizer};
 use super::parameters::Parameters;
 use super::steps::{StepSource, Steps};
-use super::{SecretChance, TrainError, TrainedPart, TrainingMemory, TrainingPlan};
+use super::{SecretChance, TrainError, TrainedPart, TrainingMemory};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -285,7 +285,7 @@ pub(super) fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mu
     state.clear();
     state.resize(slots, 0.0);
     #[cfg(feature = "gpu")]
-    if plan.precision == super::Precision::Mixed {
+    if plan.precision == folkmoot_protocol::Precision::Mixed {
         state.extend(crate::gpu::LOSS_SCALE);
     }
     let _ = plan;

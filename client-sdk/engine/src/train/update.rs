@@ -107,9 +107,9 @@ pub(super) fn update_tensor(
 
 #[cfg(test)]
 mod tests {
-    use super::super::LocalOptimizer;
     use super::super::optimizer::optimizer;
     use super::*;
+    use folkmoot_protocol::LocalOptimizer;
 
     const NONE: Adjustment<'static> = Adjustment {
         scale: 1.0,

@@ -1,6 +1,7 @@
 //! Elementwise operations: the local derivative times the gradient, summed over what was repeated.
 
-use crate::graph::{ElementOp, Graph, Node, ShapeError, ValueId};
+use crate::graph::{Graph, Node, ValueId};
+use crate::op::{ElementOp, ShapeError};
 use ElementOp::{
     Absolute, Add, And, Detach, Divide, Equal, Erf, Exponential, Floor, Less, LessOrEqual, Logarithm,
     Maximum, Minimum, Multiply, Negate, Not, Or, Power, Relu, Select, Sigmoid, Sign, SquareRoot, Subtract,

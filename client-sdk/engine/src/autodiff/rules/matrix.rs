@@ -1,6 +1,7 @@
 //! Matrix products: with `Y = op(A) op(B)`, `d op(A) = dY op(B)ᵀ` and `d op(B) = op(A)ᵀ dY`.
 
-use crate::graph::{Graph, Node, ShapeError, ValueId, volume};
+use crate::graph::{Graph, Node, ValueId};
+use crate::op::{ShapeError, volume};
 
 /// The gradient of A or B. Each product is written so that its result already has the layout of the stored input.
 pub(super) fn input_gradient(

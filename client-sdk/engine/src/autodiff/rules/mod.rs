@@ -5,7 +5,8 @@ mod matrix;
 mod reduction;
 mod window;
 
-use crate::graph::{Graph, Node, Op, ShapeError, ValueId};
+use crate::graph::{Graph, Node, ValueId};
+use crate::op::{Op, ShapeError};
 
 /// Appends what `node` contributes to the gradient of its input at `position`, from the gradient of its output.
 /// The result has the shape of that input; `None` if it is 0 everywhere.

@@ -1,6 +1,7 @@
 //! Reductions over axes.
 
-use crate::graph::{ElementOp, Graph, Node, Reduction, ShapeError, ValueId};
+use crate::graph::{Graph, Node, ValueId};
+use crate::op::{ElementOp, Reduction, ShapeError};
 
 /// A sum passes its gradient to all; an extreme divides it among those that are equal to it.
 pub(super) fn input_gradient(

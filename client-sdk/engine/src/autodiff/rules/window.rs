@@ -1,7 +1,8 @@
 //! Convolutions and pooling. Their gradients are linear in the gradient, and are differentiated no further, but for
 //! the transposed convolution, which is a convolution's gradient itself.
 
-use crate::graph::{Graph, Node, Op, ShapeError, ValueId};
+use crate::graph::{Graph, Node, ValueId};
+use crate::op::{Op, ShapeError};
 
 /// The gradient of the input at `position`.
 pub(super) fn input_gradient(

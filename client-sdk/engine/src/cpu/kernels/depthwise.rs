@@ -1,6 +1,6 @@
 //! Convolutions with one input channel a group: every output row is a sum of shifted, scaled input rows.
 
-use super::conv::Conv;
+use super::conv_shape::Conv;
 use crate::cpu::element::Element;
 
 pub(super) fn forward<E: Element>(conv: &Conv, x: &[E], filter: &[E], out: &mut [E]) {

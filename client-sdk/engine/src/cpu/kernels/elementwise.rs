@@ -2,8 +2,8 @@
 
 use crate::cpu::element::Element;
 use crate::cpu::kernels::reduce::maximum;
-use crate::graph::{ElementOp, broadcast_strides, volume};
-use crate::schedule::{Instruction, Operand};
+use crate::op::{ElementOp, broadcast_strides, volume};
+use crate::op::{Instruction, Operand};
 
 /// Elements that are computed at a time, at most.
 pub(crate) const TILE: usize = 512;

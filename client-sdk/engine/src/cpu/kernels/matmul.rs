@@ -2,7 +2,7 @@
 
 use crate::cpu::element::Element;
 use crate::cpu::gemm::{Matrix, gemm};
-use crate::graph::{broadcast_strides, volume};
+use crate::op::{broadcast_strides, volume};
 
 /// `op(A) op(B)` over the last two axes of tensors of known shape.
 #[derive(Debug, Clone, PartialEq, Eq)]

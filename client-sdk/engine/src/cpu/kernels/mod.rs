@@ -1,6 +1,7 @@
 //! One kernel for each operation of the graph, prepared for the shapes it will meet: running it allocates nothing.
 
 mod conv;
+mod conv_shape;
 mod depthwise;
 mod elementwise;
 mod gather;
@@ -11,8 +12,8 @@ mod random;
 mod reduce;
 mod strided;
 
-use conv::Conv;
-pub(super) use elementwise::{Chain, INPUTS_MAX};
+use conv_shape::Conv;
+pub(crate) use elementwise::{Chain, INPUTS_MAX};
 use gather::Gather;
 use matmul::MatMul;
 use pool::Pool;
@@ -20,22 +21,22 @@ use reduce::{ArgMaximum, Reduce};
 use strided::Strided;
 
 use super::element::Element;
-use crate::graph::{ElementOp, Op, Reduction, broadcast_strides, volume};
-use crate::schedule::{Instruction, Operand};
+use crate::op::{ElementOp, Op, Reduction, broadcast_strides, volume};
+use crate::op::{Instruction, Operand};
 
 /// What kernels share during a run.
-pub(super) struct Workspace<'a, E> {
+pub(crate) struct Workspace<'a, E> {
     /// Working memory, as much as [`Kernel::scratch`] says.
-    pub(super) scratch: &'a mut [E],
+    pub(crate) scratch: &'a mut [E],
     /// Threads to work on.
-    pub(super) threads: usize,
+    pub(crate) threads: usize,
     /// Decides the random numbers.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// A prepared operation.
 #[derive(Debug, Clone)]
-pub(super) enum Kernel<E> {
+pub(crate) enum Kernel<E> {
     Chain(Chain<E>),
     /// Reads strided positions.
     Read(Strided),
@@ -63,7 +64,7 @@ pub(super) enum Kernel<E> {
 
 impl<E: Element> Kernel<E> {
     /// Prepares an operation that is neither a chain nor a join.
-    pub(super) fn new(op: &Op, inputs: &[&[usize]], out: &[usize]) -> Self {
+    pub(crate) fn new(op: &Op, inputs: &[&[usize]], out: &[usize]) -> Self {
         match op {
             Op::Element(op) => Self::Chain(single(*op, inputs, out)),
             Op::Reshape => Self::Read(Strided::new(&[volume(out)], &[1], 0)),
@@ -125,7 +126,7 @@ impl<E: Element> Kernel<E> {
     }
 
     /// The part of a join that comes from input `part`.
-    pub(super) fn join(axis: usize, inputs: &[&[usize]], part: usize, out: &[usize]) -> Self {
+    pub(crate) fn join(axis: usize, inputs: &[&[usize]], part: usize, out: &[usize]) -> Self {
         let mut starts = vec![0; out.len()];
         starts[axis] = inputs[..part].iter().map(|input| input[axis]).sum();
         let positions = Strided::of_slice(out, &starts, &vec![1; out.len()], inputs[part]);
@@ -133,7 +134,7 @@ impl<E: Element> Kernel<E> {
     }
 
     /// Elements of working memory.
-    pub(super) fn scratch(&self, threads: usize) -> usize {
+    pub(crate) fn scratch(&self, threads: usize) -> usize {
         match self {
             Self::Chain(chain) => chain.scratch(),
             Self::Conv(conv) | Self::ConvInputGradient(conv) => conv.scratch(threads),
@@ -143,7 +144,7 @@ impl<E: Element> Kernel<E> {
     }
 
     /// Floating-point operations of one run, for an output of this many elements.
-    pub(super) fn flops(&self, out: usize) -> u64 {
+    pub(crate) fn flops(&self, out: usize) -> u64 {
         match self {
             Self::MatMul(matmul) => matmul.flops(),
             Self::Conv(conv) | Self::ConvInputGradient(conv) | Self::ConvFilterGradient(conv) => conv.flops(),
@@ -153,7 +154,7 @@ impl<E: Element> Kernel<E> {
     }
 
     /// Computes the output. An empty first input of a chain stands for the output's place.
-    pub(super) fn run(&self, inputs: &[&[E]], out: &mut [E], workspace: Workspace<'_, E>) {
+    pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], workspace: Workspace<'_, E>) {
         let Workspace { scratch, threads, seed } = workspace;
         match self {
             Self::Chain(chain) => vectorised(|| chain.run(inputs, out, scratch)),

@@ -2,7 +2,7 @@
 
 use super::pool_pairs;
 use crate::cpu::element::Element;
-use crate::graph::Window;
+use crate::op::Window;
 
 /// Positions in a row, at most; the importer refuses wider images.
 pub(crate) const ROW_MAX: usize = 4096;

@@ -1,7 +1,7 @@
 //! Sums and extremes over axes, in a fixed order.
 
 use crate::cpu::element::Element;
-use crate::graph::Reduction;
+use crate::op::Reduction;
 
 /// Partial results that a row is reduced into side by side: the loop vectorises, and a sum of many loses less.
 const LANES: usize = 16;

@@ -1,7 +1,7 @@
 //! Copies between a row-major tensor and strided positions of another: slices, transposes, padding, joins.
 
 use crate::cpu::element::Element;
-use crate::graph::strides;
+use crate::op::strides;
 
 /// Positions of a tensor: one for each element of a row-major tensor of these dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]

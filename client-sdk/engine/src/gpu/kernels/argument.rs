@@ -1,8 +1,9 @@
 //! The position of the largest along an axis.
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
 use super::reduce::{Axes, Tiles};
-use crate::graph::volume;
+use crate::op::volume;
 
 const SHADER: &str = include_str!("../../../shader/shared/argument.wgsl");
 

@@ -1,10 +1,12 @@
 //! Convolutions as matrix products: the matrix of windows is never stored, the product's kernel reads the image where
 //! an element of it lies.
 
-use super::super::lowering::{Lowering, Tensor};
+use super::super::lowering::Lowering;
+use super::super::tensor::Tensor;
 use super::depthwise;
+use super::geometry::Geometry;
 use super::product::{Product, STORE_ROW, constants, store_zeros};
-use crate::graph::Window;
+use crate::op::Window;
 
 const FORWARD: &str = include_str!("../../../shader/conv.wgsl");
 const INPUT_GRADIENT: &str = include_str!("../../../shader/shared/conv_input_gradient.wgsl");
@@ -31,17 +33,6 @@ fn store_element(batch: u32, row: u32, column: u32, value: f32) {
     }
 }
 ";
-
-/// The sizes of a convolution.
-pub(super) struct Geometry {
-    pub(super) window: Window,
-    pub(super) groups: usize,
-    pub(super) images: usize,
-    /// Channels, height and width of an input image.
-    pub(super) input: [usize; 3],
-    /// Channels, height and width of an output image.
-    pub(super) output: [usize; 3],
-}
 
 /// Appends a convolution of inputs by filters.
 pub(in crate::gpu) fn forward(
@@ -152,96 +143,4 @@ pub(in crate::gpu) fn input_gradient(
         output: output.0,
     }
     .lower(lowering);
-}
-
-/// The pixels of an axis that are read at the same offsets of the window.
-struct Phases {
-    count: usize,
-    /// The inverse of the dilation among the phases: it tells the first offset of each.
-    inverse: usize,
-}
-
-impl Phases {
-    fn new(window: &Window, axis: usize) -> Self {
-        let (stride, dilation) = (window.strides[axis], window.dilations[axis]);
-        let inverse = (0..stride).find(|number| number * dilation % stride == 1 % stride);
-        // Without an inverse the pixels are not told apart, and offsets that do not fit are left out one by one.
-        inverse.map_or(Self { count: 1, inverse: 0 }, |inverse| Self { count: stride, inverse })
-    }
-}
-
-impl Geometry {
-    fn new(window: Window, groups: usize, input: &[usize], output: &[usize]) -> Self {
-        let image = |shape: &[usize]| [shape[1], shape[2], shape[3]];
-        Self { window, groups, images: input[0], input: image(input), output: image(output) }
-    }
-
-    /// One input channel a group, whatever the number of output channels.
-    fn is_depthwise(&self) -> bool {
-        self.groups > 1 && self.groups == self.input[0]
-    }
-
-    /// Elements of one filter.
-    fn filter_size(&self) -> usize {
-        self.input[0] / self.groups * self.window.kernel[0] * self.window.kernel[1]
-    }
-
-    /// Positions of the window on an image.
-    pub(super) fn pixels(&self) -> usize {
-        self.output[1] * self.output[2]
-    }
-
-    fn phases(&self) -> [Phases; 2] {
-        [0, 1].map(|axis| Phases::new(&self.window, axis))
-    }
-
-    /// Which pixels share their offsets, in WGSL.
-    pub(super) fn phase_constants(&self) -> String {
-        let [down, across] = self.phases();
-        constants(&[
-            ("PHASES_DOWN", down.count),
-            ("PHASES_ACROSS", across.count),
-            ("INVERSE_DOWN", down.inverse),
-            ("INVERSE_ACROSS", across.inverse),
-            ("DIVISOR_DOWN", self.window.strides[0] / down.count),
-            ("DIVISOR_ACROSS", self.window.strides[1] / across.count),
-        ])
-    }
-
-    /// Floating-point operations with one input channel a group, forward or backward.
-    pub(super) fn depthwise_flops(&self) -> u64 {
-        2 * (self.images * self.output[0] * self.pixels() * self.filter_size()) as u64
-    }
-
-    /// Whether the input or the output has no elements, so that there is nothing to multiply.
-    fn is_empty(&self) -> bool {
-        let elements = |image: [usize; 3]| self.images * image.iter().product::<usize>();
-        elements(self.input) == 0 || elements(self.output) == 0
-    }
-
-    /// The sizes in WGSL.
-    pub(super) fn constants(&self) -> String {
-        let Window { kernel, strides, dilations, pads } = self.window;
-        constants(&[
-            ("CHANNELS", self.input[0]),
-            ("GROUP_CHANNELS", self.input[0] / self.groups),
-            ("HEIGHT", self.input[1]),
-            ("WIDTH", self.input[2]),
-            ("OUT_CHANNELS", self.output[0]),
-            ("GROUP_OUT_CHANNELS", self.output[0] / self.groups),
-            ("OUT_HEIGHT", self.output[1]),
-            ("OUT_WIDTH", self.output[2]),
-            ("KERNEL_HEIGHT", kernel[0]),
-            ("KERNEL_WIDTH", kernel[1]),
-            ("STRIDE_DOWN", strides[0]),
-            ("STRIDE_ACROSS", strides[1]),
-            ("DILATION_DOWN", dilations[0]),
-            ("DILATION_ACROSS", dilations[1]),
-            ("PAD_ABOVE", pads[0]),
-            ("PAD_LEFT", pads[1]),
-            ("PLANE", self.input[1] * self.input[2]),
-            ("OUT_PLANE", self.pixels()),
-            ("OFFSETS", kernel[0] * kernel[1]),
-        ])
-    }
 }

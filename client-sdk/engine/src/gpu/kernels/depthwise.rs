@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
-use super::conv::Geometry;
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
+use super::geometry::Geometry;
 use super::product::{add_parts, constants, lines};
 
 const FORWARD: &str = include_str!("../../../shader/depthwise.wgsl");

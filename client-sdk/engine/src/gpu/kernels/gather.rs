@@ -1,7 +1,8 @@
 //! Rows of a table by their positions.
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
-use crate::graph::volume;
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
+use crate::op::volume;
 
 const SHADER: &str = include_str!("../../../shader/gather.wgsl");
 /// `row_of`: the row that a position names.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../../shader/shared/join.wgsl");
 

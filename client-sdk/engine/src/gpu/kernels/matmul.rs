@@ -1,8 +1,9 @@
 //! Batches of matrix products.
 
-use super::super::lowering::{Lowering, Tensor};
+use super::super::lowering::Lowering;
+use super::super::tensor::Tensor;
 use super::product::{Product, STORE_ROW, constants};
-use crate::graph::{broadcast_strides, volume};
+use crate::op::{broadcast_strides, volume};
 
 const SHADER: &str = include_str!("../../../shader/matmul.wgsl");
 

@@ -4,6 +4,7 @@ mod argument;
 mod conv;
 mod depthwise;
 mod gather;
+mod geometry;
 mod join;
 mod matmul;
 mod norm;
@@ -18,11 +19,11 @@ mod scatter;
 
 pub(super) use norm::partials as norm_partials;
 pub(super) use optimizer::{AdjustmentKind, slots as optimizer_slots, updates};
-pub(super) use product::Tile;
 pub(super) use rows::Rows;
 
-use super::lowering::{Lowering, Tensor};
-use crate::graph::{Op, Reduction};
+use super::lowering::Lowering;
+use super::tensor::Tensor;
+use crate::op::{Op, Reduction};
 
 /// Appends the dispatches of an operation that is neither a chain nor a view.
 ///

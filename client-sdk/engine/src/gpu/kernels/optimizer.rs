@@ -1,8 +1,9 @@
 //! From a gradient to new weights: the norm if it is needed, then one dispatch over all trained weights.
 
+use folkmoot_protocol::{GradientClipping, LocalOptimizer};
+
 use super::super::lowering::Kernel;
 use super::norm;
-use crate::train::{GradientClipping, LocalOptimizer};
 
 const UPDATE: &str = include_str!("../../../shader/shared/update.wgsl");
 /// `log_loss`: the loss of the step goes to the log.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
-use crate::graph::{strides, volume};
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
+use crate::op::{strides, volume};
 
 const SHADER: &str = include_str!("../../../shader/shared/pad.wgsl");
 

@@ -1,7 +1,8 @@
 //! Pooling over windows of the two last axes, and its gradients, which every element of the input collects for itself.
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
-use crate::graph::{Window, volume};
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
+use crate::op::{Window, volume};
 
 /// Functions of the window, which all of these shaders use.
 const WINDOW: &str = include_str!("../../../shader/shared/pool_window.wgsl");

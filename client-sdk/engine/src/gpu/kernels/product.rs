@@ -1,13 +1,12 @@
 //! Products of matrices whose elements lie wherever functions in WGSL say: products proper, and convolutions.
 
-mod tile;
 mod unrolled;
 
-pub(in crate::gpu) use tile::Tile;
 pub(super) use unrolled::lines;
 
-use super::super::lowering::{Kernel, Lowering, Tensor, WORKGROUPS_MAX};
-use tile::DEPTH;
+use super::super::lowering::{Kernel, Lowering, WORKGROUPS_MAX};
+use super::super::tensor::Tensor;
+use super::super::tile::{DEPTH, Tile};
 
 const SHADER: &str = include_str!("../../../shader/shared/product.wgsl");
 

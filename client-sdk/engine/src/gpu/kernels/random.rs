@@ -1,7 +1,8 @@
 //! Random numbers as a function of seed, stream and position: those of the CPU.
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
-use crate::graph::volume;
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
+use crate::op::volume;
 
 const SHADER: &str = include_str!("../../../shader/random.wgsl");
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::lowering::{Kernel, Lowering, Tensor, WORKGROUP, WORKGROUPS_MAX};
-use crate::graph::{Reduction, strides, volume};
+use super::super::lowering::{Kernel, Lowering, WORKGROUP, WORKGROUPS_MAX};
+use super::super::tensor::Tensor;
+use crate::op::{Reduction, strides, volume};
 
 const SHADER: &str = include_str!("../../../shader/reduce.wgsl");
 

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::super::accessor::{Read, Sink, Source, number};
-use super::super::lowering::{Draft, Kernel, Tensor};
+use super::super::lowering::{Draft, Kernel};
 use super::super::math::function_name;
-use crate::graph::{ElementOp, Reduction};
-use crate::schedule::Operand;
+use super::super::tensor::Tensor;
+use crate::op::Operand;
+use crate::op::{ElementOp, Reduction};
 
 /// Names of what is read and written; there are no more bindings than these.
 const READS: [&str; 8] = ["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"];

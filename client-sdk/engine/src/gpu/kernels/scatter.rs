@@ -1,8 +1,9 @@
 //! Sums of the rows that name one row of a table: the gradient of gathering.
 
-use super::super::lowering::{Kernel, Lowering, Tensor};
+use super::super::lowering::{Kernel, Lowering};
+use super::super::tensor::Tensor;
 use super::gather::Table;
-use crate::graph::volume;
+use crate::op::volume;
 
 const SEARCH: &str = include_str!("../../../shader/shared/scatter_search.wgsl");
 const CLEAR: &str = include_str!("../../../shader/shared/scatter_clear.wgsl");

@@ -1,9 +1,10 @@
 //! Tensors that are larger than what a kernel can bind at once.
 
 use super::{Tolerance, gpu, numbers, on_gpu};
-use crate::cpu::Program;
 use crate::gpu::{Gpu, GpuError, once::Once};
-use crate::graph::{ElementOp, Graph, Op, Reduction, ShapeError, ValueId, Window};
+use crate::graph::{Graph, ValueId};
+use crate::op::{ElementOp, Op, Reduction, ShapeError, Window};
+use crate::program::Program;
 use crate::{ImportLimits, LocalOptimizer, Loss, Model, Trainer, TrainingPlan};
 
 /// Compares a graph whose tensors have to be split with the CPU.

@@ -1,7 +1,8 @@
 //! Elementwise operations, views, and what is fused with what.
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{ElementOp, Graph};
+use crate::graph::Graph;
+use crate::op::ElementOp;
 
 /// The operations that take so many numbers.
 fn operations(arity: usize) -> impl Iterator<Item = ElementOp> {
@@ -47,7 +48,7 @@ fn functions_of_two_numbers() {
 /// Compares element by element, each to its own magnitude: large results must not hide small ones.
 fn compare_each(graph: &Graph, output: crate::graph::ValueId, inputs: &[&[f32]]) {
     let Some(gpu) = super::gpu() else { return };
-    let mut twin = crate::cpu::Program::<f32>::compile(graph, &[output], &[]).expect("it fits");
+    let mut twin = crate::program::Program::<f32>::compile(graph, &[output], &[]).expect("it fits");
     twin.run(&[], inputs, 7);
     let found = super::on_gpu(gpu, graph, &[output], inputs);
     for (index, (found, expected)) in found[0].iter().zip(twin.output(0)).enumerate() {

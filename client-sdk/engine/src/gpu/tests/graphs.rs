@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{ElementOp, Graph, Op, Reduction, ShapeError, ValueId, Window, volume};
+use crate::graph::{Graph, ValueId};
+use crate::op::{ElementOp, Op, Reduction, ShapeError, Window, volume};
 
 /// What a step of the construction does, to values that are chosen among those there are.
 #[derive(Debug, Clone, Copy)]

@@ -21,8 +21,8 @@ use std::sync::OnceLock;
 
 use super::Gpu;
 use super::once::Once;
-use crate::cpu::Program;
 use crate::graph::{Graph, ValueId};
+use crate::program::Program;
 use crate::train::block_on;
 
 /// How far a result of the GPU may be from that of the CPU.

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use folkmoot_protocol::{Loss, TrainingPlan};
+
 use super::{Tolerance, gpu, numbers, on_gpu};
-use crate::cpu::Program;
 use crate::graph::{Source, ValueId};
 use crate::loss::{LabelForm, Layout};
-use crate::train::{Loss, Parameters, StepForm, StepGraph, StepSource, TrainingPlan};
+use crate::program::Program;
+use crate::train::{Parameters, StepForm, StepGraph, StepSource};
 use crate::{ImportLimits, LocalOptimizer, Model};
 
 const BATCH_SIZE: usize = 3;

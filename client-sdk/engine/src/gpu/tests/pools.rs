@@ -1,7 +1,8 @@
 //! Pooling and its gradients.
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{Graph, Op, Window, volume};
+use crate::graph::Graph;
+use crate::op::{Op, Window, volume};
 
 const fn window(kernel: [usize; 2], strides: [usize; 2], dilations: [usize; 2], pads: [usize; 2]) -> Window {
     Window { kernel, strides, dilations, pads }

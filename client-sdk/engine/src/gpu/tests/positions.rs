@@ -1,7 +1,8 @@
 //! What moves elements: padding, joins, rows by their positions, and chance.
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{Graph, ValueId, volume};
+use crate::graph::{Graph, ValueId};
+use crate::op::volume;
 
 /// A shape, the padded shape, and starts and steps of each axis.
 type Padding = (&'static [usize], &'static [usize], &'static [usize], &'static [isize]);

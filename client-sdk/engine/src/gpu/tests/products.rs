@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::{Tolerance, compare, gpu, numbers};
 use crate::gpu::Gpu;
-use crate::gpu::kernels::Tile;
-use crate::graph::{Graph, ValueId, Window, volume};
+use crate::gpu::tile::Tile;
+use crate::graph::{Graph, ValueId};
+use crate::op::{Window, volume};
 
 /// Sums of up to some ten thousand products.
 const LONG_SUMS: Tolerance = Tolerance { relative: 1e-4, absolute: 1e-6 };

@@ -1,7 +1,8 @@
 //! Sums, extremes and positions of extremes: every way to share the work, ties, and what is not a number.
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{ElementOp, Graph, Reduction, volume};
+use crate::graph::Graph;
+use crate::op::{ElementOp, Reduction, volume};
 
 /// Shapes, and axes that go: one invocation for each output, several, whole workgroups, and two stages.
 const REDUCTIONS: [(&[usize], &[usize]); 18] = [

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::{Tolerance, compare, numbers};
-use crate::graph::{Graph, Op, Reduction, ValueId, Window, volume};
+use crate::graph::{Graph, ValueId};
+use crate::op::{Op, Reduction, Window, volume};
 
 /// Compares one operation on a tensor of this shape.
 fn check(

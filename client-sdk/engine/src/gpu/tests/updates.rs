@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use folkmoot_protocol::{GradientClipping, LocalOptimizer, Loss};
+
 use super::super::accessor::Format;
 use super::super::compile::Compiler;
 use super::super::kernels::{AdjustmentKind, updates};
-use super::super::lowering::Tensor;
 use super::super::plan::{Buffer, Place};
 use super::super::program::{Program, STORAGE, allocate};
 use super::super::step::{ROW_BYTES, StepValues};
+use super::super::tensor::Tensor;
 use super::{Tolerance, gpu, numbers};
 use crate::graph::Graph;
 use crate::train::block_on;
-use crate::train::{GradientClipping, LocalOptimizer, Loss};
 use crate::{Examples, Gpu, ImportLimits, Labels, Model, Trainer, TrainingPlan, onnx};
 
 const WEIGHTS: usize = 333;

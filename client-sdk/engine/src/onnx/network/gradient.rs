@@ -4,8 +4,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::autodiff::{gradients, slope_differences};
-use crate::cpu::{ExecuteError, Program};
-use crate::graph::{ElementOp, Graph, Reduction, Source, ValueId, volume};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{ElementOp, Reduction, volume};
+use crate::program::{ExecuteError, Program};
 use crate::random::standard_normal;
 
 /// Directions along which the loss is differentiated.

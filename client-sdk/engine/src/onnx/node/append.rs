@@ -2,9 +2,10 @@
 //! shapes names the node.
 
 use super::NodeLowering;
-use crate::graph::{ElementOp, Reduction, ShapeError, ValueId, broadcast};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::attributes::node_name;
+use crate::op::{ElementOp, Reduction, ShapeError, broadcast};
 
 type Appended = Result<ValueId, ImportError>;
 

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::ImportError;
 use super::attributes::{Attributes, node_name, unsupported_use};
 use super::budget::Budget;
-use super::lowering::Mode;
+use super::mode::Mode;
 use super::proto::NodeProto;
 use super::tensor::{Constant, ElementType, checked_volume};
 use crate::graph::{Graph, ValueId};

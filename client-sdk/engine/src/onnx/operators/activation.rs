@@ -4,9 +4,10 @@
 //! against infinity.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, Reduction, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::node::Tensor;
+use crate::op::{ElementOp, Reduction};
 
 const SELU_ALPHA: f32 = 1.673_263_2;
 const SELU_GAMMA: f32 = 1.050_701;

@@ -1,10 +1,11 @@
 //! Arithmetic, comparison and logic, element by element.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::node::Tensor;
 use crate::onnx::tensor::ElementType;
+use crate::op::ElementOp;
 
 /// A function of one number.
 pub(super) fn unary(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {

@@ -1,9 +1,9 @@
 //! `Cast` and `CastLike`: precision is the executor's, so only whole numbers and truth make a difference.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::ElementOp;
 use crate::onnx::node::Tensor;
 use crate::onnx::tensor::ElementType;
+use crate::op::ElementOp;
 
 /// To the type that an attribute names.
 pub(super) fn cast(node: &mut NodeLowering<'_>) -> Outputs {

@@ -1,10 +1,10 @@
 //! Tensors that are known at import: `Constant`, `ConstantOfShape`, `Range`, `Shape` and `Size`.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::volume;
 use crate::onnx::limits::RANK_MAX;
 use crate::onnx::node::Tensor;
 use crate::onnx::tensor::{self, Constant, ElementType};
+use crate::op::volume;
 
 /// The forms in which ONNX gives a constant's value.
 const FORMS: &[&str] = &["value", "value_float", "value_floats", "value_int", "value_ints"];

@@ -2,9 +2,10 @@
 
 use super::geometry::{Geometry, Padding, spatial_dimensions, split, with_as_many, with_two};
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, ValueId, Window};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::attributes::Attributes;
+use crate::op::{ElementOp, Window};
 
 const ATTRIBUTES: [&str; 6] = ["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"];
 

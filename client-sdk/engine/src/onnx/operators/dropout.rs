@@ -1,9 +1,9 @@
 //! `Dropout` (Srivastava et al. 2014), inverted: what is kept is scaled up in training.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::ElementOp;
-use crate::onnx::lowering::Mode;
+use crate::onnx::mode::Mode;
 use crate::onnx::node::Tensor;
+use crate::op::ElementOp;
 
 /// The output, and the mask of what is kept.
 pub(super) fn dropout(node: &mut NodeLowering<'_>) -> Outputs {

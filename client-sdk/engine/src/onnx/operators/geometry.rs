@@ -1,9 +1,10 @@
 //! What convolution and pooling have in common: windows, padding, one or two spatial dimensions.
 
 use super::NodeLowering;
-use crate::graph::{ValueId, Window};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::attributes::Attributes;
+use crate::op::Window;
 
 /// A window, its strides, dilations and padding are not larger, so that no product of them overflows.
 const EXTENT_MAX: i64 = 1 << 15;

@@ -1,9 +1,10 @@
 //! Matrix products.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::node::Tensor;
+use crate::op::ElementOp;
 
 /// `alpha op(A) op(B) + beta C`
 pub(super) fn gemm(node: &mut NodeLowering<'_>) -> Outputs {

@@ -1,10 +1,11 @@
 //! Normalization: over the batch, groups of channels, each channel, or the last axes.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, Source, ValueId};
+use crate::graph::{Source, ValueId};
 use crate::onnx::ImportError;
-use crate::onnx::lowering::Mode;
+use crate::onnx::mode::Mode;
 use crate::onnx::node::Tensor;
+use crate::op::ElementOp;
 
 /// Deviations from the mean, and 1 over the standard deviation, both along some axes.
 struct Moments {

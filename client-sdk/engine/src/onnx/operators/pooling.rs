@@ -2,9 +2,9 @@
 
 use super::geometry::{Geometry, spatial_dimensions, with_as_many, with_two};
 use super::{NodeLowering, Outputs};
-use crate::graph::{Op, Reduction, Window};
 use crate::onnx::ImportError;
 use crate::onnx::attributes::Attributes;
+use crate::op::{Op, Reduction, Window};
 
 const ATTRIBUTES: [&str; 6] = ["auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"];
 

@@ -1,10 +1,11 @@
 //! Reductions over axes, and where the largest is.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{ElementOp, Reduction, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::node::Tensor;
 use crate::onnx::tensor::ElementType;
+use crate::op::{ElementOp, Reduction};
 
 /// What a reduction goes over.
 struct Over {

@@ -1,9 +1,9 @@
 //! Repetition: `Expand` and `Tile`.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::broadcast;
 use crate::onnx::ImportError;
 use crate::onnx::limits::RANK_MAX;
+use crate::op::broadcast;
 
 /// `Expand`: repeats to the shape to which the input's and the given one are.
 pub(super) fn expand(node: &mut NodeLowering<'_>) -> Outputs {

@@ -1,10 +1,10 @@
 //! The same elements in another shape or order, and joined.
 
 use super::{NodeLowering, Outputs};
-use crate::graph::volume;
 use crate::onnx::ImportError;
 use crate::onnx::limits::RANK_MAX;
 use crate::onnx::node::Tensor;
+use crate::op::volume;
 
 /// `Reshape`: 0 copies the input's dimension, one -1 takes what is left.
 pub(super) fn reshape(node: &mut NodeLowering<'_>) -> Outputs {

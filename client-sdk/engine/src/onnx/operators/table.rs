@@ -4,8 +4,8 @@ use super::{
     Operator, activation, arithmetic, cast, constant, convolution, dropout, einsum, gather, matrix,
     normalization, pad, pooling, recurrent, reduction, repeat, reshape, slice,
 };
-use crate::graph::{ElementOp, Reduction};
 use crate::onnx::node::{NodeLowering, Outputs};
+use crate::op::{ElementOp, Reduction};
 
 /// Sorted by name.
 pub(super) const OPERATORS: [Operator; COUNT] = [

@@ -1,9 +1,10 @@
 //! What differs between training and use, and which tensors are statistics.
 
 use super::*;
-use crate::graph::{ElementOp, Op, Source};
-use crate::model::ParameterKind;
+use crate::graph::Source;
 use crate::onnx::{Imported, Lowered, Mode};
+use crate::op::{ElementOp, Op};
+use crate::parameter::ParameterKind;
 
 /// The small model, with the first layer's result normalized over the batch and then dropped out.
 fn normalized() -> ModelProto {

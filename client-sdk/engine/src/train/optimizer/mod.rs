@@ -6,7 +6,7 @@ mod adamw;
 mod rms_prop;
 mod sgd;
 
-use super::LocalOptimizer;
+use folkmoot_protocol::LocalOptimizer;
 
 /// Numbers that an optimizer keeps for each weight, at most.
 pub(super) const SLOTS_MAX: usize = 2;

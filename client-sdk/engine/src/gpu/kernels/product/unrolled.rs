@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::tile::{DEPTH, Sizes};
+use super::super::super::tile::{DEPTH, Sizes};
 
 const TILED: &str = include_str!("../../../../shader/shared/product_tiled.wgsl");
 const DIRECT: &str = include_str!("../../../../shader/shared/product_direct.wgsl");

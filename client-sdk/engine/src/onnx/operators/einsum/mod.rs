@@ -6,8 +6,9 @@ mod equation;
 use std::collections::BTreeSet;
 
 use super::{NodeLowering, Outputs};
-use crate::graph::{Reduction, ValueId, volume};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
+use crate::op::{Reduction, volume};
 use equation::{Equation, Label, Labels};
 
 /// A tensor whose axes have labels.

@@ -2,8 +2,9 @@
 
 use super::super::NodeLowering;
 use super::setting::Setting;
-use crate::graph::{ElementOp, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
+use crate::op::ElementOp;
 
 type Step = Result<State, ImportError>;
 

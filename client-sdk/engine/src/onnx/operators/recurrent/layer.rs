@@ -3,9 +3,10 @@
 use super::super::{NodeLowering, Outputs};
 use super::cells::{Cell, Direction, State};
 use super::setting::Setting;
-use crate::graph::{ElementOp, ValueId};
+use crate::graph::ValueId;
 use crate::onnx::ImportError;
 use crate::onnx::node::Tensor;
+use crate::op::ElementOp;
 
 /// The dimensions of a layer.
 struct Sizes {

@@ -1,9 +1,9 @@
 //! What the attributes of recurrent layers say.
 
 use super::super::NodeLowering;
-use crate::graph::ElementOp;
 use crate::onnx::ImportError;
 use crate::onnx::attributes::Attributes;
+use crate::op::ElementOp;
 
 /// Attributes that all recurrent layers have.
 const ATTRIBUTES: [&str; 7] =

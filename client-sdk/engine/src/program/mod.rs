@@ -1,20 +1,33 @@
-//! A compiled graph and its memory.
+//! A graph compiled for the processor: a list of prepared kernels over one arena.
+
+mod compile;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::ExecuteError;
-use super::compile::{Place, Plan, Step};
-use super::element::Element;
-use super::kernels::{INPUTS_MAX, Workspace};
+use compile::{Launch, Place, Plan};
+
+use crate::cpu::{Element, INPUTS_MAX, Workspace};
 use crate::graph::{Graph, ValueId};
+
+/// A program was not made, because of what it would need.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// The memory of a step is not there.
+    #[error("a step needs {bytes} bytes of memory, which are not available; make the batch smaller")]
+    OutOfMemory {
+        /// What it needs.
+        bytes: usize,
+    },
+}
 
 /// Threads that a run may use, at most.
 const THREADS_MAX: usize = 64;
 
 /// A graph compiled for its shapes. Running it allocates nothing and cannot fail.
 pub(crate) struct Program<E> {
-    steps: Vec<Step<E>>,
+    launches: Vec<Launch<E>>,
     arena: Vec<E>,
     scratch: Vec<E>,
     constants: Vec<Vec<E>>,
@@ -86,7 +99,7 @@ impl<E: Element> Program<E> {
         let Plan { arena, live, scratch, outputs, .. } = plan;
         Self {
             constants: plan.constants.iter().map(elements).collect(),
-            steps: plan.steps,
+            launches: plan.launches,
             arena: Vec::new(),
             scratch: Vec::new(),
             outputs: Vec::new(),
@@ -136,17 +149,17 @@ impl<E: Element> Program<E> {
 
     /// Floating-point operations of one run.
     pub(crate) fn flops(&self) -> u64 {
-        self.steps.iter().map(|step| step.kernel.flops(step.length)).sum()
+        self.launches.iter().map(|launch| launch.kernel.flops(launch.length)).sum()
     }
 
     /// The kernels of one run, by kind.
     pub(crate) fn kernels(&self) -> BTreeMap<&'static str, usize> {
         let mut kernels = BTreeMap::new();
-        self.steps.iter().for_each(|step| *kernels.entry(step.name).or_default() += 1);
+        self.launches.iter().for_each(|launch| *kernels.entry(launch.name).or_default() += 1);
         kernels
     }
 
-    /// Runs all steps. `seed` decides the random numbers.
+    /// Runs all launches. `seed` decides the random numbers.
     ///
     /// # Panics
     /// Panics if the weights or an input are shorter than the graph says, or memory was not reserved.
@@ -154,7 +167,7 @@ impl<E: Element> Program<E> {
         self.run_observed(weights, inputs, seed, &mut |_, _| {});
     }
 
-    /// Runs all steps and tells `observe` of each operation after it has run: its name, and its floating-point operations.
+    /// Runs all launches and tells `observe` of each operation after it has run: its name, and its floating-point operations.
     pub(crate) fn run_observed(
         &mut self,
         weights: &[E],
@@ -162,15 +175,15 @@ impl<E: Element> Program<E> {
         seed: u64,
         observe: &mut dyn FnMut(&'static str, u64),
     ) {
-        let Self { steps, arena, scratch, constants, outputs, parameters, threads, .. } = self;
+        let Self { launches, arena, scratch, constants, outputs, parameters, threads, .. } = self;
         let sources = Sources { weights, inputs, constants, parameters };
-        for step in steps {
-            match &step.target {
+        for launch in launches {
+            match &launch.target {
                 Place::Output(index) => {
                     // The output is taken out so that others can be read meanwhile; nothing is allocated.
                     let mut target = std::mem::take(&mut outputs[*index]);
                     let mut views: [&[E]; INPUTS_MAX] = [&[]; INPUTS_MAX];
-                    for (view, place) in views.iter_mut().zip(&step.reads) {
+                    for (view, place) in views.iter_mut().zip(&launch.reads) {
                         *view = match place {
                             Place::Arena(range) => &arena[range.clone()],
                             Place::Output(index) => &outputs[*index],
@@ -178,16 +191,16 @@ impl<E: Element> Program<E> {
                         };
                     }
                     let workspace = Workspace { scratch, threads: *threads, seed };
-                    step.kernel.run(&views[..step.reads.len()], &mut target, workspace);
+                    launch.kernel.run(&views[..launch.reads.len()], &mut target, workspace);
                     outputs[*index] = target;
                 }
                 Place::Arena(range) => {
                     let workspace = Workspace { scratch, threads: *threads, seed };
-                    run_in_arena(step, range.clone(), arena, outputs, &sources, workspace);
+                    run_in_arena(launch, range.clone(), arena, outputs, &sources, workspace);
                 }
-                _ => unreachable!("a step writes to the arena or an output"),
+                _ => unreachable!("a launch writes to the arena or an output"),
             }
-            observe(step.name, step.kernel.flops(step.length));
+            observe(launch.name, launch.kernel.flops(launch.length));
         }
     }
 
@@ -222,9 +235,9 @@ impl<'a, E> Sources<'a, E> {
     }
 }
 
-/// Runs a step whose output lies in the arena, beside inputs that lie there too.
+/// Runs a launch whose output lies in the arena, beside inputs that lie there too.
 fn run_in_arena<E: Element>(
-    step: &Step<E>,
+    launch: &Launch<E>,
     target: Range<usize>,
     arena: &mut [E],
     outputs: &[Vec<E>],
@@ -235,7 +248,7 @@ fn run_in_arena<E: Element>(
     // Everything in the arena is in front of the target or behind it.
     let (before, rest) = arena.split_at_mut(target.start);
     let (written, after) = rest.split_at_mut(target.len());
-    for (view, place) in views.iter_mut().zip(&step.reads) {
+    for (view, place) in views.iter_mut().zip(&launch.reads) {
         *view = match place {
             Place::Arena(range) if range.end <= target.start => &before[range.clone()],
             Place::Arena(range) => &after[range.start - target.end..range.end - target.end],
@@ -243,5 +256,5 @@ fn run_in_arena<E: Element>(
             other => sources.view(other),
         };
     }
-    step.kernel.run(&views[..step.reads.len()], written, workspace);
+    launch.kernel.run(&views[..launch.reads.len()], written, workspace);
 }

@@ -1,6 +1,16 @@
-//! The operations of the graph. Every ONNX operator and every gradient is made of these.
+//! The operations of the graph, and what they need to know of shapes. Every ONNX operator and every gradient is made
+//! of these.
 
-use super::{ElementOp, Window};
+mod chain;
+mod element;
+mod shape;
+mod window;
+
+pub(crate) use chain::{Instruction, Operand};
+pub(crate) use element::ElementOp;
+pub use shape::ShapeError;
+pub(crate) use shape::{broadcast, broadcast_strides, strides, volume};
+pub(crate) use window::Window;
 
 /// A reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

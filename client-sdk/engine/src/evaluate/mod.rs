@@ -1,41 +1,20 @@
 //! Loss and other metrics over a data set, without training.
 
+mod error;
+mod forward;
+mod predict;
+
 use std::ops::Range;
 
-use crate::cpu::ExecuteError;
+pub use error::EvaluateError;
+use folkmoot_protocol::Loss;
+use forward::{BATCH_SIZE, Forward};
+
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
-use crate::forward::{BATCH_SIZE, Forward};
 use crate::loss::Layout;
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
-use crate::onnx::ImportError;
-use crate::train::Loss;
-
-/// Why an evaluation did not happen.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EvaluateError {
-    /// Examples or weights do not go with the model and the loss.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// The model does not allow a batch of this size.
-    #[error(transparent)]
-    Model(#[from] ImportError),
-    /// The model cannot be compiled.
-    #[error(transparent)]
-    Execute(#[from] ExecuteError),
-    /// A batch needs more memory than [`Evaluator::limit_memory`] allows.
-    #[error("a batch of {batch_size} examples needs {needed} bytes of memory, {allowed} are allowed")]
-    Memory {
-        /// The examples of the batch.
-        batch_size: usize,
-        /// Bytes that the weights and the compiled batch would take.
-        needed: u64,
-        /// The limit.
-        allowed: u64,
-    },
-}
 
 /// Measures a model on examples, again and again with other weights and other examples: what was compiled for one
 /// call is used in the next.

@@ -1,8 +1,8 @@
 //! Outputs for features, on the engine's own executor. `folkmoot-inference` does the same through tract.
 
-use crate::evaluate::EvaluateError;
+use super::EvaluateError;
+use super::forward::{BATCH_SIZE, Forward};
 use crate::fit::{FitError, check_weights};
-use crate::forward::{BATCH_SIZE, Forward};
 use crate::model::Model;
 
 impl Model {

@@ -2,7 +2,7 @@
 
 /// The variants of the product kernel. All add up a sum in the same order, so that the choice changes no bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::gpu) enum Tile {
+pub(super) enum Tile {
     /// 128 by 128 through workgroup memory, 64 elements an invocation: for large matrices on real devices.
     Large,
     /// 64 by 64 through workgroup memory, 64 elements an invocation.
@@ -52,11 +52,11 @@ const TILES_WANTED: usize = 64;
 
 impl Tile {
     /// All variants.
-    pub(in crate::gpu) const ALL: [Self; 6] =
+    pub(super) const ALL: [Self; 6] =
         [Self::Large, Self::Medium, Self::Fine, Self::Small, Self::Direct, Self::Subgroup];
 
     /// The name in messages.
-    pub(in crate::gpu) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Large => "large",
             Self::Medium => "medium",
@@ -68,7 +68,7 @@ impl Tile {
     }
 
     /// Whether it works only with the subgroup operations.
-    pub(in crate::gpu) fn needs_subgroups(self) -> bool {
+    pub(super) fn needs_subgroups(self) -> bool {
         self == Self::Subgroup
     }
 

@@ -1,11 +1,11 @@
-//! From a graph to steps: what runs, in which order, and where every value lies.
+//! From a graph to launches: what runs, in which order, and where every value lies.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::element::Element;
-use super::kernels::{Chain, INPUTS_MAX, Kernel};
-use crate::graph::{Graph, Op, Source, ValueId, volume};
+use crate::cpu::{Chain, Element, INPUTS_MAX, Kernel};
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::{Op, volume};
 use crate::schedule::{Group, Lifetime, chain, group, most_alive, needed_nodes, place};
 
 /// Where a value lies during a run.
@@ -17,13 +17,13 @@ pub(super) enum Place {
     /// Input, and how many elements of it are read.
     Input(usize, usize),
     Constant(usize),
-    /// In the target, which this step overwrites.
+    /// In the target, which this launch overwrites.
     Target,
 }
 
 /// A kernel, what it reads and where it writes.
 #[derive(Debug)]
-pub(super) struct Step<E> {
+pub(super) struct Launch<E> {
     pub(super) kernel: Kernel<E>,
     pub(super) name: &'static str,
     pub(super) reads: Vec<Place>,
@@ -34,7 +34,7 @@ pub(super) struct Step<E> {
 
 /// A compiled graph, without memory.
 pub(super) struct Plan<E> {
-    pub(super) steps: Vec<Step<E>>,
+    pub(super) launches: Vec<Launch<E>>,
     /// Elements of the arena.
     pub(super) arena: usize,
     /// Elements that are alive at one time, at most.
@@ -46,7 +46,7 @@ pub(super) struct Plan<E> {
     pub(super) constants: Vec<usize>,
 }
 
-/// A step before its values have places. Values are their roots: a reshaped value is the one it was made from.
+/// A launch before its values have places. Values are their roots: a reshaped value is the one it was made from.
 struct Draft<E> {
     kernel: Kernel<E>,
     name: &'static str,
@@ -148,7 +148,7 @@ impl<'a, E: Element> Compiler<'a, E> {
         let (offsets, arena) = place(&lives);
         let live = most_alive(&lives);
         let mut constants: Vec<usize> = Vec::new();
-        let mut steps = Vec::with_capacity(self.drafts.len());
+        let mut launches = Vec::with_capacity(self.drafts.len());
         let sizes: Vec<usize> = outputs.iter().map(|id| volume(self.graph.shape(*id))).collect();
         for draft in std::mem::take(&mut self.drafts) {
             let mut find = |id: ValueId| self.find(id, &buffers, &offsets, &lives, &mut constants);
@@ -160,12 +160,12 @@ impl<'a, E: Element> Compiler<'a, E> {
             let length = match &target {
                 Place::Arena(range) => range.len(),
                 Place::Output(index) => sizes[*index],
-                _ => unreachable!("a step writes to the arena or an output"),
+                _ => unreachable!("a launch writes to the arena or an output"),
             };
-            steps.push(Step { kernel: draft.kernel, name: draft.name, reads, target, length });
+            launches.push(Launch { kernel: draft.kernel, name: draft.name, reads, target, length });
         }
-        let scratch = steps.iter().map(|step| step.kernel.scratch(threads)).max().unwrap_or(0);
-        Plan { steps, arena, live, scratch, outputs: sizes, constants }
+        let scratch = launches.iter().map(|launch| launch.kernel.scratch(threads)).max().unwrap_or(0);
+        Plan { launches, arena, live, scratch, outputs: sizes, constants }
     }
 
     fn find(
@@ -202,25 +202,25 @@ impl<'a, E: Element> Compiler<'a, E> {
     /// the last to read.
     fn lifetimes(&mut self) -> (Vec<Lifetime>, BTreeMap<ValueId, usize>) {
         let mut last_read: BTreeMap<ValueId, usize> = BTreeMap::new();
-        for (step, draft) in self.drafts.iter().enumerate() {
+        for (launch, draft) in self.drafts.iter().enumerate() {
             draft.reads.iter().for_each(|id| {
-                last_read.insert(*id, step);
+                last_read.insert(*id, launch);
             });
         }
         let mut lives: Vec<Lifetime> = Vec::new();
         let mut buffers: BTreeMap<ValueId, usize> = BTreeMap::new();
-        for (step, draft) in self.drafts.iter_mut().enumerate() {
+        for (launch, draft) in self.drafts.iter_mut().enumerate() {
             if self.output_of.contains_key(&draft.target) {
                 continue;
             }
-            let last = last_read.get(&draft.target).copied().unwrap_or(step);
+            let last = last_read.get(&draft.target).copied().unwrap_or(launch);
             if let Some(buffer) = buffers.get(&draft.target) {
                 // A later part of a join.
-                lives[*buffer].last = lives[*buffer].last.max(step);
+                lives[*buffer].last = lives[*buffer].last.max(launch);
                 continue;
             }
             let size = volume(self.graph.shape(draft.target));
-            let reusable = reusable_read(draft, step, size, &last_read, &buffers, &lives);
+            let reusable = reusable_read(draft, launch, size, &last_read, &buffers, &lives);
             let buffer = match reusable {
                 Some((read, buffer)) => {
                     draft.in_place = Some(read);
@@ -228,7 +228,7 @@ impl<'a, E: Element> Compiler<'a, E> {
                     buffer
                 }
                 None => {
-                    lives.push(Lifetime { size, first: step, last });
+                    lives.push(Lifetime { size, first: launch, last });
                     lives.len() - 1
                 }
             };
@@ -241,7 +241,7 @@ impl<'a, E: Element> Compiler<'a, E> {
 /// The read of a chain whose buffer nobody needs afterwards and that is as large as the target.
 fn reusable_read<E: Element>(
     draft: &Draft<E>,
-    step: usize,
+    launch: usize,
     size: usize,
     last_read: &BTreeMap<ValueId, usize>,
     buffers: &BTreeMap<ValueId, usize>,
@@ -251,7 +251,7 @@ fn reusable_read<E: Element>(
     draft.reads.iter().enumerate().find_map(|(read, id)| {
         let buffer = *buffers.get(id)?;
         let is_only = draft.reads.iter().filter(|other| buffers.get(other) == Some(&buffer)).count() == 1;
-        let dies = last_read.get(id) == Some(&step) && lives[buffer].last == step;
+        let dies = last_read.get(id) == Some(&launch) && lives[buffer].last == launch;
         (is_only && dies && chain.is_direct(read) && lives[buffer].size == size).then_some((read, buffer))
     })
 }

@@ -1,0 +1,28 @@
+use crate::fit::FitError;
+use crate::onnx::ImportError;
+use crate::program::ExecuteError;
+
+/// Why an evaluation did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvaluateError {
+    /// Examples or weights do not go with the model and the loss.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// The model does not allow a batch of this size.
+    #[error(transparent)]
+    Model(#[from] ImportError),
+    /// The model cannot be compiled.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// A batch needs more memory than [`Evaluator::limit_memory`](super::Evaluator::limit_memory) allows.
+    #[error("a batch of {batch_size} examples needs {needed} bytes of memory, {allowed} are allowed")]
+    Memory {
+        /// The examples of the batch.
+        batch_size: usize,
+        /// Bytes that the weights and the compiled batch would take.
+        needed: u64,
+        /// The limit.
+        allowed: u64,
+    },
+}
