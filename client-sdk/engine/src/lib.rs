@@ -20,10 +20,12 @@ mod model;
 pub mod onnx;
 mod op;
 mod parameter;
+mod processor;
 mod program;
 mod random;
 mod safetensors;
 mod schedule;
+mod step;
 mod train;
 
 pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail, evaluate_predictions};
@@ -44,9 +46,10 @@ pub use op::ShapeError;
 pub use parameter::{ParameterKind, ParameterSpec};
 pub use program::ExecuteError;
 pub use safetensors::WeightsError;
+pub use step::SecretChance;
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{
-    CheckpointError, Cost, GradientCheck, InspectedParameter, Inspection, Progress, SecretChance, StepMemory,
-    TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome, block_on,
+    CheckpointError, Cost, GradientCheck, InspectedParameter, Inspection, Progress, StepMemory, TrainError,
+    TrainedPart, Trainer, TrainingMemory, TrainingOutcome, block_on,
 };

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::math::function_name;
-use super::step::LOG_COLUMNS;
 use super::tensor::Tensor;
+use super::uniform::LOG_COLUMNS;
 use super::view::View;
 use crate::op::ElementOp;
 use crate::op::{Instruction, Operand};

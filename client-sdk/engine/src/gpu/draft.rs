@@ -4,16 +4,19 @@ use folkmoot_protocol::{Precision, TrainingPlan};
 
 use super::GpuError;
 use super::device::{Gpu, allocation_bytes};
+use super::dispatches::{StepSetting, plan_step};
 use super::plan::{Buffer, Plan};
 use super::precision::LOSS_SCALE;
-use super::step::{LOG_COLUMNS, ROW_BYTES};
-use super::step_plan::{StepSetting, plan_step};
+use super::uniform::{LOG_COLUMNS, ROW_BYTES};
 use super::update::Update;
 use super::weights::WeightLayout;
 use crate::examples::Examples;
 use crate::graph::{Graph, ValueId};
 use crate::loss::right_answers;
-use crate::train::{StepForm, StepGraph, StepSource, TrainError};
+use crate::processor::StepSource;
+use crate::step::StepForm;
+use crate::step::StepGraph;
+use crate::train::TrainError;
 
 /// Steps of a submission, at most.
 pub(super) const STEPS_MAX: usize = 256;

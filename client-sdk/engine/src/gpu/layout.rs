@@ -14,7 +14,7 @@ use crate::schedule::{Lifetime, place};
 
 /// What every kernel may call.
 const MATH: &str = include_str!("../../shader/shared/math.wgsl");
-/// What is different in each step; [`super::step::StepValues`] in Rust.
+/// What is different in each step; [`super::uniform::StepValues`] in Rust.
 const STEP: &str = include_str!("../../shader/shared/step.wgsl");
 
 impl Compiler<'_> {

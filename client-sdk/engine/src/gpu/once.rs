@@ -6,7 +6,7 @@ use super::compile::Compiler;
 use super::device::{Gpu, Memory};
 use super::plan::{Buffer, Place, Plan};
 use super::program::{Memories, Program, allocate};
-use super::step::{ROW_BYTES, StepValues};
+use super::uniform::{ROW_BYTES, StepValues};
 use crate::graph::{Graph, Source, ValueId};
 use crate::op::volume;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::GpuError;
 use super::device::{Gpu, Memory};
 use super::plan::{Buffer, Dispatch, Plan};
-use super::step::STEP_BYTES;
+use super::uniform::STEP_BYTES;
 
 /// The memory of a program's buffers.
 pub(super) type Memories = BTreeMap<Buffer, Memory>;

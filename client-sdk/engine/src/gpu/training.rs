@@ -10,7 +10,7 @@ use super::plan::Buffer;
 use super::precision::LOSS_SCALE;
 use super::profile::{KernelTime, Timer};
 use super::program::{Memories, Program, allocate};
-use super::step::{LOG_COLUMNS, ROW_BYTES, StepValues};
+use super::uniform::{LOG_COLUMNS, ROW_BYTES, StepValues};
 use super::update::step_values;
 use super::weights::WeightLayout;
 use crate::batch::{Batch, weight_sum};

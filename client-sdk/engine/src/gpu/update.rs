@@ -3,7 +3,7 @@
 use folkmoot_protocol::{GradientClipping, LocalOptimizer, TrainingPlan};
 
 use super::kernels::{AdjustmentKind, optimizer_slots};
-use super::step::StepValues;
+use super::uniform::StepValues;
 use crate::train::learning_rate;
 
 /// The optimizer of a plan, and what happens to gradients before.

@@ -2,13 +2,14 @@
 
 use folkmoot_protocol::TrainingPlan;
 
-use super::{SecretChance, poisson};
+use super::poisson;
 use crate::random::permute;
+use crate::step::SecretChance;
 
 /// The order of the examples, as a function of the seed: nothing here has to be stored in a checkpoint. With example
 /// privacy the seed decides nothing, and steps draw their examples.
 #[derive(Debug)]
-pub(super) struct BatchOrder {
+pub(crate) struct BatchOrder {
     example_count: usize,
     batch_size: usize,
     /// Examples of a step that is not the last of its epoch.
@@ -22,12 +23,12 @@ pub(super) struct BatchOrder {
 
 impl BatchOrder {
     /// `example_count` is 1 or more and the plan valid.
-    pub(super) fn new(plan: &TrainingPlan, example_count: usize, seed: u64) -> Self {
+    pub(crate) fn new(plan: &TrainingPlan, example_count: usize, seed: u64) -> Self {
         Self::in_memory(Vec::new(), plan, example_count, seed)
     }
 
     /// Begins anew with another number of examples and another seed.
-    pub(super) fn restart(&mut self, plan: &TrainingPlan, example_count: usize, seed: u64) {
+    pub(crate) fn restart(&mut self, plan: &TrainingPlan, example_count: usize, seed: u64) {
         *self = Self::in_memory(std::mem::take(&mut self.order), plan, example_count, seed);
     }
 
@@ -46,24 +47,24 @@ impl BatchOrder {
     }
 
     /// The size of a batch that is not the last of its epoch: the examples that are computed at once, at most.
-    pub(super) fn full_batch(&self) -> usize {
+    pub(crate) fn full_batch(&self) -> usize {
         full_batch(self.batch_size, self.example_count)
     }
 
     /// The size of the last batch of an epoch, if it is smaller.
     #[cfg(feature = "gpu")]
-    pub(super) fn last_batch(&self) -> Option<usize> {
+    pub(crate) fn last_batch(&self) -> Option<usize> {
         let rest = self.example_count % self.batch_size;
         (rest > 0 && self.example_count > self.batch_size).then_some(rest)
     }
 
     /// The steps of the whole training.
-    pub(super) fn steps_total(&self) -> u64 {
+    pub(crate) fn steps_total(&self) -> u64 {
         self.steps_total
     }
 
     /// The examples of all steps together, each counted as often as it is seen.
-    pub(super) fn examples_total(&self) -> u64 {
+    pub(crate) fn examples_total(&self) -> u64 {
         let (passes, rest) =
             (self.steps_total / self.steps_per_epoch, self.steps_total % self.steps_per_epoch);
         passes
@@ -72,14 +73,14 @@ impl BatchOrder {
     }
 
     /// Draws the examples of a step, of which a full batch are expected.
-    pub(super) fn draw(&mut self, chance: &mut dyn SecretChance) -> &[usize] {
+    pub(crate) fn draw(&mut self, chance: &mut dyn SecretChance) -> &[usize] {
         let expected = self.full_batch();
         poisson::draw_examples(&mut self.order, self.example_count, expected, chance);
         &self.order
     }
 
     /// The examples of a step, counted from 0.
-    pub(super) fn batch(&mut self, step: u64) -> &[usize] {
+    pub(crate) fn batch(&mut self, step: u64) -> &[usize] {
         let epoch = step / self.steps_per_epoch;
         if epoch != self.epoch {
             permute(&mut self.order, self.example_count, self.seed, epoch);
@@ -91,7 +92,7 @@ impl BatchOrder {
 }
 
 /// The examples that are computed at once, at most: a batch size above their number means all of them.
-pub(super) fn full_batch(batch_size: usize, example_count: usize) -> usize {
+pub(crate) fn full_batch(batch_size: usize, example_count: usize) -> usize {
     batch_size.min(example_count)
 }
 

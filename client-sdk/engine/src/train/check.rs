@@ -7,11 +7,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::TrainError;
-use super::step_program::StepProgram;
-use super::steps::StepSource;
 use crate::autodiff::slope_differences;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
+use crate::processor::StepProgram;
+use crate::processor::StepSource;
 use crate::random::standard_normal;
 
 /// Directions along which the loss is differentiated.

@@ -29,19 +29,19 @@ pub enum CheckpointError {
 
 /// The state of a training that its arguments do not give.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// See [`fingerprint`].
-    pub(super) fingerprint: u64,
-    pub(super) seed: u64,
-    pub(super) metrics: Metrics,
-    pub(super) loss: f64,
-    pub(super) weights: Vec<f32>,
+    pub(crate) fingerprint: u64,
+    pub(crate) seed: u64,
+    pub(crate) metrics: Metrics,
+    pub(crate) loss: f64,
+    pub(crate) weights: Vec<f32>,
     /// What the optimizer keeps.
-    pub(super) state: Vec<f32>,
+    pub(crate) state: Vec<f32>,
 }
 
 impl Checkpoint {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(96 + 4 * (self.weights.len() + self.state.len()));
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -69,7 +69,7 @@ impl Checkpoint {
 
     /// # Errors
     /// Returns a [`CheckpointError`] if the bytes are not a whole checkpoint of this version.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let mut reader = Reader(bytes);
         if reader.take::<4>()? != *MAGIC {
             return Err(CheckpointError::Damaged);
@@ -100,7 +100,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Returns [`CheckpointError::OtherTraining`] if it is not.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         fingerprint: u64,
         weights: usize,
@@ -138,7 +138,7 @@ impl Reader<'_> {
 /// against somebody who makes a false one: checkpoints never leave the device.
 ///
 /// Of the plan it takes what `Debug` writes, in which every field stands and every number differs from its neighbours.
-pub(super) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
+pub(crate) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
     let mut state = hash(HASH_START, format!("{plan:?}").as_bytes());
     state = hash(state, &(example_count as u64).to_le_bytes());
     for weight in starting_weights {

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::TrainError;
 use super::batches::full_batch;
-use super::optimizer::optimizer;
-use super::parameters::{Parameters, Role};
-use super::step_program::StepProgram;
-use super::steps::StepSource;
 use crate::model::Model;
 use crate::onnx::Mode;
 use crate::parameter::ParameterKind;
+use crate::processor::StepProgram;
+use crate::processor::StepSource;
+use crate::processor::optimizer;
 use crate::program::Program;
+use crate::step::{Parameters, Role};
 
 /// A model under a plan: its tensors, its operators, and what a step costs.
 #[derive(Debug, Clone, Serialize)]

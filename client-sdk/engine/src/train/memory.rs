@@ -26,17 +26,17 @@ impl TrainingMemory {
 
 /// The memory that compiled steps may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MemoryLimit {
+pub(crate) struct MemoryLimit {
     /// Bytes that the training holds besides.
-    pub(super) held: usize,
+    pub(crate) held: usize,
     /// The plan's `memory_bytes_max`.
-    pub(super) bytes_max: Option<u64>,
+    pub(crate) bytes_max: Option<u64>,
 }
 
 impl MemoryLimit {
     /// # Errors
     /// Returns [`TrainError::Memory`] if programs of this size are too much.
-    pub(super) fn check(self, batch_size: usize, programs: usize) -> Result<(), TrainError> {
+    pub(crate) fn check(self, batch_size: usize, programs: usize) -> Result<(), TrainError> {
         let needed = (self.held as u64).saturating_add(programs as u64);
         match self.bytes_max {
             Some(allowed) if needed > allowed => Err(TrainError::Memory { batch_size, needed, allowed }),

@@ -2,12 +2,12 @@
 
 use folkmoot_protocol::TrainingPlan;
 
-use super::SecretChance;
 use crate::random::below;
+use crate::step::SecretChance;
 
 /// Writes the examples of a step, in their order: each with the probability `expected` / `example_count`, which is exact,
 /// and no matter whether another is drawn.
-pub(super) fn draw_examples(
+pub(crate) fn draw_examples(
     rows: &mut Vec<usize>,
     example_count: usize,
     expected: usize,
@@ -20,7 +20,7 @@ pub(super) fn draw_examples(
 }
 
 /// The steps in which `expected` examples at a time are as many as the plan's epochs have, rounded, and at least 1.
-pub(super) fn steps(plan: &TrainingPlan, example_count: usize, expected: usize) -> u64 {
+pub(crate) fn steps(plan: &TrainingPlan, example_count: usize, expected: usize) -> u64 {
     let (examples, expected) = (example_count as u128, expected as u128);
     let steps = (u128::from(plan.epochs) * examples + expected / 2) / expected;
     u64::try_from(steps).unwrap_or(u64::MAX).max(1)
@@ -30,8 +30,8 @@ pub(super) fn steps(plan: &TrainingPlan, example_count: usize, expected: usize) 
 mod tests {
     use folkmoot_protocol::{LocalOptimizer, Loss};
 
-    use super::super::testing::SeededChance;
     use super::*;
+    use crate::step::testing::SeededChance;
 
     #[test]
     fn every_example_is_drawn_at_the_same_rate_and_sizes_vary() {

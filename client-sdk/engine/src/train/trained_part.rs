@@ -2,10 +2,10 @@ use std::ops::Range;
 
 use folkmoot_protocol::{RunningStatistics, TensorSchema, TensorSpec, TrainingPlan};
 
-use super::parameters::Parameters;
 use crate::fit::FitError;
 use crate::model::Model;
 use crate::parameter::ParameterSpec;
+use crate::step::Parameters;
 
 /// The tensors of a model that a plan can change in the shared model: not its frozen ones, and no running statistics that
 /// stay with each client.
@@ -28,7 +28,7 @@ impl TrainedPart {
         Ok(Self::new(model, &Parameters::new(model, plan)?, plan.statistics))
     }
 
-    pub(super) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {
+    pub(crate) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {
         let travels = parameters.travelling(statistics).zip(&parameters.ranges).enumerate();
         let tensors = travels.filter(|(_, (travels, _))| *travels);
         let tensors = tensors.map(|(position, (_, range))| (position, range.clone()));
@@ -41,7 +41,7 @@ impl TrainedPart {
     }
 
     /// The positions of the tensors among the model's parameters.
-    pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         self.tensors.iter().map(|(position, _)| *position)
     }
 
@@ -84,7 +84,7 @@ impl TrainedPart {
     }
 
     /// Collects what `of` gives for the place of each tensor.
-    pub(super) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
+    pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
         let mut part = Vec::with_capacity(self.parameter_count());
         for (_, range) in &self.tensors {
             part.extend(of(range.clone()));
@@ -100,11 +100,10 @@ fn expect_count(expected: usize, weights: &[f32]) -> Result<(), FitError> {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_protocol::{LocalOptimizer, Loss};
+    use folkmoot_protocol::{LocalOptimizer, Loss, NamePattern};
 
     use super::*;
     use crate::onnx::{ImportLimits, build::mlp};
-    use folkmoot_protocol::NamePattern;
 
     fn part(frozen: &[&str]) -> TrainedPart {
         let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();

@@ -7,8 +7,11 @@ use folkmoot_protocol::{Loss, TrainingPlan};
 use super::{Tolerance, gpu, numbers, on_gpu};
 use crate::graph::{Source, ValueId};
 use crate::loss::{LabelForm, Layout};
+use crate::processor::StepSource;
 use crate::program::Program;
-use crate::train::{Parameters, StepForm, StepGraph, StepSource};
+use crate::step::Parameters;
+use crate::step::StepForm;
+use crate::step::StepGraph;
 use crate::{ImportLimits, LocalOptimizer, Model};
 
 const BATCH_SIZE: usize = 3;

@@ -3,12 +3,9 @@
 use folkmoot_protocol::{GradientClipping, Loss, TrainingPlan};
 
 use super::accumulator::{Accumulator, Part};
-use super::memory::MemoryLimit;
-use super::parameters::Parameters;
+use super::batch_program::{Observer, StepProgram};
 use super::per_example::PerExample;
 use super::recorder::{Recorded, Recorder};
-use super::step_program::{Observer, StepProgram};
-use super::{SecretChance, TrainError};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
@@ -16,6 +13,10 @@ use crate::loss::{LabelForm, Layout};
 use crate::metrics::correct_examples;
 use crate::model::Model;
 use crate::random::step_seed;
+use crate::step::Parameters;
+use crate::step::SecretChance;
+use crate::train::TrainError;
+use crate::train::memory::MemoryLimit;
 
 /// Programs that are always kept: that of full batches and that of the rest.
 const PROGRAMS: usize = 2;
@@ -44,7 +45,7 @@ impl StepSource {
     ///
     /// # Errors
     /// Returns a [`FitError`] if a frozen pattern stands for no parameter.
-    pub(super) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+    pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let form = match plan.loss {
             Loss::SoftmaxCrossEntropy => LabelForm::Classes,
             _ => LabelForm::Values,
@@ -66,26 +67,26 @@ impl StepSource {
 }
 
 /// What a step is computed of.
-pub(super) struct StepInput<'a> {
-    pub(super) examples: &'a Examples,
+pub(crate) struct StepInput<'a> {
+    pub(crate) examples: &'a Examples,
     /// The examples of the step: 1 or more, all of which exist. With example privacy there may be none.
-    pub(super) rows: &'a [usize],
+    pub(crate) rows: &'a [usize],
     /// Decides what dropout leaves out. Of several micro-batches each has a seed of its own.
-    pub(super) seed: u64,
-    pub(super) limit: MemoryLimit,
+    pub(crate) seed: u64,
+    pub(crate) limit: MemoryLimit,
 }
 
 /// What a step measured, before its update.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     /// The mean loss.
-    pub(super) loss: f64,
-    pub(super) correct_count: u64,
-    pub(super) example_count: u64,
+    pub(crate) loss: f64,
+    pub(crate) correct_count: u64,
+    pub(crate) example_count: u64,
 }
 
 /// Computes loss, outputs and gradient of steps of any size.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     source: StepSource,
     /// With gradient accumulation or example privacy, the examples of a micro-batch, and the sum of the gradients.
     micro_batch: Option<usize>,
@@ -105,7 +106,7 @@ impl Steps {
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the step cannot be compiled, or per-example clipping does not go with the model.
-    pub(super) fn new(
+    pub(crate) fn new(
         source: StepSource,
         plan: &TrainingPlan,
         batch_size: usize,
@@ -142,7 +143,7 @@ impl Steps {
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the step of such a batch cannot be compiled within the limit.
-    pub(super) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+    pub(crate) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
         match (&mut self.per_example, self.programs.last()) {
             (Some(per_example), Some(program)) => per_example.make_room(program, batch_size),
             _ => self.prepare(batch_size, limit)?,
@@ -154,7 +155,7 @@ impl Steps {
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the step is not yet compiled and cannot be within the limit.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         step: &StepInput<'_>,
         batch: &mut Batch,
@@ -195,25 +196,25 @@ impl Steps {
     }
 
     /// Ends a step that added `factor` times its gradient to the weights.
-    pub(super) fn conclude(&mut self, factor: f64) {
+    pub(crate) fn conclude(&mut self, factor: f64) {
         if let Some(recorder) = &mut self.recorder {
             recorder.conclude(factor);
         }
     }
 
     /// Begins to record a training that sees so many examples, if anything is to be recorded.
-    pub(super) fn record(&mut self, examples: u64) {
+    pub(crate) fn record(&mut self, examples: u64) {
         let recorded = &self.source.recorded;
         self.recorder = (!recorded.is_empty()).then(|| Recorder::new(recorded, examples));
     }
 
     /// Returns the recorder, if outer products are recorded.
-    pub(super) fn recorder(&self) -> Option<&Recorder> {
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }
 
     /// Adds the noise of example privacy to the last step, without which it has no gradient.
-    pub(super) fn release(&mut self, chance: &mut dyn SecretChance) {
+    pub(crate) fn release(&mut self, chance: &mut dyn SecretChance) {
         if let Some(per_example) = &mut self.per_example {
             per_example.release(chance);
         }
@@ -299,7 +300,7 @@ impl Steps {
     }
 
     /// The trained tensors: where each lies in the weights, and its gradient for the last step.
-    pub(super) fn gradients(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f32])> + Clone {
+    pub(crate) fn gradients(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f32])> + Clone {
         let flat = match &self.per_example {
             Some(per_example) => Some(per_example.gradient()),
             None => self.is_accumulated.then(|| self.accumulator.gradient()),
@@ -318,22 +319,22 @@ impl Steps {
 
     /// The sum of integers before its noise, and the most that an example changes it by.
     #[cfg(test)]
-    pub(super) fn private_sum(&self) -> (&[i64], u64) {
+    pub(crate) fn private_sum(&self) -> (&[i64], u64) {
         self.per_example.as_ref().expect("the plan asks for example privacy").private_sum()
     }
 
     /// The number of trained weights.
-    pub(super) fn trained_count(&self) -> usize {
+    pub(crate) fn trained_count(&self) -> usize {
         self.program().trained().iter().map(|range| range.len()).sum()
     }
 
     /// What the labels of an example look like.
-    pub(super) fn source(&self) -> &StepSource {
+    pub(crate) fn source(&self) -> &StepSource {
         &self.source
     }
 
     /// Bytes of everything compiled, with the buffers of per-example clipping and of accumulation.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let programs: usize = self.programs.iter().map(StepProgram::memory_bytes).sum();
         let programs = programs + self.accumulator.memory_bytes();
         let programs = programs + self.recorder.as_ref().map_or(0, Recorder::memory_bytes);

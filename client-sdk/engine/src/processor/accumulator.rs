@@ -1,34 +1,34 @@
 //! Gradient accumulation: the gradient of a step whose examples are computed in several micro-batches.
 
-use super::step_program::StepProgram;
+use super::batch_program::StepProgram;
 use crate::cpu::vectorised;
 
 /// Which of a step's examples a micro-batch holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// The micro-batches before it.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// The examples before it.
-    pub(super) before: usize,
+    pub(crate) before: usize,
     /// Its own examples.
-    pub(super) examples: usize,
+    pub(crate) examples: usize,
     /// All examples of the step.
-    pub(super) step_examples: usize,
+    pub(crate) step_examples: usize,
 }
 
 impl Part {
     /// Whether it begins the step.
-    pub(super) fn is_first(self) -> bool {
+    pub(crate) fn is_first(self) -> bool {
         self.index == 0
     }
 
     /// Whether it is the step.
-    pub(super) fn is_whole(self) -> bool {
+    pub(crate) fn is_whole(self) -> bool {
         self.examples == self.step_examples
     }
 
     /// What its mean loss counts in that of the step. With weights of examples it is a part of a sum already.
-    pub(super) fn share(self, is_weighted: bool) -> f64 {
+    pub(crate) fn share(self, is_weighted: bool) -> f64 {
         if is_weighted { 1.0 } else { self.examples as f64 / self.step_examples as f64 }
     }
 }
@@ -39,19 +39,19 @@ impl Part {
 /// their own sᵢ: of a micro-batch's mean, if all examples count alike, times its share of the examples. It is that of the
 /// large batch up to rounding, except through batch normalisation, whose statistics are those of a micro-batch.
 #[derive(Debug, Default)]
-pub(super) struct Accumulator {
+pub(crate) struct Accumulator {
     /// Tensor after tensor in the order of the program.
     gradient: Vec<f32>,
 }
 
 impl Accumulator {
     /// A sum for so many trained weights.
-    pub(super) fn new(trained_count: usize) -> Self {
+    pub(crate) fn new(trained_count: usize) -> Self {
         Self { gradient: vec![0.0; trained_count] }
     }
 
     /// Adds the gradient of the micro-batch that the program ran last.
-    pub(super) fn add(&mut self, program: &StepProgram, part: Part, share: f64) {
+    pub(crate) fn add(&mut self, program: &StepProgram, part: Part, share: f64) {
         let share = share as f32;
         let mut rest = &mut self.gradient[..];
         for index in 0..program.trained().len() {
@@ -66,12 +66,12 @@ impl Accumulator {
     }
 
     /// The sum.
-    pub(super) fn gradient(&self) -> &[f32] {
+    pub(crate) fn gradient(&self) -> &[f32] {
         &self.gradient
     }
 
     /// Bytes of the sum.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&self.gradient[..])
     }
 }

@@ -1,14 +1,14 @@
 //! The graph of a step, which every executor compiles: forward pass, loss, gradients, new running statistics.
 
-use super::TrainError;
 use super::parameters::{Parameters, Role};
-use super::steps::StepSource;
 use crate::autodiff::gradients;
 use crate::fit::FitError;
 use crate::graph::{Graph, Source, ValueId};
 use crate::loss;
 use crate::onnx::Mode;
 use crate::op::ElementOp;
+use crate::processor::StepSource;
+use crate::train::TrainError;
 
 /// The graph of a step for one batch size.
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU needs fewer of the values"))]

@@ -7,10 +7,10 @@ use super::SecretChance;
 use crate::random::standard_normal;
 
 /// Chance that a seed repeats, with rounded normal noise: nothing for a training that is to protect anybody.
-pub(super) struct SeededChance(ChaCha20Rng);
+pub(crate) struct SeededChance(ChaCha20Rng);
 
 impl SeededChance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 }

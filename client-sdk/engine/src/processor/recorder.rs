@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{GradientClipping, LocalOptimizer, OuterProducts, Precision, TrainingPlan};
 
-use super::step_program::StepProgram;
+use super::batch_program::StepProgram;
 
 /// A matrix of which products are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Recorded {
 
 /// Says whether a plan's steps add nothing to weights but a multiple of the gradient: then the change of a dense layer is the sum of
 /// the products of all steps.
-pub(super) fn is_sum_of_gradients(plan: &TrainingPlan) -> bool {
+pub(crate) fn is_sum_of_gradients(plan: &TrainingPlan) -> bool {
     let is_plain = matches!(
         plan.optimizer,
         LocalOptimizer::Sgd { momentum, weight_decay, .. } if momentum == 0.0 && weight_decay == 0.0
@@ -51,7 +51,7 @@ pub(super) fn is_sum_of_gradients(plan: &TrainingPlan) -> bool {
 
 /// The outer products of a training's steps so far.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     matrices: Vec<Matrix>,
     /// Steps that were recorded, all from the first on.
     steps: u64,
@@ -68,13 +68,13 @@ struct Matrix {
 
 impl Recorder {
     /// Records a training that sees so many examples.
-    pub(super) fn new(recorded: &[Recorded], examples: u64) -> Self {
+    pub(crate) fn new(recorded: &[Recorded], examples: u64) -> Self {
         let matrix = |one: &Recorded| Matrix { recorded: *one, products: one.begin(examples), concluded: 0 };
         Self { matrices: recorded.iter().map(matrix).collect(), steps: 0 }
     }
 
     /// Notes the gradient of the batch that the program ran last, which counts `share` in its step's.
-    pub(super) fn note(&mut self, program: &StepProgram, share: f32) {
+    pub(crate) fn note(&mut self, program: &StepProgram, share: f32) {
         for matrix in &mut self.matrices {
             matrix.products = matrix
                 .products
@@ -84,7 +84,7 @@ impl Recorder {
     }
 
     /// Ends a step that added `factor` times its gradient to the weights.
-    pub(super) fn conclude(&mut self, factor: f64) {
+    pub(crate) fn conclude(&mut self, factor: f64) {
         self.steps += 1;
         for matrix in &mut self.matrices {
             let Some(products) = &mut matrix.products else { continue };
@@ -95,13 +95,13 @@ impl Recorder {
     }
 
     /// Returns the products of a parameter's change, if all of this many steps were recorded.
-    pub(super) fn products(&self, parameter: usize, steps: u64) -> Option<&OuterProducts> {
+    pub(crate) fn products(&self, parameter: usize, steps: u64) -> Option<&OuterProducts> {
         let matrix = self.matrices.iter().find(|matrix| matrix.recorded.parameter == parameter)?;
         matrix.products.as_ref().filter(|_| self.steps == steps)
     }
 
     /// Bytes that it holds.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let bytes = |products: &OuterProducts| {
             (products.left.capacity() + products.right.capacity()) * size_of::<f32>()
         };

@@ -1,9 +1,11 @@
 //! A step with example privacy: DP-SGD (Abadi et al. 2016, algorithm 1).
 
-use super::step_program::Observer;
-use super::steps::StepInput;
-use super::{Progress, SecretChance, TrainError, Trainer};
+use super::{Progress, Trainer};
+use crate::processor::Observer;
+use crate::processor::StepInput;
 use crate::random::step_seed;
+use crate::step::SecretChance;
+use crate::train::TrainError;
 
 impl Trainer {
     /// Gives the training what a plan with example privacy draws its coins and its noise from. No step is taken without it;
@@ -17,7 +19,7 @@ impl Trainer {
     /// Draws the examples of the next step, and updates the weights with the noisy sum of their gradients.
     ///
     /// Only the noisy sum reaches the weights. What a step measured stays in [`Trainer::metrics`] and [`Progress::loss`].
-    pub(super) fn step_privately(&mut self, observe: Observer<'_>) -> Result<Progress, TrainError> {
+    pub(crate) fn step_privately(&mut self, observe: Observer<'_>) -> Result<Progress, TrainError> {
         let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
         let Some(chance) = &mut self.chance else { return Err(TrainError::NoSecretChance) };
         let rows = self.batches.draw(&mut **chance);

@@ -4,13 +4,13 @@
 /// algorithm 1). It is 1 for a norm of 0 or one that is not finite, which the weights will show.
 ///
 /// `tensors` are the parts of the gradient; their squares are added in double precision, in this order.
-pub(super) fn norm_factor<'a>(tensors: impl Iterator<Item = &'a [f32]>, bound: f32) -> f32 {
+pub(crate) fn norm_factor<'a>(tensors: impl Iterator<Item = &'a [f32]>, bound: f32) -> f32 {
     let (norm, bound) = (norm(tensors), f64::from(bound));
     if norm > bound && norm.is_finite() { (bound / norm) as f32 } else { 1.0 }
 }
 
 /// The L2 norm over all tensors.
-pub(super) fn norm<'a>(tensors: impl Iterator<Item = &'a [f32]>) -> f64 {
+pub(crate) fn norm<'a>(tensors: impl Iterator<Item = &'a [f32]>) -> f64 {
     tensors.map(squares).sum::<f64>().sqrt()
 }
 

@@ -5,27 +5,27 @@ use crate::op::{ElementOp, Op};
 
 /// A matrix product that is a gradient, or a part of it: the sum of the outer products of its sides' vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DenseSlope {
+pub(crate) struct DenseSlope {
     /// Has an element for each row of the gradient.
-    pub(super) left: Side,
+    pub(crate) left: Side,
     /// Has an element for each column.
-    pub(super) right: Side,
+    pub(crate) right: Side,
     /// Outer products.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 /// A stored matrix as vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Side {
-    pub(super) value: ValueId,
+pub(crate) struct Side {
+    pub(crate) value: ValueId,
     /// Elements of a vector.
-    pub(super) length: usize,
+    pub(crate) length: usize,
     /// True if the vectors are the rows of the matrix, false if they are its columns.
-    pub(super) are_rows: bool,
+    pub(crate) are_rows: bool,
 }
 
 /// Finds the products that add up to a gradient of `rows` times `columns`. None if it is anything else.
-pub(super) fn dense_slopes(
+pub(crate) fn dense_slopes(
     graph: &Graph,
     slope: ValueId,
     rows: usize,

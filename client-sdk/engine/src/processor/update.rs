@@ -12,17 +12,17 @@ const PIECE: usize = 1024;
 ///
 /// First the clipping, then the pull towards the starting weights and the correction. Weight decay is the optimizer's.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Adjustment<'a> {
+pub(crate) struct Adjustment<'a> {
     /// The factor of every element.
-    pub(super) scale: f32,
+    pub(crate) scale: f32,
     /// Every element is then cut to ± this.
-    pub(super) value_max: f32,
+    pub(crate) value_max: f32,
     /// FedProx's mu: adds mu·(w − w₀) (Li et al. 2020, equation 2).
-    pub(super) proximal_term: f32,
+    pub(crate) proximal_term: f32,
     /// w₀.
-    pub(super) starting_weights: &'a [f32],
+    pub(crate) starting_weights: &'a [f32],
     /// SCAFFOLD's c − cᵢ, which is added (Karimireddy et al. 2020, algorithm 1).
-    pub(super) correction: Option<&'a [f32]>,
+    pub(crate) correction: Option<&'a [f32]>,
 }
 
 impl Adjustment<'_> {
@@ -72,7 +72,7 @@ impl Adjustment<'_> {
 /// Updates one tensor, which lies at `range` in `weights`, and says whether all of its weights are finite.
 ///
 /// `state` holds the optimizer's slots of this tensor one after the other.
-pub(super) fn update_tensor(
+pub(crate) fn update_tensor(
     optimizer: &dyn Optimizer,
     step: StepNumber,
     adjustment: &Adjustment<'_>,
@@ -107,9 +107,10 @@ pub(super) fn update_tensor(
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::LocalOptimizer;
+
     use super::super::optimizer::optimizer;
     use super::*;
-    use folkmoot_protocol::LocalOptimizer;
 
     const NONE: Adjustment<'static> = Adjustment {
         scale: 1.0,

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use folkmoot_protocol::Precision;
 
+use super::Trainer;
 use super::advance::block_on;
-use super::{TrainError, Trainer};
 use crate::gpu::{Clock, Gpu};
+use crate::train::TrainError;
 
 /// Steps that are measured, at most.
 const STEPS_MAX: u64 = 16;

@@ -1,8 +1,8 @@
 //! The sum of clipped gradients as integers, and the noise on it: what hides an example in a step of DP-SGD.
 
-use super::SecretChance;
 use super::clipping::norm;
-use super::secret_chance::NOISE_SCALE_MAX;
+use crate::step::NOISE_SCALE_MAX;
+use crate::step::SecretChance;
 
 /// Steps of the clipping norm, at most: the squares of so many are added exactly for any number of weights, and the sums of
 /// 2^31 examples fit.
@@ -41,7 +41,7 @@ impl NormGrid {
 /// checked with integers, and what the others add does not depend on it. Where a sum would pass the end of i64 it stays
 /// there, which brings two sums nearer to each other if anything.
 #[derive(Debug)]
-pub(super) struct PrivateSum {
+pub(crate) struct PrivateSum {
     grid: NormGrid,
     /// One for each trained weight.
     sums: Vec<i64>,
@@ -49,19 +49,19 @@ pub(super) struct PrivateSum {
 
 impl PrivateSum {
     /// A sum of 0 for so many trained weights, the clipping norm `bound` and the noise multiplier.
-    pub(super) fn new(bound: f32, multiplier: f32, elements: usize) -> Self {
+    pub(crate) fn new(bound: f32, multiplier: f32, elements: usize) -> Self {
         Self { grid: NormGrid::new(bound, multiplier), sums: vec![0; elements] }
     }
 
     /// Begins a step.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.sums.fill(0);
     }
 
     /// Adds an example's gradient, times its weight of 0 or more and scaled to the norm. Its elements are rounded towards
     /// zero, so that rounding adds nothing to the norm. One that is not finite is left out: the step goes on as if the
     /// example taught nothing, because a training that ended there would tell of it.
-    pub(super) fn add<'a>(&mut self, tensors: impl Iterator<Item = &'a [f32]> + Clone, weight: f32) {
+    pub(crate) fn add<'a>(&mut self, tensors: impl Iterator<Item = &'a [f32]> + Clone, weight: f32) {
         let weight = f64::from(weight);
         let norm = weight * norm(tensors.clone());
         if !norm.is_finite() {
@@ -81,7 +81,7 @@ impl PrivateSum {
 
     /// Adds the noise and writes the noisy gradient: the sum over `divisor`, in the gradient's unit. From here on nothing is
     /// private any more that could be lost, so it may be rounded.
-    pub(super) fn release(&mut self, chance: &mut dyn SecretChance, divisor: usize, gradient: &mut [f32]) {
+    pub(crate) fn release(&mut self, chance: &mut dyn SecretChance, divisor: usize, gradient: &mut [f32]) {
         chance.add_noise(&mut self.sums, self.grid.noise_scale);
         let unit = self.grid.bound / self.grid.norm_steps as f64 / divisor as f64;
         for (element, sum) in gradient.iter_mut().zip(&self.sums) {
@@ -90,12 +90,12 @@ impl PrivateSum {
     }
 
     /// Bytes of the sums.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&self.sums[..])
     }
 
     #[cfg(test)]
-    pub(super) fn sums(&self) -> (&[i64], u64) {
+    pub(crate) fn sums(&self) -> (&[i64], u64) {
         (&self.sums, self.grid.norm_steps)
     }
 }

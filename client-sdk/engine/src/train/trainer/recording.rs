@@ -2,9 +2,10 @@
 
 use folkmoot_protocol::OuterProducts;
 
-use super::recorder::{Recorded, is_sum_of_gradients};
-use super::steps::{StepSource, Steps};
-use super::{TrainedPart, Trainer};
+use super::Trainer;
+use crate::processor::{Recorded, is_sum_of_gradients};
+use crate::processor::{StepSource, Steps};
+use crate::train::TrainedPart;
 
 impl Trainer {
     /// Records the outer products that add up to the change of dense layers: `wanted` says for each tensor of the
@@ -44,7 +45,7 @@ impl Trainer {
     }
 
     /// The recorded products of every tensor of the part; nothing if none were asked for.
-    pub(super) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
+    pub(crate) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
         let Some(recorder) = self.steps.recorder() else { return Vec::new() };
         let source = self.steps.source();
         let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);

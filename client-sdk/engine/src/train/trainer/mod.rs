@@ -1,21 +1,35 @@
 //! The training loop, turned inside out: the caller asks for each step.
 
+mod advance;
+#[cfg(feature = "gpu")]
+mod comparison;
+mod observed;
+#[cfg(feature = "gpu")]
+mod on_gpu;
+mod private;
+mod recording;
+mod restart;
+
+pub use advance::block_on;
+#[cfg(feature = "gpu")]
+pub use comparison::Comparison;
 use folkmoot_protocol::{OuterProducts, TrainingPlan};
 
-use super::batches::BatchOrder;
-use super::checkpoint::{self, Checkpoint};
-use super::memory::MemoryLimit;
-#[cfg(feature = "gpu")]
-use super::on_gpu::OnGpu;
-use super::optimizer::{Optimizer, optimizer};
-use super::parameters::Parameters;
-use super::steps::{StepSource, Steps};
-use super::{SecretChance, TrainError, TrainedPart, TrainingMemory};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
 use crate::metrics::Metrics;
 use crate::model::Model;
+use crate::processor::{Optimizer, optimizer};
+use crate::processor::{StepSource, Steps};
+use crate::step::Parameters;
+use crate::step::SecretChance;
+use crate::train::batches::BatchOrder;
+use crate::train::checkpoint::{self, Checkpoint};
+use crate::train::memory::MemoryLimit;
+use crate::train::{TrainError, TrainedPart, TrainingMemory};
+#[cfg(feature = "gpu")]
+use on_gpu::OnGpu;
 
 /// How far training is after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,27 +67,27 @@ pub struct TrainingOutcome {
 /// takes no memory beyond what is held before it, except the first with another batch size, which is compiled then. With
 /// gradient accumulation a step goes over several batches; it is never stopped between them.
 pub struct Trainer {
-    pub(super) plan: TrainingPlan,
-    pub(super) examples: Examples,
-    pub(super) seed: u64,
-    pub(super) steps: Steps,
-    pub(super) batch: Batch,
-    pub(super) weights: Vec<f32>,
-    pub(super) starting_weights: Vec<f32>,
-    pub(super) gradient_correction: Option<Vec<f32>>,
+    pub(crate) plan: TrainingPlan,
+    pub(crate) examples: Examples,
+    pub(crate) seed: u64,
+    pub(crate) steps: Steps,
+    pub(crate) batch: Batch,
+    pub(crate) weights: Vec<f32>,
+    pub(crate) starting_weights: Vec<f32>,
+    pub(crate) gradient_correction: Option<Vec<f32>>,
     /// For example privacy.
-    pub(super) chance: Option<Box<dyn SecretChance>>,
-    pub(super) optimizer: Box<dyn Optimizer>,
+    pub(crate) chance: Option<Box<dyn SecretChance>>,
+    pub(crate) optimizer: Box<dyn Optimizer>,
     /// The optimizer's slots of one trained tensor after the other.
-    pub(super) state: Vec<f32>,
-    pub(super) batches: BatchOrder,
-    pub(super) metrics: Metrics,
-    pub(super) loss: f64,
+    pub(crate) state: Vec<f32>,
+    pub(crate) batches: BatchOrder,
+    pub(crate) metrics: Metrics,
+    pub(crate) loss: f64,
     /// While the training runs on a device, `weights` and `state` are those that came back last.
     #[cfg(feature = "gpu")]
-    pub(super) gpu: Option<OnGpu>,
+    pub(crate) gpu: Option<OnGpu>,
     #[cfg(feature = "gpu")]
-    pub(super) gpu_fault: Option<crate::gpu::GpuError>,
+    pub(crate) gpu_fault: Option<crate::gpu::GpuError>,
 }
 
 impl Trainer {
@@ -270,7 +284,7 @@ impl Trainer {
         })
     }
 
-    pub(super) fn memory_limit(&self) -> MemoryLimit {
+    pub(crate) fn memory_limit(&self) -> MemoryLimit {
         let held = self.memory_besides_programs().total();
         MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
     }
@@ -281,7 +295,7 @@ impl Trainer {
 }
 
 /// Writes what an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
-pub(super) fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
+pub(crate) fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
     state.clear();
     state.resize(slots, 0.0);
     #[cfg(feature = "gpu")]

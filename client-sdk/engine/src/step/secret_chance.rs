@@ -1,10 +1,10 @@
 //! Where example privacy takes its coins and its noise from.
 
 /// The largest scale that [`SecretChance::add_noise`] is asked for, in steps.
-pub(super) const NOISE_SCALE_MAX: u64 = 1 << 28;
+pub(crate) const NOISE_SCALE_MAX: u64 = 1 << 28;
 
 /// Chance that nobody else can know or repeat. The engine owns none: who trains gives it to
-/// [`Trainer::set_secret_chance`](super::Trainer::set_secret_chance).
+/// [`Trainer::set_secret_chance`](crate::Trainer::set_secret_chance).
 ///
 /// Its source is a cryptographic generator that the operating system seeds. From a seed that somebody knows, such as the
 /// plan's or the assignment's, the noise could be taken off again.

@@ -7,16 +7,16 @@ use super::kernels::{norm_partials, updates};
 use super::lowering::Kernel;
 use super::plan::{Buffer, Place, Plan};
 use super::precision::half_values;
-use super::step::LOG_COLUMNS;
 use super::tensor::Tensor;
 use super::traits::Traits;
+use super::uniform::LOG_COLUMNS;
 use super::update::Update;
 use super::view::is_view;
 use super::weights::WeightLayout;
 use crate::graph::{Graph, Source as Origin, ValueId};
 use crate::op::{ElementOp, Op, volume};
 use crate::schedule::{needed_nodes, readers};
-use crate::train::StepGraph;
+use crate::step::StepGraph;
 
 const GATHER: &str = include_str!("../../shader/shared/gather_batch.wgsl");
 

@@ -5,20 +5,20 @@ use std::ops::Range;
 
 use folkmoot_protocol::OuterProducts;
 
-use super::TrainError;
-use super::dense_slopes::{DenseSlope, Side, dense_slopes};
+use super::dense_gradients::{DenseSlope, Side, dense_slopes};
+use super::gradients::StepSource;
 use super::recorder::Recorded;
-use super::step_graph::{StepForm, StepGraph};
-use super::steps::StepSource;
 use crate::batch::Batch;
 use crate::cpu::Element;
 use crate::graph::ValueId;
 use crate::program::{Program, ProgramMemory};
+use crate::step::{StepForm, StepGraph};
+use crate::train::TrainError;
 
 /// Forward pass, loss, gradients and new running statistics of a batch.
 ///
 /// The outputs of the program are the model's output, the loss, the gradients and the statistics.
-pub(super) struct StepProgram<E = f32> {
+pub(crate) struct StepProgram<E = f32> {
     program: Program<E>,
     batch_size: usize,
     has_shares: bool,
@@ -32,7 +32,7 @@ pub(super) struct StepProgram<E = f32> {
 }
 
 /// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
-pub(super) type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
 
 const OUTPUT: usize = 0;
 const LOSS: usize = 1;
@@ -43,7 +43,7 @@ impl<E: Element> StepProgram<E> {
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the model does not allow this batch size, or the loss depends on no trained weight.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         source: &StepSource,
         batch_size: usize,
         has_shares: bool,
@@ -66,81 +66,81 @@ impl<E: Element> StepProgram<E> {
     ///
     /// # Errors
     /// Returns a [`TrainError`] if it cannot be had.
-    pub(super) fn reserve(&mut self) -> Result<(), TrainError> {
+    pub(crate) fn reserve(&mut self) -> Result<(), TrainError> {
         Ok(self.program.reserve()?)
     }
 
     /// The number of elements of the model's output.
-    pub(super) fn output_length(&self) -> usize {
+    pub(crate) fn output_length(&self) -> usize {
         self.program.output_length(OUTPUT)
     }
 
     /// The examples of a batch.
-    pub(super) fn batch_size(&self) -> usize {
+    pub(crate) fn batch_size(&self) -> usize {
         self.batch_size
     }
 
     /// Runs with these features and labels, and the shares of the examples if it was compiled for them.
-    pub(super) fn run_inputs(&mut self, weights: &[E], inputs: &[&[E]], seed: u64) {
+    pub(crate) fn run_inputs(&mut self, weights: &[E], inputs: &[&[E]], seed: u64) {
         self.program.run(weights, inputs, seed);
     }
 
     /// The model's output for the last batch.
-    pub(super) fn output(&self) -> &[E] {
+    pub(crate) fn output(&self) -> &[E] {
         self.program.output(OUTPUT)
     }
 
     /// The mean loss of the last batch.
-    pub(super) fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         self.program.output(LOSS).first().map_or(f64::NAN, |loss| loss.to_f64())
     }
 
     /// Where the trained tensors lie in the weights.
-    pub(super) fn trained(&self) -> &[Range<usize>] {
+    pub(crate) fn trained(&self) -> &[Range<usize>] {
         &self.trained
     }
 
     /// The gradient of the last batch's loss for each of [`StepProgram::trained`].
-    pub(super) fn gradient(&self, index: usize) -> &[E] {
+    pub(crate) fn gradient(&self, index: usize) -> &[E] {
         self.program.output(GRADIENTS + index)
     }
 
     /// Whether examples of a batch influence each other, through batch normalisation.
-    pub(super) fn mixes_examples(&self) -> bool {
+    pub(crate) fn mixes_examples(&self) -> bool {
         self.mixes_examples
     }
 
     /// What the program's memory holds.
-    pub(super) fn memory(&self) -> ProgramMemory {
+    pub(crate) fn memory(&self) -> ProgramMemory {
         self.program.memory()
     }
 
     /// Floating-point operations of a run.
-    pub(super) fn flops(&self) -> u64 {
+    pub(crate) fn flops(&self) -> u64 {
         self.program.flops()
     }
 
     /// Kernels of a run, by kind.
-    pub(super) fn kernels(&self) -> BTreeMap<&'static str, usize> {
+    pub(crate) fn kernels(&self) -> BTreeMap<&'static str, usize> {
         self.program.kernels()
     }
 
     /// Bytes that the program holds.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.program.memory_bytes()
     }
 }
 
 impl StepProgram {
     /// Runs a batch of the size and the kind for which this was compiled.
-    pub(super) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
+    pub(crate) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
         let inputs = batch.inputs();
         self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
     }
 
     /// Appends the outer products that add up to the last batch's gradient of a matrix, times `share`. Those that are 0 are left
     /// out. None if the gradient is no such sum, or there are more than pay.
-    pub(super) fn append_products(
+    pub(crate) fn append_products(
         &self,
         matrix: Recorded,
         share: f32,
@@ -161,7 +161,7 @@ impl StepProgram {
     }
 
     /// Runs a program of batch size 1 with one example of a larger batch.
-    pub(super) fn run_example(
+    pub(crate) fn run_example(
         &mut self,
         weights: &[f32],
         batch: &Batch,
@@ -178,7 +178,7 @@ impl StepProgram {
     }
 
     /// Copies the last batch's running statistics into the weights.
-    pub(super) fn store_statistics(&self, weights: &mut [f32]) {
+    pub(crate) fn store_statistics(&self, weights: &mut [f32]) {
         for (index, range) in self.statistics.iter().enumerate() {
             let output = GRADIENTS + self.trained.len() + index;
             weights[range.clone()].copy_from_slice(self.program.output(output));

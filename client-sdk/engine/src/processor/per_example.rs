@@ -2,17 +2,17 @@
 
 use folkmoot_protocol::ExamplePrivacy;
 
-use super::SecretChance;
 use super::accumulator::Part;
+use super::batch_program::StepProgram;
 use super::clipping::norm_factor;
 use super::private_sum::PrivateSum;
-use super::step_program::StepProgram;
 use crate::batch::Batch;
 use crate::random::step_seed;
+use crate::step::SecretChance;
 
 /// The average of clipped gradients, and what else a batch gives when its examples run one by one.
 #[derive(Debug)]
-pub(super) struct PerExample {
+pub(crate) struct PerExample {
     /// The bound of the gradients' norms.
     bound: f32,
     /// The average, tensor after tensor in the order of the program. With example privacy it is 0 until it has its noise.
@@ -29,7 +29,7 @@ pub(super) struct PerExample {
 
 impl PerExample {
     /// Buffers for a program of batch size 1 and batches of up to `batch_size` examples.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &StepProgram,
         batch_size: usize,
         bound: f32,
@@ -42,7 +42,7 @@ impl PerExample {
     }
 
     /// Makes room for the outputs of this many examples, and for no more.
-    pub(super) fn make_room(&mut self, program: &StepProgram, batch_size: usize) {
+    pub(crate) fn make_room(&mut self, program: &StepProgram, batch_size: usize) {
         self.batch_size = batch_size;
         let outputs = batch_size * program.output_length();
         if self.outputs.capacity() != outputs {
@@ -51,7 +51,7 @@ impl PerExample {
     }
 
     /// Begins a step.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.gradient.fill(0.0);
         if let Some(private) = &mut self.private {
             private.clear();
@@ -60,7 +60,7 @@ impl PerExample {
     }
 
     /// Whether the gradient gets noise.
-    pub(super) fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         self.private.is_some()
     }
 
@@ -71,7 +71,7 @@ impl PerExample {
     /// Weights of examples multiply gradients before they are clipped, so that no example changes the average by more
     /// than `bound / examples`, whatever its weight: with its share s of the step, the factor is s·examples. With example
     /// privacy the factor is the weight itself.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         program: &mut StepProgram,
         weights: &[f32],
@@ -120,36 +120,36 @@ impl PerExample {
     }
 
     /// Adds the noise of example privacy and divides by the size of a full batch.
-    pub(super) fn release(&mut self, chance: &mut dyn SecretChance) {
+    pub(crate) fn release(&mut self, chance: &mut dyn SecretChance) {
         if let Some(private) = &mut self.private {
             private.release(chance, self.batch_size, &mut self.gradient);
         }
     }
 
     /// The average gradient of the step, tensor after tensor.
-    pub(super) fn gradient(&self) -> &[f32] {
+    pub(crate) fn gradient(&self) -> &[f32] {
         &self.gradient
     }
 
     /// The model's outputs for the last micro-batch, row after row.
-    pub(super) fn outputs(&self) -> &[f32] {
+    pub(crate) fn outputs(&self) -> &[f32] {
         &self.outputs
     }
 
     /// The mean loss of the step.
-    pub(super) fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         self.loss
     }
 
     /// Bytes of the buffers.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let floats = (self.gradient.len() + self.outputs.capacity()) * size_of::<f32>();
         floats + self.private.as_ref().map_or(0, PrivateSum::memory_bytes)
     }
 
     /// The sum of integers before its noise, and the most that an example changes it by.
     #[cfg(test)]
-    pub(super) fn private_sum(&self) -> (&[i64], u64) {
+    pub(crate) fn private_sum(&self) -> (&[i64], u64) {
         self.private.as_ref().expect("the plan asks for example privacy").sums()
     }
 }

@@ -2,15 +2,16 @@
 
 use folkmoot_protocol::{GradientClipping, Precision};
 
-use super::clipping::norm_factor;
-use super::learning_rate::learning_rate;
-use super::optimizer::StepNumber;
-use super::step_program::Observer;
-use super::steps::{Measured, StepInput};
-use super::update::{Adjustment, update_tensor};
-use super::{Progress, TrainError, Trainer};
+use super::{Progress, Trainer};
 use crate::metrics::Metrics;
+use crate::processor::Observer;
+use crate::processor::StepNumber;
+use crate::processor::norm_factor;
+use crate::processor::{Adjustment, update_tensor};
+use crate::processor::{Measured, StepInput};
 use crate::random::step_seed;
+use crate::train::TrainError;
+use crate::train::learning_rate::learning_rate;
 
 impl Trainer {
     /// Trains on the examples of the next step on the CPU, and tells `observe` of each operation after it has run: its
@@ -38,7 +39,7 @@ impl Trainer {
     }
 
     /// Trains in one step on these examples, all of which exist.
-    pub(super) fn train_on(&mut self, rows: &[usize]) -> Result<Progress, TrainError> {
+    pub(crate) fn train_on(&mut self, rows: &[usize]) -> Result<Progress, TrainError> {
         self.expect_single_precision()?;
         let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
         let input = StepInput { examples: &self.examples, rows, seed, limit };
@@ -55,7 +56,7 @@ impl Trainer {
     }
 
     /// Updates the weights with the gradient of a step, and counts it.
-    pub(super) fn conclude(
+    pub(crate) fn conclude(
         &mut self,
         measured: Measured,
         observe: Observer<'_>,

@@ -1,15 +1,16 @@
 //! The same plan again, with other weights, other examples and another seed: for simulations, and for clients that train
 //! round after round.
 
-use super::batches::full_batch;
-use super::memory::MemoryLimit;
-use super::steps::{StepSource, Steps};
-use super::trainer::write_starting_state;
-use super::{TrainError, Trainer};
+use super::Trainer;
+use super::write_starting_state;
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::fit::{check_examples, check_weights};
 use crate::metrics::Metrics;
+use crate::processor::{StepSource, Steps};
+use crate::train::TrainError;
+use crate::train::batches::full_batch;
+use crate::train::memory::MemoryLimit;
 
 impl Trainer {
     /// Begins anew with the same model and plan. Every bit is as with [`Trainer::new`], but compiled steps and buffers are

@@ -1,12 +1,13 @@
 //! A training that goes on on a graphics processor, and comes back to the CPU when that fails.
 
+use super::Trainer;
 use super::advance::block_on;
-use super::{TrainError, Trainer};
 use crate::gpu::{Gpu, GpuError, GpuTraining, HostState, KernelTime, StepRequest, StepResult, TrainingDraft};
 use crate::metrics::Metrics;
+use crate::train::TrainError;
 
 /// The training on the device, and the last state of it that the host has.
-pub(super) struct OnGpu {
+pub(crate) struct OnGpu {
     training: GpuTraining,
     /// Sums and loss when weights and state were last the same on both sides.
     metrics: Metrics,
@@ -63,7 +64,7 @@ impl Trainer {
     }
 
     /// Whether steps run on the CPU, and hold memory there.
-    pub(super) fn is_on_cpu(&self) -> bool {
+    pub(crate) fn is_on_cpu(&self) -> bool {
         self.gpu.is_none()
     }
 
@@ -82,7 +83,7 @@ impl Trainer {
     ///
     /// # Errors
     /// Returns [`TrainError::Diverged`] if a loss or a weight is no longer finite.
-    pub(super) async fn advance_on_gpu(&mut self, goal: u64) -> Result<(), TrainError> {
+    pub(crate) async fn advance_on_gpu(&mut self, goal: u64) -> Result<(), TrainError> {
         let Some(on_gpu) = &self.gpu else { return Ok(()) };
         let first = self.metrics.step_count;
         let end = goal.min(first + on_gpu.training.steps_max() as u64);
@@ -90,7 +91,7 @@ impl Trainer {
         self.run_on_gpu(requests).await
     }
 
-    pub(super) async fn run_on_gpu(&mut self, requests: Vec<StepRequest>) -> Result<(), TrainError> {
+    pub(crate) async fn run_on_gpu(&mut self, requests: Vec<StepRequest>) -> Result<(), TrainError> {
         let Some(on_gpu) = &mut self.gpu else { return Ok(()) };
         let results = match on_gpu.training.run(&requests).await {
             Ok(results) => results,
@@ -152,7 +153,7 @@ impl Trainer {
     }
 
     /// Brings weights and state back from the device, if they are newer there.
-    pub(super) async fn fetch(&mut self) {
+    pub(crate) async fn fetch(&mut self) {
         let Some(on_gpu) = &mut self.gpu else { return };
         if on_gpu.metrics.step_count == self.metrics.step_count {
             return;
@@ -166,23 +167,23 @@ impl Trainer {
 
     /// [`Trainer::fetch`] for callers that do not wait. In a browser, where nothing may block, the host's state stays that
     /// which was fetched last.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         #[cfg(not(target_family = "wasm"))]
         block_on(self.fetch());
     }
 
     /// Sums and loss of the weights and the state that the host has.
-    pub(super) fn settled(&self) -> (Metrics, f64) {
+    pub(crate) fn settled(&self) -> (Metrics, f64) {
         self.gpu.as_ref().map_or((self.metrics, self.loss), |on_gpu| (on_gpu.metrics, on_gpu.loss))
     }
 
     /// Why a plan with mixed precision does not run here.
-    pub(super) fn no_half_precision(&self) -> TrainError {
+    pub(crate) fn no_half_precision(&self) -> TrainError {
         self.gpu_fault.clone().map_or(TrainError::NoHalfPrecision, TrainError::Gpu)
     }
 
     /// Ends the stay on a device, with all that was trained there.
-    pub(super) fn bring_back(&mut self) {
+    pub(crate) fn bring_back(&mut self) {
         self.settle();
         if let Some(on_gpu) = self.gpu.take() {
             (self.metrics, self.loss) = (on_gpu.metrics, on_gpu.loss);
@@ -190,7 +191,7 @@ impl Trainer {
     }
 
     /// Ends the stay on a device, if there is one, and leaves there what was trained.
-    pub(super) fn forget_gpu(&mut self) {
+    pub(crate) fn forget_gpu(&mut self) {
         (self.gpu, self.gpu_fault) = (None, None);
     }
 

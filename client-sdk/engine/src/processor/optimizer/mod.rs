@@ -9,19 +9,19 @@ mod sgd;
 use folkmoot_protocol::LocalOptimizer;
 
 /// Numbers that an optimizer keeps for each weight, at most.
-pub(super) const SLOTS_MAX: usize = 2;
+pub(crate) const SLOTS_MAX: usize = 2;
 
 /// Where a training stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StepNumber {
+pub(crate) struct StepNumber {
     /// The step, counted from 1.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The learning rate of this step.
-    pub(super) learning_rate: f32,
+    pub(crate) learning_rate: f32,
 }
 
 /// How a gradient changes weights.
-pub(super) trait Optimizer: Send + Sync {
+pub(crate) trait Optimizer: Send + Sync {
     /// Numbers kept for each weight, up to [`SLOTS_MAX`]; they begin as 0.
     fn slots(&self) -> usize;
 
@@ -32,7 +32,7 @@ pub(super) trait Optimizer: Send + Sync {
 }
 
 /// The optimizer of a plan.
-pub(super) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
+pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
     match plan {
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
             Box::new(sgd::Sgd { momentum, nesterov, weight_decay })
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     /// One weight after each of two steps with learning rate ½ and these gradients.
-    pub(super) fn two_steps(optimizer: &dyn Optimizer, start: f32, gradients: [f32; 2]) -> [f32; 2] {
+    pub(crate) fn two_steps(optimizer: &dyn Optimizer, start: f32, gradients: [f32; 2]) -> [f32; 2] {
         let (mut weight, mut state) = ([start], [[0.0]; SLOTS_MAX]);
         let mut number = 0;
         gradients.map(|gradient| {
@@ -78,7 +78,7 @@ mod tests {
         })
     }
 
-    pub(super) fn assert_close(found: [f32; 2], expected: [f64; 2]) {
+    pub(crate) fn assert_close(found: [f32; 2], expected: [f64; 2]) {
         let is_close = |(found, expected): (&f32, &f64)| (f64::from(*found) - expected).abs() < 1e-6;
         assert!(found.iter().zip(&expected).all(is_close), "{found:?}, not {expected:?}");
     }

@@ -41,7 +41,7 @@ impl Parameters {
     }
 
     /// Says of each parameter whether the training can change it in the shared model.
-    pub(super) fn travelling(&self, statistics: RunningStatistics) -> impl Iterator<Item = bool> {
+    pub(crate) fn travelling(&self, statistics: RunningStatistics) -> impl Iterator<Item = bool> {
         self.roles.iter().map(move |role| match role {
             Role::Trained => true,
             Role::Statistic => statistics == RunningStatistics::Aggregate,

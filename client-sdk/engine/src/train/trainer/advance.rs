@@ -1,12 +1,13 @@
 //! How a training goes on: step by step on the CPU, many steps at a time on a device.
 
-use super::{Progress, TrainError, Trainer};
+use super::{Progress, Trainer};
 #[cfg(feature = "gpu")]
 use crate::gpu::StepRequest;
 #[cfg(not(feature = "gpu"))]
 use crate::metrics::Metrics;
 #[cfg(feature = "gpu")]
 use crate::random::step_seed;
+use crate::train::TrainError;
 
 impl Trainer {
     /// Takes the next step. When training is finished it does nothing and reports the same progress again.
@@ -80,40 +81,40 @@ impl Trainer {
 
     /// The batch of a step, counted from 0.
     #[cfg(feature = "gpu")]
-    pub(super) fn request(&mut self, step: u64) -> StepRequest {
+    pub(crate) fn request(&mut self, step: u64) -> StepRequest {
         let rows = self.batches.batch(step).to_vec();
         StepRequest { rows, step, seed: step_seed(self.seed, step) }
     }
 
     /// Sums and loss of the host's weights: without a device those of the last step.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn settled(&self) -> (Metrics, f64) {
+    pub(crate) fn settled(&self) -> (Metrics, f64) {
         (self.metrics, self.loss)
     }
 
     /// Why a plan with mixed precision does not run here.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn no_half_precision(&self) -> TrainError {
+    pub(crate) fn no_half_precision(&self) -> TrainError {
         TrainError::NoHalfPrecision
     }
 
     /// Whether steps run on the CPU, and hold memory there.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn is_on_cpu(&self) -> bool {
+    pub(crate) fn is_on_cpu(&self) -> bool {
         true
     }
 
     /// Without a device there is nothing to bring back.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn settle(&mut self) {}
+    pub(crate) fn settle(&mut self) {}
 
     /// Without a device there is nothing to bring back.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn bring_back(&mut self) {}
+    pub(crate) fn bring_back(&mut self) {}
 
     /// Without a device there is nothing to forget.
     #[cfg(not(feature = "gpu"))]
-    pub(super) fn forget_gpu(&mut self) {}
+    pub(crate) fn forget_gpu(&mut self) {}
 }
 
 /// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at
