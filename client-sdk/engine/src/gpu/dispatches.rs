@@ -64,13 +64,12 @@ impl StepSetting {
     }
 }
 
-/// Plans the step of a graph. `right` is the count of right answers among its values.
+/// Plans the step of a graph, in which right answers are counted.
 ///
 /// # Errors
 /// Returns a [`GpuError`] if a tensor is too large for a kernel.
 pub(super) fn plan_step(
     step: &StepGraph,
-    right: ValueId,
     batch_size: usize,
     setting: &StepSetting,
     traits: &Traits,
@@ -89,6 +88,7 @@ pub(super) fn plan_step(
     let slopes: Vec<ValueId> = step.slopes.iter().map(|(_, slope)| *slope).collect();
     let values: Vec<ValueId> = step.statistics.iter().map(|(_, value)| *value).collect();
     let mut outputs = [&[step.loss], &slopes[..], &values[..]].concat();
+    let right = step.right.expect("a device asks for a graph that counts right answers");
     let is_computed = matches!(step.graph.values[right.0].source, Origin::Node(_));
     outputs.extend(is_computed.then_some(right));
     // A gradient that a kernel stores goes where the update reads it; others are copied there.

@@ -1,22 +1,19 @@
 //! A training before it has memory on a device: what it needs is known before anything is taken.
 
-use folkmoot_protocol::{Precision, TrainingPlan};
+use std::ops::Range;
+
+use folkmoot_protocol::Precision;
 
 use super::GpuError;
 use super::device::{Gpu, allocation_bytes};
 use super::dispatches::{StepSetting, plan_step};
 use super::plan::{Buffer, Plan};
-use super::precision::LOSS_SCALE;
 use super::uniform::{LOG_COLUMNS, ROW_BYTES};
 use super::update::Update;
 use super::weights::WeightLayout;
 use crate::examples::Examples;
-use crate::graph::{Graph, ValueId};
-use crate::loss::right_answers;
-use crate::processor::StepSource;
-use crate::step::StepForm;
-use crate::step::StepGraph;
-use crate::train::TrainError;
+use crate::graph::Graph;
+use crate::step::{LOSS_SCALE, StepGraph, StepRule};
 
 /// Steps of a submission, at most.
 pub(super) const STEPS_MAX: usize = 256;
@@ -37,51 +34,62 @@ pub(super) struct StepDraft {
     pub(super) plan: Plan,
 }
 
-impl TrainingDraft {
-    /// Plans the steps of these batch sizes.
+/// A training that a device is to take the steps of.
+pub(crate) struct TrainingSetting<'a> {
+    pub(crate) rule: &'a StepRule,
+    pub(crate) examples: &'a Examples,
+    /// Where each parameter lies in a flat vector of weights.
+    pub(crate) ranges: &'a [Range<usize>],
+    /// Whether something is added to every gradient.
+    pub(crate) is_corrected: bool,
+    /// The steps of the whole training.
+    pub(crate) steps_total: u64,
+}
+
+impl TrainingSetting<'_> {
+    /// How weights are updated.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the model does not allow a batch size, or the device cannot run the plan.
-    pub(crate) fn new(
-        gpu: &Gpu,
-        source: &StepSource,
-        plan: &TrainingPlan,
-        batch_sizes: &[usize],
-        examples: &Examples,
-        is_corrected: bool,
-    ) -> Result<Self, TrainError> {
+    /// Returns a [`GpuError`] if the device cannot take the steps.
+    pub(crate) fn update(&self, gpu: &Gpu) -> Result<Update, GpuError> {
         gpu.check()?;
-        let is_mixed = plan.precision == Precision::Mixed;
         let unsupported =
             |why: &str| GpuError::Unsupported { adapter: gpu.report().name.clone(), why: why.to_owned() };
+        let is_mixed = self.rule.precision == Precision::Mixed;
         if is_mixed && !gpu.report().half_precision {
-            return Err(unsupported("it has no 16-bit numbers, which mixed precision needs").into());
+            return Err(unsupported("it has no 16-bit numbers, which mixed precision needs"));
         }
-        let update = Update::new(plan, is_corrected, is_mixed).map_err(unsupported)?;
-        let mut graphs = Vec::new();
-        for batch_size in batch_sizes.iter().copied() {
-            let form = StepForm { batch_size, has_shares: source.has_shares, has_scale: is_mixed };
-            let mut step = StepGraph::new(source, form)?;
-            let right =
-                right_answers(&mut step.graph, source.loss, &source.layout, step.output, step.labels)?;
-            graphs.push((batch_size, step, right));
-        }
-        // Every batch size trains the same weights.
-        let (_, first, _) = graphs.first().ok_or(TrainError::NoExamples)?;
-        let trained = first.slopes.iter().map(|(index, _)| *index).collect();
-        let batch_size_max = batch_sizes.iter().copied().max().unwrap_or(1);
+        Update::new(self.rule, self.is_corrected, is_mixed).map_err(unsupported)
+    }
+}
+
+impl TrainingDraft {
+    /// Plans the steps of these graphs, of which there is one for each batch size of an epoch: at least one, and all train
+    /// the same weights. Right answers are counted in them.
+    ///
+    /// # Errors
+    /// Returns a [`GpuError`] if the device cannot take the steps.
+    pub(crate) fn new(
+        gpu: &Gpu,
+        training: &TrainingSetting<'_>,
+        graphs: Vec<(usize, StepGraph)>,
+    ) -> Result<Self, GpuError> {
+        let TrainingSetting { rule, examples, ranges, steps_total, .. } = *training;
+        let update = training.update(gpu)?;
+        let trained = graphs.first().map(|(_, step)| step.slopes.iter().map(|(index, _)| *index).collect());
+        let batch_size_max = graphs.iter().map(|(batch_size, _)| *batch_size).max().unwrap_or(1);
         let setting = StepSetting {
-            layout: WeightLayout::new(&source.parameters.ranges, trained, gpu.traits().alignment),
+            layout: WeightLayout::new(ranges, trained.unwrap_or_default(), gpu.traits().alignment),
             examples: examples.len(),
             widths: [examples.feature_count(), examples.labels().per_example()],
-            rows_max: steps_of_submission(plan, examples.len(), batch_size_max),
+            rows_max: steps_of_submission(steps_total, batch_size_max),
             batch_size_max,
             update,
-            is_mixed,
-            has_shares: source.has_shares,
+            is_mixed: rule.precision == Precision::Mixed,
+            has_shares: examples.weights().is_some(),
         };
-        let plan_one = |(batch_size, step, right): (usize, StepGraph, ValueId)| {
-            let plan = plan_step(&step, right, batch_size, &setting, gpu.traits())?;
+        let plan_one = |(batch_size, step): (usize, StepGraph)| {
+            let plan = plan_step(&step, batch_size, &setting, gpu.traits())?;
             Ok(StepDraft { batch_size, graph: step.graph, plan })
         };
         let steps = graphs.into_iter().map(plan_one).collect::<Result<_, GpuError>>()?;
@@ -113,29 +121,22 @@ impl TrainingDraft {
     }
 }
 
-/// Steps of a submission of this training: not more than it has, and of large batches fewer.
-fn steps_of_submission(plan: &TrainingPlan, examples: usize, batch_size: usize) -> usize {
-    let of_epoch = examples.div_ceil(batch_size.max(1)) as u64;
-    let steps_max = plan.steps_max.map_or(u64::MAX, u64::from);
-    let of_training = of_epoch.saturating_mul(u64::from(plan.epochs)).min(steps_max);
+/// Steps of a submission of a training with so many steps: of large batches fewer.
+fn steps_of_submission(steps_total: u64, batch_size: usize) -> usize {
     let of_numbers = SUBMITTED_EXAMPLES_MAX / batch_size.max(1);
-    (STEPS_MAX as u64).min(of_training).min(of_numbers as u64).max(1) as usize
+    (STEPS_MAX as u64).min(steps_total).min(of_numbers as u64).max(1) as usize
 }
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_protocol::{LocalOptimizer, Loss};
-
     use super::*;
 
     #[test]
     fn a_submission_is_no_longer_than_its_training_and_holds_no_heap_of_numbers() {
-        let plan = TrainingPlan { epochs: 2, ..TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5)) };
-        assert_eq!(steps_of_submission(&plan, 64, 32), 4);
-        assert_eq!(steps_of_submission(&plan, 1_000_000, 32), STEPS_MAX);
-        let endless = TrainingPlan { epochs: u32::MAX, ..plan.clone() };
-        assert_eq!(steps_of_submission(&endless, 60_000, 60_000), 17);
-        assert_eq!(steps_of_submission(&endless, 5_000_000, 5_000_000), 1);
-        assert_eq!(steps_of_submission(&TrainingPlan { steps_max: Some(3), ..plan }, 1_000_000, 32), 3);
+        assert_eq!(steps_of_submission(4, 32), 4);
+        assert_eq!(steps_of_submission(62_500, 32), STEPS_MAX);
+        assert_eq!(steps_of_submission(u64::from(u32::MAX), 60_000), 17);
+        assert_eq!(steps_of_submission(u64::from(u32::MAX), 5_000_000), 1);
+        assert_eq!(steps_of_submission(3, 32), 3);
     }
 }

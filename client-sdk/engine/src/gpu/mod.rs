@@ -37,9 +37,8 @@ mod tests;
 
 pub use adapter::{Adapter, AdapterReport};
 pub use device::Gpu;
-pub(crate) use draft::TrainingDraft;
+pub(crate) use draft::{TrainingDraft, TrainingSetting};
 pub use error::GpuError;
 pub use measure::{AdapterPeak, Clock};
-pub(crate) use precision::LOSS_SCALE;
 pub use profile::KernelTime;
-pub(crate) use training::{GpuTraining, HostState, StepRequest, StepResult};
+pub(crate) use training::GpuTraining;

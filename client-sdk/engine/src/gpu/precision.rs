@@ -10,9 +10,6 @@ use crate::op::{Op, volume};
 /// Elements of a tensor below which nothing is gained: means, variances and such stay exact.
 const ELEMENTS_MIN: usize = 4096;
 
-/// The factor of the loss with which a training begins, and the steps since it changed.
-pub(crate) const LOSS_SCALE: [f32; 2] = [65_536.0, 0.0];
-
 /// The values that are activations or their gradients: those that depend on weights.
 ///
 /// Sums, positions, small tensors and the nodes of the loss keep 32 bits, and so does what does not depend on weights,

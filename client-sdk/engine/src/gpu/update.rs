@@ -1,39 +1,39 @@
-//! How a plan changes weights: which kernels, and which numbers change from step to step.
+//! How a step changes weights: which kernels, and which numbers change from step to step.
 
-use folkmoot_protocol::{GradientClipping, LocalOptimizer, TrainingPlan};
+use folkmoot_protocol::{GradientClipping, LocalOptimizer};
 
 use super::kernels::{AdjustmentKind, optimizer_slots};
 use super::uniform::StepValues;
-use crate::train::learning_rate;
+use crate::step::{StepRequest, StepRule};
 
-/// The optimizer of a plan, and what happens to gradients before.
+/// The optimizer, and what happens to gradients before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Update {
+pub(crate) struct Update {
     pub(super) optimizer: LocalOptimizer,
     pub(super) adjustment: AdjustmentKind,
 }
 
 impl Update {
     /// # Errors
-    /// Says what of the plan only the CPU does.
+    /// Says what of the rule only the CPU does.
     pub(super) fn new(
-        plan: &TrainingPlan,
+        rule: &StepRule,
         is_corrected: bool,
         is_loss_scaled: bool,
     ) -> Result<Self, &'static str> {
-        if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) {
+        if matches!(rule.clipping, Some(GradientClipping::PerExampleNorm(_))) {
             return Err("gradients are clipped example by example only on the CPU");
         }
-        if plan.accumulation_steps > 1 {
+        if rule.accumulation_steps > 1 {
             return Err("gradients of several batches are accumulated to one step only on the CPU");
         }
         let adjustment = AdjustmentKind {
-            clipping: plan.gradient_clipping,
-            proximal_term: plan.proximal_term,
+            clipping: rule.clipping,
+            proximal_term: rule.proximal_term,
             is_corrected,
             is_loss_scaled,
         };
-        Ok(Self { optimizer: plan.optimizer, adjustment })
+        Ok(Self { optimizer: rule.optimizer, adjustment })
     }
 
     /// Numbers that the optimizer keeps for each weight.
@@ -47,13 +47,13 @@ impl Update {
     }
 }
 
-/// What is different in the step of this number, counted from 0.
-pub(super) fn step_values(plan: &TrainingPlan, step: u64, seed: u64) -> StepValues {
-    let learning_rate = learning_rate(plan, step);
-    let (rate, root_factor) = match plan.optimizer {
+/// What is different in this step.
+pub(super) fn step_values(optimizer: LocalOptimizer, request: &StepRequest<'_>) -> StepValues {
+    let StepRequest { number, seed, learning_rate, .. } = *request;
+    let (rate, root_factor) = match optimizer {
         LocalOptimizer::Adam { beta1, beta2, .. } | LocalOptimizer::AdamW { beta1, beta2, .. } => {
             // The digits of 1 − βᵗ that single precision would lose.
-            let correction = |beta: f32| 1.0 - f64::from(beta).powf((step + 1) as f64);
+            let correction = |beta: f32| 1.0 - f64::from(beta).powf((number + 1) as f64);
             let rate = f64::from(learning_rate) / correction(beta1);
             (rate as f32, (1.0 / correction(beta2).sqrt()) as f32)
         }

@@ -3,7 +3,6 @@
 mod classification;
 mod margin;
 mod regression;
-#[cfg(feature = "gpu")]
 mod right;
 mod score;
 
@@ -12,7 +11,6 @@ use folkmoot_protocol::Loss;
 use crate::graph::{Graph, ValueId};
 use crate::op::{ElementOp, Reduction, ShapeError};
 
-#[cfg(feature = "gpu")]
 pub(crate) use right::right_answers;
 pub(crate) use score::example_loss;
 

@@ -1,6 +1,6 @@
 //! Gradient accumulation: the gradient of a step whose examples are computed in several micro-batches.
 
-use super::batch_program::StepProgram;
+use super::batch_program::BatchProgram;
 use crate::cpu::vectorised;
 
 /// Which of a step's examples a micro-batch holds.
@@ -51,7 +51,7 @@ impl Accumulator {
     }
 
     /// Adds the gradient of the micro-batch that the program ran last.
-    pub(crate) fn add(&mut self, program: &StepProgram, part: Part, share: f64) {
+    pub(crate) fn add(&mut self, program: &BatchProgram, part: Part, share: f64) {
         let share = share as f32;
         let mut rest = &mut self.gradient[..];
         for index in 0..program.trained().len() {

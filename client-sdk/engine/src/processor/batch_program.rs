@@ -1,4 +1,4 @@
-//! What a step computes, compiled for one batch size.
+//! What a step computes of a batch, compiled for one batch size.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,19 +6,34 @@ use std::ops::Range;
 use folkmoot_protocol::OuterProducts;
 
 use super::dense_gradients::{DenseSlope, Side, dense_slopes};
-use super::gradients::StepSource;
-use super::recorder::Recorded;
+use super::recorded::Recorded;
 use crate::batch::Batch;
 use crate::cpu::Element;
 use crate::graph::ValueId;
 use crate::program::{Program, ProgramMemory};
-use crate::step::{StepForm, StepGraph};
-use crate::train::TrainError;
+use crate::step::{Observer, StepError, StepForm, StepGraph, StepSource};
+
+/// What is needed to compile a batch of any size for the processor.
+#[derive(Clone)]
+pub(crate) struct BatchSource {
+    pub(crate) step: StepSource,
+    /// Threads of a run; 1 or more.
+    pub(crate) threads: usize,
+    /// The matrices of which outer products are recorded.
+    pub(crate) recorded: Vec<Recorded>,
+}
+
+impl BatchSource {
+    /// Runs on one thread, and nothing is recorded.
+    pub(crate) fn new(step: StepSource) -> Self {
+        Self { step, threads: 1, recorded: Vec::new() }
+    }
+}
 
 /// Forward pass, loss, gradients and new running statistics of a batch.
 ///
 /// The outputs of the program are the model's output, the loss, the gradients and the statistics.
-pub(crate) struct StepProgram<E = f32> {
+pub(crate) struct BatchProgram<E = f32> {
     program: Program<E>,
     batch_size: usize,
     has_shares: bool,
@@ -31,25 +46,23 @@ pub(crate) struct StepProgram<E = f32> {
     dense: Vec<(usize, Vec<DenseSlope>)>,
 }
 
-/// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
-pub(crate) type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
-
 const OUTPUT: usize = 0;
 const LOSS: usize = 1;
 const GRADIENTS: usize = 2;
 
-impl<E: Element> StepProgram<E> {
+impl<E: Element> BatchProgram<E> {
     /// Compiles the step of a batch of this size. `has_shares` says whether examples have weights.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the model does not allow this batch size, or the loss depends on no trained weight.
+    /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
     pub(crate) fn compile(
-        source: &StepSource,
+        source: &BatchSource,
         batch_size: usize,
         has_shares: bool,
-    ) -> Result<Self, TrainError> {
-        let step = StepGraph::new(source, StepForm { batch_size, has_shares, has_scale: false })?;
-        let ranges = &source.parameters.ranges;
+    ) -> Result<Self, StepError> {
+        let form = StepForm { batch_size, has_shares, has_scale: false, has_right: false };
+        let step = StepGraph::new(&source.step, form)?;
+        let ranges = &source.step.parameters.ranges;
         let place = |(index, value): &(usize, ValueId)| (ranges[*index].clone(), *value);
         let (trained, slopes): (Vec<_>, Vec<_>) = step.slopes.iter().map(place).unzip();
         let (statistics, new_values): (Vec<_>, Vec<_>) = step.statistics.iter().map(place).unzip();
@@ -65,8 +78,8 @@ impl<E: Element> StepProgram<E> {
     /// Takes the memory of runs, if it has not been taken before.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if it cannot be had.
-    pub(crate) fn reserve(&mut self) -> Result<(), TrainError> {
+    /// Returns a [`StepError`] if it cannot be had.
+    pub(crate) fn reserve(&mut self) -> Result<(), StepError> {
         Ok(self.program.reserve()?)
     }
 
@@ -100,7 +113,7 @@ impl<E: Element> StepProgram<E> {
         &self.trained
     }
 
-    /// The gradient of the last batch's loss for each of [`StepProgram::trained`].
+    /// The gradient of the last batch's loss for each of [`BatchProgram::trained`].
     pub(crate) fn gradient(&self, index: usize) -> &[E] {
         self.program.output(GRADIENTS + index)
     }
@@ -131,7 +144,7 @@ impl<E: Element> StepProgram<E> {
     }
 }
 
-impl StepProgram {
+impl BatchProgram {
     /// Runs a batch of the size and the kind for which this was compiled.
     pub(crate) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
         let inputs = batch.inputs();
@@ -187,7 +200,7 @@ impl StepProgram {
 }
 
 /// Finds the products of which the recorded parameters' gradients consist.
-fn dense(source: &StepSource, step: &StepGraph) -> Vec<(usize, Vec<DenseSlope>)> {
+fn dense(source: &BatchSource, step: &StepGraph) -> Vec<(usize, Vec<DenseSlope>)> {
     let slope = |parameter| step.slopes.iter().find(|(index, _)| *index == parameter);
     let found = source.recorded.iter().filter_map(|one| {
         let (_, slope) = slope(one.parameter)?;

@@ -1,70 +1,24 @@
-//! The compiled steps of a training: one for full batches, one for the last of an epoch.
+//! The gradients of steps of any size, from programs that are compiled once for each batch size.
 
-use folkmoot_protocol::{GradientClipping, Loss, TrainingPlan};
+use folkmoot_protocol::GradientClipping;
 
 use super::accumulator::{Accumulator, Part};
-use super::batch_program::{Observer, StepProgram};
+use super::batch_program::{BatchProgram, BatchSource};
+use super::memory_limit::MemoryLimit;
 use super::per_example::PerExample;
-use super::recorder::{Recorded, Recorder};
+use super::recorder::Recorder;
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
-use crate::loss::{LabelForm, Layout};
 use crate::metrics::correct_examples;
-use crate::model::Model;
 use crate::random::step_seed;
-use crate::step::Parameters;
-use crate::step::SecretChance;
-use crate::train::TrainError;
-use crate::train::memory::MemoryLimit;
+use crate::step::{Observer, SecretChance, StepError, StepRule, StepSource};
 
 /// Programs that are always kept: that of full batches and that of the rest.
 const PROGRAMS: usize = 2;
 /// Programs that are kept while they hold no more bytes than this, all together: for examples of other numbers.
 const PROGRAMS_MAX: usize = 64;
 const PROGRAM_BYTES_MAX: usize = 16 << 20;
-
-/// What is needed to compile a step for any batch size.
-#[derive(Clone)]
-pub(crate) struct StepSource {
-    pub(crate) model: Model,
-    pub(crate) parameters: Parameters,
-    pub(crate) loss: Loss,
-    pub(crate) layout: Layout,
-    /// Whether examples have weights.
-    pub(crate) has_shares: bool,
-    /// Threads of a step.
-    pub(crate) threads: usize,
-    /// The matrices of which outer products are recorded.
-    pub(crate) recorded: Vec<Recorded>,
-}
-
-impl StepSource {
-    /// The source of a plan before its examples are known: softmax cross-entropy is taken to have class numbers, other
-    /// losses a number for each output.
-    ///
-    /// # Errors
-    /// Returns a [`FitError`] if a frozen pattern stands for no parameter.
-    pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        let form = match plan.loss {
-            Loss::SoftmaxCrossEntropy => LabelForm::Classes,
-            _ => LabelForm::Values,
-        };
-        Ok(Self {
-            model: model.clone(),
-            parameters: Parameters::new(model, plan)?,
-            loss: plan.loss,
-            layout: Layout::new(model.output_shape(), form),
-            has_shares: false,
-            threads: 1,
-            recorded: Vec::new(),
-        })
-    }
-
-    fn compile(&self, batch_size: usize, has_shares: bool) -> Result<StepProgram, TrainError> {
-        StepProgram::compile(self, batch_size, has_shares)
-    }
-}
 
 /// What a step is computed of.
 pub(crate) struct StepInput<'a> {
@@ -86,64 +40,64 @@ pub(crate) struct Measured {
 }
 
 /// Computes loss, outputs and gradient of steps of any size.
-pub(crate) struct Steps {
-    source: StepSource,
+pub(crate) struct Gradients {
+    source: BatchSource,
     /// With gradient accumulation or example privacy, the examples of a micro-batch, and the sum of the gradients.
     micro_batch: Option<usize>,
     accumulator: Accumulator,
     /// Whether the last step had several micro-batches.
     is_accumulated: bool,
     /// Of different batch sizes; the one that ran last is the last.
-    programs: Vec<StepProgram>,
+    programs: Vec<BatchProgram>,
     /// With per-example clipping, where the average of the gradients goes. It needs no accumulator: it is one.
     per_example: Option<PerExample>,
     /// If outer products are recorded.
     recorder: Option<Recorder>,
 }
 
-impl Steps {
+impl Gradients {
     /// Compiles the step of full batches. Its memory is taken when it first runs.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the step cannot be compiled, or per-example clipping does not go with the model.
-    pub(crate) fn new(
-        source: StepSource,
-        plan: &TrainingPlan,
-        batch_size: usize,
-    ) -> Result<Self, TrainError> {
-        let is_accumulating = plan.accumulation_steps > 1;
-        let is_in_parts = is_accumulating || plan.example_privacy.is_some();
-        let mut steps = Self {
+    /// Returns a [`StepError`] if the step cannot be compiled, or per-example clipping does not go with the model.
+    pub(crate) fn new(source: BatchSource, rule: &StepRule, batch_size: usize) -> Result<Self, StepError> {
+        let is_accumulating = rule.accumulation_steps > 1;
+        let is_in_parts = is_accumulating || rule.privacy.is_some();
+        let mut gradients = Self {
             recorder: None,
             source,
-            micro_batch: is_in_parts.then_some(plan.batch_size as usize),
+            micro_batch: is_in_parts.then_some(rule.batch_size),
             accumulator: Accumulator::default(),
             is_accumulated: false,
             programs: Vec::new(),
             per_example: None,
         };
-        let Some(GradientClipping::PerExampleNorm(bound)) = plan.gradient_clipping else {
-            steps.programs.push(steps.source.compile(batch_size, steps.source.has_shares)?);
+        let Some(GradientClipping::PerExampleNorm(bound)) = rule.clipping else {
+            gradients.programs.push(BatchProgram::compile(
+                &gradients.source,
+                batch_size,
+                gradients.source.step.has_shares,
+            )?);
             if is_accumulating {
-                steps.accumulator = Accumulator::new(steps.trained_count());
+                gradients.accumulator = Accumulator::new(gradients.trained_count());
             }
-            return Ok(steps);
+            return Ok(gradients);
         };
-        let program = steps.source.compile(1, false)?;
+        let program = BatchProgram::compile(&gradients.source, 1, false)?;
         if program.mixes_examples() {
             return Err(FitError::MixedExamples.into());
         }
-        let per_example = PerExample::new(&program, batch_size, bound, plan.example_privacy);
-        steps.per_example = Some(per_example);
-        steps.programs.push(program);
-        Ok(steps)
+        let per_example = PerExample::new(&program, batch_size, bound, rule.privacy);
+        gradients.per_example = Some(per_example);
+        gradients.programs.push(program);
+        Ok(gradients)
     }
 
     /// Makes ready for other examples, of which this many make a full batch.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the step of such a batch cannot be compiled within the limit.
-    pub(crate) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+    /// Returns a [`StepError`] if the step of such a batch cannot be compiled within the limit.
+    pub(crate) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         match (&mut self.per_example, self.programs.last()) {
             (Some(per_example), Some(program)) => per_example.make_room(program, batch_size),
             _ => self.prepare(batch_size, limit)?,
@@ -154,14 +108,14 @@ impl Steps {
     /// Computes the gradient of a step, micro-batch after micro-batch, and stores the running statistics after each.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the step is not yet compiled and cannot be within the limit.
+    /// Returns a [`StepError`] if the step is not yet compiled and cannot be within the limit.
     pub(crate) fn run(
         &mut self,
         step: &StepInput<'_>,
         batch: &mut Batch,
         weights: &mut [f32],
         observe: Observer<'_>,
-    ) -> Result<Measured, TrainError> {
+    ) -> Result<Measured, StepError> {
         let step_examples = step.rows.len();
         let micro_batch = self.micro_batch.unwrap_or(step_examples).max(1);
         self.is_accumulated = step_examples > micro_batch;
@@ -176,7 +130,7 @@ impl Steps {
             observe("gather batch", 0);
             let loss = self.run_part(step, part, rows, batch, weights, observe)?;
             measured.loss = if part.is_first() { loss } else { measured.loss + loss };
-            let StepSource { loss, layout, .. } = &self.source;
+            let StepSource { loss, layout, .. } = &self.source.step;
             measured.correct_count += correct_examples(*loss, layout, self.outputs(), batch.labels());
             observe("metrics", 0);
         }
@@ -229,11 +183,11 @@ impl Steps {
         batch: &Batch,
         weights: &mut [f32],
         observe: Observer<'_>,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<f64, StepError> {
         if self.per_example.is_none() {
             self.prepare(part.examples, step.limit)?;
         }
-        let Some(program) = self.programs.last_mut() else { return Err(TrainError::NoExamples) };
+        let program = self.programs.last_mut().expect("there is always a program, from the beginning");
         program.reserve()?;
         if let Some(per_example) = &mut self.per_example {
             per_example.run(program, weights, batch, part, rows, step.seed);
@@ -243,7 +197,7 @@ impl Steps {
         let seed = if part.is_whole() { step.seed } else { step_seed(step.seed, part.index as u64) };
         program.run(weights, batch, seed, observe);
         program.store_statistics(weights);
-        let share = part.share(self.source.has_shares);
+        let share = part.share(self.source.step.has_shares);
         if let Some(recorder) = &mut self.recorder {
             recorder.note(program, if part.is_whole() { 1.0 } else { share as f32 });
         }
@@ -256,11 +210,15 @@ impl Steps {
 
     /// Brings the program of this batch size to the end of the list. Where there are too many, those go that ran longest
     /// ago.
-    fn prepare(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+    fn prepare(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         match self.programs.iter().position(|program| program.batch_size() == batch_size) {
             Some(index) => self.programs[index..].rotate_left(1),
             None => {
-                self.programs.push(self.source.compile(batch_size, self.source.has_shares)?);
+                self.programs.push(BatchProgram::compile(
+                    &self.source,
+                    batch_size,
+                    self.source.step.has_shares,
+                )?);
                 while self.programs.len() > PROGRAMS && !self.may_keep_all() {
                     self.programs.remove(0);
                 }
@@ -277,8 +235,8 @@ impl Steps {
     /// Where there is no room for more than one program, all but the last go.
     ///
     /// # Errors
-    /// Returns [`TrainError::Memory`] if that one is too large.
-    fn keep_within(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), TrainError> {
+    /// Returns [`StepError::Memory`] if that one is too large.
+    fn keep_within(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         if limit.check(batch_size, self.memory_bytes()).is_ok() {
             return Ok(());
         }
@@ -287,7 +245,7 @@ impl Steps {
     }
 
     /// The program that ran last.
-    fn program(&self) -> &StepProgram {
+    fn program(&self) -> &BatchProgram {
         self.programs.last().expect("there is always a program, from the beginning")
     }
 
@@ -328,14 +286,14 @@ impl Steps {
         self.program().trained().iter().map(|range| range.len()).sum()
     }
 
-    /// What the labels of an example look like.
-    pub(crate) fn source(&self) -> &StepSource {
+    /// What the programs are compiled from.
+    pub(crate) fn source(&self) -> &BatchSource {
         &self.source
     }
 
     /// Bytes of everything compiled, with the buffers of per-example clipping and of accumulation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let programs: usize = self.programs.iter().map(StepProgram::memory_bytes).sum();
+        let programs: usize = self.programs.iter().map(BatchProgram::memory_bytes).sum();
         let programs = programs + self.accumulator.memory_bytes();
         let programs = programs + self.recorder.as_ref().map_or(0, Recorder::memory_bytes);
         programs + self.per_example.as_ref().map_or(0, PerExample::memory_bytes)

@@ -3,7 +3,7 @@
 use folkmoot_protocol::ExamplePrivacy;
 
 use super::accumulator::Part;
-use super::batch_program::StepProgram;
+use super::batch_program::BatchProgram;
 use super::clipping::norm_factor;
 use super::private_sum::PrivateSum;
 use crate::batch::Batch;
@@ -30,7 +30,7 @@ pub(crate) struct PerExample {
 impl PerExample {
     /// Buffers for a program of batch size 1 and batches of up to `batch_size` examples.
     pub(crate) fn new(
-        program: &StepProgram,
+        program: &BatchProgram,
         batch_size: usize,
         bound: f32,
         privacy: Option<ExamplePrivacy>,
@@ -42,7 +42,7 @@ impl PerExample {
     }
 
     /// Makes room for the outputs of this many examples, and for no more.
-    pub(crate) fn make_room(&mut self, program: &StepProgram, batch_size: usize) {
+    pub(crate) fn make_room(&mut self, program: &BatchProgram, batch_size: usize) {
         self.batch_size = batch_size;
         let outputs = batch_size * program.output_length();
         if self.outputs.capacity() != outputs {
@@ -73,7 +73,7 @@ impl PerExample {
     /// privacy the factor is the weight itself.
     pub(crate) fn run(
         &mut self,
-        program: &mut StepProgram,
+        program: &mut BatchProgram,
         weights: &[f32],
         batch: &Batch,
         part: Part,
@@ -95,7 +95,7 @@ impl PerExample {
     }
 
     /// Adds an example with this share of the step, by default an equal one, to the average.
-    fn add(&mut self, program: &StepProgram, share: Option<f32>, examples: usize) {
+    fn add(&mut self, program: &BatchProgram, share: Option<f32>, examples: usize) {
         let share = share.unwrap_or(1.0 / examples as f32);
         self.loss += program.loss() * f64::from(share);
         let factor = share * examples as f32;
@@ -111,7 +111,7 @@ impl PerExample {
     }
 
     /// Adds an example with this weight to the sum. A loss that is not finite is left out, as its gradient is.
-    fn add_private(&mut self, program: &StepProgram, weight: f32, examples: usize) {
+    fn add_private(&mut self, program: &BatchProgram, weight: f32, examples: usize) {
         let loss = program.loss() * f64::from(weight);
         self.loss += if loss.is_finite() { loss / examples as f64 } else { 0.0 };
         if let Some(private) = &mut self.private {
@@ -155,6 +155,6 @@ impl PerExample {
 }
 
 /// The gradients of the example that a program ran last.
-fn gradients(program: &StepProgram) -> impl Iterator<Item = &[f32]> + Clone {
+fn gradients(program: &BatchProgram) -> impl Iterator<Item = &[f32]> + Clone {
     (0..program.trained().len()).map(|index| program.gradient(index))
 }

@@ -1,53 +1,9 @@
 //! Outer products that add up to the change of dense layers, recorded step by step.
 
-use folkmoot_protocol::{GradientClipping, LocalOptimizer, OuterProducts, Precision, TrainingPlan};
+use folkmoot_protocol::OuterProducts;
 
-use super::batch_program::StepProgram;
-
-/// A matrix of which products are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Recorded {
-    /// The position among the model's parameters.
-    pub(crate) parameter: usize,
-    /// The first dimension.
-    pub(crate) rows: usize,
-    /// All others together.
-    pub(crate) columns: usize,
-}
-
-impl Recorded {
-    /// Products that are no more numbers than the matrix, at most.
-    pub(crate) fn count_max(self) -> usize {
-        self.rows.saturating_mul(self.columns) / (self.rows + self.columns).max(1)
-    }
-
-    /// Says whether one product for each of so many examples takes no more numbers than the matrix.
-    pub(crate) fn pays(self, examples: u64) -> bool {
-        examples <= self.count_max() as u64
-    }
-
-    /// No products, with room for one for each of these examples; nothing if they would not pay.
-    fn begin(self, examples: u64) -> Option<OuterProducts> {
-        let count = usize::try_from(examples).ok().filter(|_| self.pays(examples))?;
-        let room = |length| Vec::with_capacity(count * length);
-        Some(OuterProducts { count: 0, left: room(self.rows), right: room(self.columns) })
-    }
-}
-
-/// Says whether a plan's steps add nothing to weights but a multiple of the gradient: then the change of a dense layer is the sum of
-/// the products of all steps.
-pub(crate) fn is_sum_of_gradients(plan: &TrainingPlan) -> bool {
-    let is_plain = matches!(
-        plan.optimizer,
-        LocalOptimizer::Sgd { momentum, weight_decay, .. } if momentum == 0.0 && weight_decay == 0.0
-    );
-    let is_scaled_alike = matches!(plan.gradient_clipping, None | Some(GradientClipping::Norm(_)));
-    is_plain
-        && is_scaled_alike
-        && plan.proximal_term == 0.0
-        && plan.example_privacy.is_none()
-        && plan.precision == Precision::Single
-}
+use super::batch_program::BatchProgram;
+use super::recorded::Recorded;
 
 /// The outer products of a training's steps so far.
 #[derive(Debug)]
@@ -74,7 +30,7 @@ impl Recorder {
     }
 
     /// Notes the gradient of the batch that the program ran last, which counts `share` in its step's.
-    pub(crate) fn note(&mut self, program: &StepProgram, share: f32) {
+    pub(crate) fn note(&mut self, program: &BatchProgram, share: f32) {
         for matrix in &mut self.matrices {
             matrix.products = matrix
                 .products

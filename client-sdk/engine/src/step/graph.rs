@@ -1,14 +1,12 @@
 //! The graph of a step, which every executor compiles: forward pass, loss, gradients, new running statistics.
 
-use super::parameters::{Parameters, Role};
+use super::{Parameters, Role, StepError, StepSource};
 use crate::autodiff::gradients;
 use crate::fit::FitError;
 use crate::graph::{Graph, Source, ValueId};
 use crate::loss;
 use crate::onnx::Mode;
 use crate::op::ElementOp;
-use crate::processor::StepSource;
-use crate::train::TrainError;
 
 /// The graph of a step for one batch size.
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU needs fewer of the values"))]
@@ -28,6 +26,8 @@ pub(crate) struct StepGraph {
     pub(crate) loss_nodes: std::ops::Range<usize>,
     /// The parameters of which there are gradients, in their order, with these.
     pub(crate) slopes: Vec<(usize, ValueId)>,
+    /// The number of right answers, a scalar, if it was asked for.
+    pub(crate) right: Option<ValueId>,
     /// The running statistics that get new values, with these.
     pub(crate) statistics: Vec<(usize, ValueId)>,
     /// Whether examples of a batch influence each other, through batch normalisation.
@@ -43,19 +43,21 @@ pub(crate) struct StepForm {
     pub(crate) has_shares: bool,
     /// Whether gradients are those of a scaled loss.
     pub(crate) has_scale: bool,
+    /// Whether right answers are counted in the graph.
+    pub(crate) has_right: bool,
 }
 
 impl StepGraph {
     /// # Errors
-    /// Returns a [`TrainError`] if the model does not allow this batch size, or the loss depends on no trained weight.
-    pub(crate) fn new(source: &StepSource, form: StepForm) -> Result<Self, TrainError> {
-        let StepSource { model, parameters, loss, layout, .. } = source;
+    /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
+    pub(crate) fn new(source: &StepSource, form: StepForm) -> Result<Self, StepError> {
+        let StepSource { model, parameters, layout, .. } = source;
         let lowered = model.lower(form.batch_size, Mode::Training)?;
         let (mut graph, output) = (lowered.graph, lowered.output);
         let labels = graph.add_input(&layout.label_shape(form.batch_size));
         let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
         let forward = graph.nodes.len();
-        let loss = loss::build(&mut graph, *loss, layout, output, labels, shares)?;
+        let loss = loss::build(&mut graph, source.loss, layout, output, labels, shares)?;
         let scale = form.has_scale.then(|| graph.add_input(&[]));
         let root = match scale {
             Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
@@ -66,6 +68,10 @@ impl StepGraph {
         if slopes.is_empty() {
             return Err(FitError::NothingToTrain.into());
         }
+        let right = match form.has_right {
+            true => Some(loss::right_answers(&mut graph, source.loss, layout, output, labels)?),
+            false => None,
+        };
         let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
         let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
         Ok(Self {
@@ -77,6 +83,7 @@ impl StepGraph {
             loss,
             loss_nodes,
             slopes,
+            right,
             statistics: updates.copied().collect(),
             mixes_examples: !lowered.updates.is_empty(),
         })
@@ -88,7 +95,7 @@ fn slopes_of_trained(
     graph: &mut Graph,
     loss: ValueId,
     parameters: &Parameters,
-) -> Result<Vec<(usize, ValueId)>, TrainError> {
+) -> Result<Vec<(usize, ValueId)>, StepError> {
     let is_trained = |index: usize| parameters.roles[index] == Role::Trained;
     let values = graph.values.iter().enumerate().filter_map(|(id, value)| match value.source {
         Source::Parameter(index) if is_trained(index) => Some((index, ValueId(id))),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use folkmoot_protocol::{RunningStatistics, TrainingPlan};
+use folkmoot_protocol::{NamePattern, RunningStatistics};
 
 use crate::fit::{FitError, frozen_parameters};
 use crate::model::Model;
@@ -29,9 +29,9 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`] if a pattern of the plan stands for no parameter.
-    pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        let frozen = frozen_parameters(model.parameters(), &plan.frozen)?;
+    /// Returns [`FitError::FrozenPattern`] if a pattern stands for no parameter.
+    pub(crate) fn new(model: &Model, frozen: &[NamePattern]) -> Result<Self, FitError> {
+        let frozen = frozen_parameters(model.parameters(), frozen)?;
         let roles = model.parameters().iter().zip(frozen).map(|(spec, is_frozen)| match spec.kind {
             _ if is_frozen => Role::Frozen,
             ParameterKind::Trained => Role::Trained,

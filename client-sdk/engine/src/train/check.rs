@@ -10,9 +10,9 @@ use super::TrainError;
 use crate::autodiff::slope_differences;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
-use crate::processor::StepProgram;
-use crate::processor::StepSource;
+use crate::processor::{BatchProgram, BatchSource};
 use crate::random::standard_normal;
+use crate::step::StepSource;
 
 /// Directions along which the loss is differentiated.
 const DIRECTIONS: usize = 8;
@@ -37,10 +37,11 @@ impl GradientCheck {
     /// Returns a [`TrainError`] if the plan does not go with the model, or it cannot be compiled.
     pub fn new(model: &Model, plan: &TrainingPlan, seed: u64) -> Result<Self, TrainError> {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let source = StepSource::without_examples(model, plan)?;
-        let mut step = StepProgram::<f64>::compile(&source, BATCH_SIZE, false)?;
+        let source = StepSource::without_examples(model, plan.loss, &plan.frozen)?;
+        let source = BatchSource::new(source);
+        let mut step = BatchProgram::<f64>::compile(&source, BATCH_SIZE, false)?;
         step.reserve()?;
-        let (features, labels) = made_up(model, &source.layout, &mut rng);
+        let (features, labels) = made_up(model, &source.step.layout, &mut rng);
         let mut weights: Vec<f64> = model.initial_weights().into_iter().map(f64::from).collect();
         step.run_inputs(&weights, &[&features, &labels], seed);
         let slopes =

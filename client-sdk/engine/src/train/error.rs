@@ -7,6 +7,7 @@ use crate::fit::FitError;
 use crate::onnx::ImportError;
 use crate::op::ShapeError;
 use crate::program::ExecuteError;
+use crate::step::StepError;
 
 /// Why training did not start or go on. None of these goes away by trying again with the same inputs.
 #[derive(Debug, thiserror::Error)]
@@ -72,4 +73,16 @@ pub enum TrainError {
     /// The step cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+}
+
+impl From<StepError> for TrainError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Fit(error) => Self::Fit(error),
+            StepError::Model(error) => Self::Model(error),
+            StepError::Shape(error) => Self::Shape(error),
+            StepError::Execute(error) => Self::Execute(error),
+            StepError::Memory { batch_size, needed, allowed } => Self::Memory { batch_size, needed, allowed },
+        }
+    }
 }

@@ -10,11 +10,9 @@ use super::batches::full_batch;
 use crate::model::Model;
 use crate::onnx::Mode;
 use crate::parameter::ParameterKind;
-use crate::processor::StepProgram;
-use crate::processor::StepSource;
-use crate::processor::optimizer;
+use crate::processor::{BatchProgram, BatchSource, slots};
 use crate::program::Program;
-use crate::step::{Parameters, Role};
+use crate::step::{Parameters, Role, StepSource};
 
 /// A model under a plan: its tensors, its operators, and what a step costs.
 #[derive(Debug, Clone, Serialize)]
@@ -104,27 +102,29 @@ impl Inspection {
     pub fn for_examples(model: &Model, plan: &TrainingPlan, examples: usize) -> Result<Self, TrainError> {
         plan.validate()?;
         let batch_size = full_batch(plan.batch_size as usize, examples.max(1));
-        let source = StepSource::without_examples(model, plan)?;
+        let source = StepSource::without_examples(model, plan.loss, &plan.frozen)?;
         let lowered = model.lower(batch_size, Mode::Inference)?;
         let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &source.parameters.ranges, 1);
-        let step: StepProgram = StepProgram::compile(&source, batch_size, false)?;
+        let source = BatchSource::new(source);
+        let step: BatchProgram = BatchProgram::compile(&source, batch_size, false)?;
+        let StepSource { parameters, layout, .. } = &source.step;
         let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
         let accumulated = if plan.accumulation_steps > 1 { trained } else { 0 };
         let memory = step.memory();
-        let batch = model.input_shape().iter().product::<usize>() + source.layout.labels_per_example();
+        let batch = model.input_shape().iter().product::<usize>() + layout.labels_per_example();
         let float = size_of::<f32>();
         Ok(Self {
             input_shape: model.input_shape().to_vec(),
             output_shape: model.output_shape().to_vec(),
             operators: model.operators(),
-            parameters: inspected(model, &source.parameters),
+            parameters: inspected(model, parameters),
             batch_size,
             forward: Cost { flops: forward.flops(), kernels: forward.kernels() },
             step: Cost { flops: step.flops(), kernels: step.kernels() },
             memory: StepMemory {
                 weights: 2 * model.parameter_count() * float,
                 gradients: memory.outputs + accumulated * float,
-                optimizer_state: optimizer(plan.optimizer).slots() * trained * float,
+                optimizer_state: slots(plan.optimizer) * trained * float,
                 live_activations: memory.live,
                 arena: memory.arena,
                 working: memory.scratch + memory.constants + batch_size * batch * float,

@@ -1,6 +1,4 @@
-//! What a training holds in memory, and how much it may.
-
-use super::TrainError;
+//! What a training holds in memory.
 
 /// Bytes that a training holds, by what they are for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,26 +19,5 @@ impl TrainingMemory {
     /// All of it.
     pub fn total(&self) -> usize {
         self.weights + self.starting_weights + self.optimizer_state + self.programs + self.batch
-    }
-}
-
-/// The memory that compiled steps may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MemoryLimit {
-    /// Bytes that the training holds besides.
-    pub(crate) held: usize,
-    /// The plan's `memory_bytes_max`.
-    pub(crate) bytes_max: Option<u64>,
-}
-
-impl MemoryLimit {
-    /// # Errors
-    /// Returns [`TrainError::Memory`] if programs of this size are too much.
-    pub(crate) fn check(self, batch_size: usize, programs: usize) -> Result<(), TrainError> {
-        let needed = (self.held as u64).saturating_add(programs as u64);
-        match self.bytes_max {
-            Some(allowed) if needed > allowed => Err(TrainError::Memory { batch_size, needed, allowed }),
-            _ => Ok(()),
-        }
     }
 }

@@ -6,7 +6,7 @@ mod checkpoint;
 mod error;
 mod inspect;
 mod learning_rate;
-pub(crate) mod memory;
+mod memory;
 mod poisson;
 mod trained_part;
 mod trainer;
@@ -15,8 +15,6 @@ pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;
 pub use error::TrainError;
 pub use inspect::{Cost, InspectedParameter, Inspection, StepMemory};
-#[cfg(feature = "gpu")]
-pub(crate) use learning_rate::learning_rate;
 pub use memory::TrainingMemory;
 pub use trained_part::TrainedPart;
 #[cfg(feature = "gpu")]

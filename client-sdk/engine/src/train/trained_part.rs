@@ -25,7 +25,7 @@ impl TrainedPart {
     /// # Errors
     /// Returns [`FitError::FrozenPattern`] if a pattern of the plan matches no parameter.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        Ok(Self::new(model, &Parameters::new(model, plan)?, plan.statistics))
+        Ok(Self::new(model, &Parameters::new(model, &plan.frozen)?, plan.statistics))
     }
 
     pub(crate) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {

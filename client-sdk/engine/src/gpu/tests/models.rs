@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-use folkmoot_protocol::{Loss, TrainingPlan};
+use folkmoot_protocol::Loss;
 
 use super::{Tolerance, gpu, numbers, on_gpu};
 use crate::graph::{Source, ValueId};
 use crate::loss::{LabelForm, Layout};
-use crate::processor::StepSource;
 use crate::program::Program;
-use crate::step::Parameters;
-use crate::step::StepForm;
-use crate::step::StepGraph;
-use crate::{ImportLimits, LocalOptimizer, Model};
+use crate::step::{Parameters, StepForm, StepGraph, StepSource};
+use crate::{ImportLimits, Model};
 
 const BATCH_SIZE: usize = 3;
 
@@ -33,17 +30,14 @@ fn models() -> Vec<(String, Model)> {
 
 /// The graph of a step, and made-up inputs: the batch's, then the weights.
 fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
-    let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1));
     let source = StepSource {
         model: model.clone(),
-        parameters: Parameters::new(model, &plan).expect("nothing is frozen"),
-        loss: plan.loss,
+        parameters: Parameters::new(model, &[]).expect("nothing is frozen"),
+        loss: Loss::MeanSquaredError,
         layout: Layout::new(model.output_shape(), LabelForm::Values),
         has_shares: false,
-        threads: 1,
-        recorded: Vec::new(),
     };
-    let form = StepForm { batch_size: BATCH_SIZE, has_shares: false, has_scale: false };
+    let form = StepForm { batch_size: BATCH_SIZE, has_shares: false, has_scale: false, has_right: false };
     let step = StepGraph::new(&source, form).expect("every example can be trained");
     let count = BATCH_SIZE * model.input_shape().iter().product::<usize>();
     let looks_up = model.operators().contains_key("Gather");

@@ -31,6 +31,11 @@ pub(crate) trait Optimizer: Send + Sync {
     fn update(&self, step: StepNumber, weights: &mut [f32], gradient: &[f32], state: [&mut [f32]; SLOTS_MAX]);
 }
 
+/// Numbers that an optimizer keeps for each weight.
+pub(crate) fn slots(plan: LocalOptimizer) -> usize {
+    optimizer(plan).slots()
+}
+
 /// The optimizer of a plan.
 pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
     match plan {

@@ -2,12 +2,10 @@
 
 use super::{Progress, Trainer};
 #[cfg(feature = "gpu")]
-use crate::gpu::StepRequest;
-#[cfg(not(feature = "gpu"))]
-use crate::metrics::Metrics;
-#[cfg(feature = "gpu")]
-use crate::random::step_seed;
+use crate::step::StepRequest;
 use crate::train::TrainError;
+#[cfg(feature = "gpu")]
+use crate::{random::step_seed, train::learning_rate::learning_rate};
 
 impl Trainer {
     /// Takes the next step. When training is finished it does nothing and reports the same progress again.
@@ -44,7 +42,7 @@ impl Trainer {
                 self.advance_on_gpu(goal).await?;
                 continue;
             }
-            self.step_observed(&mut |_, _| {})?;
+            self.step_on_processor(&mut |_, _| {}).await?;
         }
         Ok(self.progress())
     }
@@ -70,51 +68,24 @@ impl Trainer {
         }
         #[cfg(feature = "gpu")]
         if self.gpu.is_some() {
-            let request = StepRequest { rows: rows.to_vec(), ..self.request(self.metrics.step_count) };
+            let rows = rows.to_vec().into();
+            let request = StepRequest { rows, ..self.request(self.metrics.step_count) };
             block_on(self.run_on_gpu(vec![request]))?;
             if self.gpu.is_some() {
                 return Ok(self.progress());
             }
         }
-        self.train_on(rows)
+        block_on(self.train_on(rows))?;
+        Ok(self.progress())
     }
 
-    /// The batch of a step, counted from 0.
+    /// The request of a step, counted from 0.
     #[cfg(feature = "gpu")]
-    pub(crate) fn request(&mut self, step: u64) -> StepRequest {
-        let rows = self.batches.batch(step).to_vec();
-        StepRequest { rows, step, seed: step_seed(self.seed, step) }
+    pub(super) fn request(&mut self, number: u64) -> StepRequest<'static> {
+        let rows = self.batches.batch(number).to_vec().into();
+        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
+        StepRequest { rows, number, seed, learning_rate }
     }
-
-    /// Sums and loss of the host's weights: without a device those of the last step.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn settled(&self) -> (Metrics, f64) {
-        (self.metrics, self.loss)
-    }
-
-    /// Why a plan with mixed precision does not run here.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn no_half_precision(&self) -> TrainError {
-        TrainError::NoHalfPrecision
-    }
-
-    /// Whether steps run on the CPU, and hold memory there.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn is_on_cpu(&self) -> bool {
-        true
-    }
-
-    /// Without a device there is nothing to bring back.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn settle(&mut self) {}
-
-    /// Without a device there is nothing to bring back.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn bring_back(&mut self) {}
-
-    /// Without a device there is nothing to forget.
-    #[cfg(not(feature = "gpu"))]
-    pub(crate) fn forget_gpu(&mut self) {}
 }
 
 /// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at

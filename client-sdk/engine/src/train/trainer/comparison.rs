@@ -62,10 +62,10 @@ impl Trainer {
     /// The same training from its beginning, without an end.
     fn trial(&self) -> Result<Self, TrainError> {
         let plan = folkmoot_protocol::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
-        let model = &self.steps.source().model;
-        let mut trial = Self::new(model, &self.starting_weights, plan, &self.examples, self.seed)?;
-        trial.set_threads(self.steps.source().threads)?;
-        trial.gradient_correction.clone_from(&self.gradient_correction);
+        let model = &self.processor.source().model;
+        let mut trial = Self::new(model, &self.host.starting_weights, plan, &self.examples, self.seed)?;
+        trial.set_threads(self.processor.threads())?;
+        trial.host.correction.clone_from(&self.host.correction);
         Ok(trial)
     }
 

@@ -3,9 +3,11 @@
 mod advance;
 #[cfg(feature = "gpu")]
 mod comparison;
-mod observed;
+#[cfg(not(feature = "gpu"))]
+mod no_gpu;
 #[cfg(feature = "gpu")]
 mod on_gpu;
+mod on_processor;
 mod private;
 mod recording;
 mod restart;
@@ -14,22 +16,18 @@ pub use advance::block_on;
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
 use folkmoot_protocol::{OuterProducts, TrainingPlan};
+#[cfg(feature = "gpu")]
+use on_gpu::OnGpu;
 
-use crate::batch::Batch;
+use super::batches::BatchOrder;
+use super::checkpoint::{self, Checkpoint};
+use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
 use crate::metrics::Metrics;
 use crate::model::Model;
-use crate::processor::{Optimizer, optimizer};
-use crate::processor::{StepSource, Steps};
-use crate::step::Parameters;
-use crate::step::SecretChance;
-use crate::train::batches::BatchOrder;
-use crate::train::checkpoint::{self, Checkpoint};
-use crate::train::memory::MemoryLimit;
-use crate::train::{TrainError, TrainedPart, TrainingMemory};
-#[cfg(feature = "gpu")]
-use on_gpu::OnGpu;
+use crate::processor::Processor;
+use crate::step::{HostState, Parameters, StepResult, StepRule, StepSource};
 
 /// How far training is after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,28 +65,26 @@ pub struct TrainingOutcome {
 /// takes no memory beyond what is held before it, except the first with another batch size, which is compiled then. With
 /// gradient accumulation a step goes over several batches; it is never stopped between them.
 pub struct Trainer {
-    pub(crate) plan: TrainingPlan,
-    pub(crate) examples: Examples,
-    pub(crate) seed: u64,
-    pub(crate) steps: Steps,
-    pub(crate) batch: Batch,
-    pub(crate) weights: Vec<f32>,
-    pub(crate) starting_weights: Vec<f32>,
-    pub(crate) gradient_correction: Option<Vec<f32>>,
-    /// For example privacy.
-    pub(crate) chance: Option<Box<dyn SecretChance>>,
-    pub(crate) optimizer: Box<dyn Optimizer>,
-    /// The optimizer's slots of one trained tensor after the other.
-    pub(crate) state: Vec<f32>,
-    pub(crate) batches: BatchOrder,
-    pub(crate) metrics: Metrics,
-    pub(crate) loss: f64,
-    /// While the training runs on a device, `weights` and `state` are those that came back last.
+    plan: TrainingPlan,
+    examples: Examples,
+    seed: u64,
+    processor: Processor,
+    /// While the training runs on a device, weights and optimizer state are those that came back last.
+    host: HostState,
+    batches: BatchOrder,
+    metrics: Metrics,
+    loss: f64,
+    /// The steps since the last that was not left out.
+    left_out: u32,
     #[cfg(feature = "gpu")]
-    pub(crate) gpu: Option<OnGpu>,
+    gpu: Option<OnGpu>,
     #[cfg(feature = "gpu")]
-    pub(crate) gpu_fault: Option<crate::gpu::GpuError>,
+    gpu_fault: Option<crate::gpu::GpuError>,
 }
+
+/// Steps that may be left out one after the other because gradients overflow with 16 bits: twice as many as take the
+/// loss scale from its largest to its smallest.
+const LEFT_OUT_MAX: u32 = 64;
 
 impl Trainer {
     /// Prepares training from `starting_weights`, flat in schema order. `seed` decides the order of the examples and
@@ -113,38 +109,35 @@ impl Trainer {
         let batches = BatchOrder::new(&plan, examples.len(), seed);
         let source = StepSource {
             model: model.clone(),
-            parameters: Parameters::new(model, &plan)?,
+            parameters: Parameters::new(model, &plan.frozen)?,
             loss: plan.loss,
             layout,
             has_shares: examples.weights().is_some(),
-            threads: 1,
-            recorded: Vec::new(),
         };
-        let steps = Steps::new(source, &plan, batches.full_batch())?;
-        let optimizer = optimizer(plan.optimizer);
-        let mut state = Vec::new();
-        write_starting_state(&plan, optimizer.slots() * steps.trained_count(), &mut state);
+        let processor = Processor::new(source, step_rule(&plan), examples, batches.full_batch())?;
+        let mut host = HostState {
+            weights: starting_weights.to_vec(),
+            starting_weights: starting_weights.to_vec(),
+            correction: None,
+            optimizer_state: Vec::new(),
+        };
+        write_starting_state(&plan, processor.slots(), &mut host.optimizer_state);
         let trainer = Self {
             examples: examples.clone(),
             seed,
-            batch: Batch::with_room_for(batches.full_batch(), examples),
-            weights: starting_weights.to_vec(),
-            starting_weights: starting_weights.to_vec(),
-            gradient_correction: None,
-            chance: None,
-            state,
-            optimizer,
-            steps,
+            processor,
+            host,
             batches,
             metrics: Metrics::default(),
             loss: 0.0,
+            left_out: 0,
             plan,
             #[cfg(feature = "gpu")]
             gpu: None,
             #[cfg(feature = "gpu")]
             gpu_fault: None,
         };
-        trainer.memory_limit().check(trainer.batches.full_batch(), trainer.steps.memory_bytes())?;
+        trainer.check_memory()?;
         Ok(trainer)
     }
 
@@ -163,9 +156,10 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         let checkpoint = Checkpoint::decode(checkpoint)?;
         let mut trainer = Self::new(model, starting_weights, plan, examples, checkpoint.seed)?;
-        checkpoint.check(trainer.fingerprint(), trainer.starting_weights.len(), trainer.state.len())?;
-        trainer.weights = checkpoint.weights;
-        trainer.state = checkpoint.state;
+        let HostState { weights, optimizer_state, .. } = &trainer.host;
+        checkpoint.check(trainer.fingerprint(), weights.len(), optimizer_state.len())?;
+        trainer.host.weights = checkpoint.weights;
+        trainer.host.optimizer_state = checkpoint.state;
         trainer.metrics = checkpoint.metrics;
         trainer.loss = checkpoint.loss;
         Ok(trainer)
@@ -177,10 +171,9 @@ impl Trainer {
     /// # Errors
     /// Returns a [`TrainError`] if there is no memory for what every thread needs.
     pub fn set_threads(&mut self, threads: usize) -> Result<(), TrainError> {
-        let source = StepSource { threads: threads.max(1), ..self.steps.source().clone() };
-        self.steps = Steps::new(source, &self.plan, self.batches.full_batch())?;
-        self.steps.record(self.batches.examples_total());
-        self.memory_limit().check(self.batches.full_batch(), self.steps.memory_bytes())
+        self.processor.set_threads(threads, self.batches.full_batch())?;
+        self.processor.record(self.batches.examples_total());
+        self.check_memory()
     }
 
     /// Adds this to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm 1).
@@ -191,9 +184,9 @@ impl Trainer {
     /// # Errors
     /// Returns a [`FitError`] if there is not a finite number for each parameter.
     pub fn set_gradient_correction(&mut self, correction: Vec<f32>) -> Result<(), FitError> {
-        check_weights(&self.steps.source().model, &correction)?;
+        check_weights(&self.processor.source().model, &correction)?;
         self.bring_back();
-        self.gradient_correction = Some(correction);
+        self.host.correction = Some(correction);
         Ok(())
     }
 
@@ -211,19 +204,15 @@ impl Trainer {
 
     /// What the training holds in memory now, apart from the model and the examples, which the caller holds too.
     pub fn memory(&self) -> TrainingMemory {
-        let programs = if self.is_on_cpu() { self.steps.memory_bytes() } else { 0 };
-        TrainingMemory { programs, ..self.memory_besides_programs() }
-    }
-
-    fn memory_besides_programs(&self) -> TrainingMemory {
+        let programs = if self.is_on_cpu() { self.processor.program_bytes() } else { 0 };
+        let HostState { weights, starting_weights, correction, optimizer_state } = &self.host;
         let bytes = |floats: &[f32]| size_of_val(floats);
-        let correction = self.gradient_correction.as_deref().unwrap_or_default();
         TrainingMemory {
-            weights: bytes(&self.weights),
-            starting_weights: bytes(&self.starting_weights) + bytes(correction),
-            optimizer_state: bytes(&self.state),
-            programs: 0,
-            batch: self.batch.memory_bytes(),
+            weights: bytes(weights),
+            starting_weights: bytes(starting_weights) + bytes(correction.as_deref().unwrap_or_default()),
+            optimizer_state: bytes(optimizer_state),
+            programs,
+            batch: self.processor.batch_bytes(),
         }
     }
 
@@ -235,7 +224,7 @@ impl Trainer {
     /// The weights as they are now, flat in schema order. From a device they are brought back.
     pub fn weights(&mut self) -> &[f32] {
         self.settle();
-        &self.weights
+        &self.host.weights
     }
 
     /// The state of training as bytes: weights, optimizer, step, sums and seed, but neither the examples nor
@@ -248,8 +237,8 @@ impl Trainer {
             seed: self.seed,
             metrics,
             loss,
-            weights: self.weights.clone(),
-            state: self.state.clone(),
+            weights: self.host.weights.clone(),
+            state: self.host.optimizer_state.clone(),
         }
         .encode()
     }
@@ -258,14 +247,14 @@ impl Trainer {
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, metrics, weights: self.weights }
+        TrainingOutcome { delta, products, metrics, weights: self.host.weights }
     }
 
     /// What training would leave behind if it ended now. The trainer is kept, to go on or for [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, weights: self.weights.clone(), metrics }
+        TrainingOutcome { delta, products, weights: self.host.weights.clone(), metrics }
     }
 
     fn metrics_to_tell(&self) -> Metrics {
@@ -276,31 +265,74 @@ impl Trainer {
     }
 
     fn delta(&self) -> Vec<f32> {
-        let source = self.steps.source();
+        let source = self.processor.source();
         let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
         part.picked(|range| {
-            let pairs = self.weights[range.clone()].iter().zip(&self.starting_weights[range]);
+            let pairs = self.host.weights[range.clone()].iter().zip(&self.host.starting_weights[range]);
             pairs.map(|(local, start)| local - start)
         })
     }
 
-    pub(crate) fn memory_limit(&self) -> MemoryLimit {
-        let held = self.memory_besides_programs().total();
-        MemoryLimit { held, bytes_max: self.plan.memory_bytes_max }
+    /// # Errors
+    /// Returns [`TrainError::Memory`] if the training on the processor holds more than the plan allows.
+    fn check_memory(&self) -> Result<(), TrainError> {
+        let limit = self.processor.limit(&self.host);
+        Ok(limit.check(self.batches.full_batch(), self.processor.program_bytes())?)
+    }
+
+    /// Counts steps that were taken.
+    ///
+    /// # Errors
+    /// Returns [`TrainError::Diverged`] if a loss or a weight is not finite. The steps behind it are not counted.
+    fn count(&mut self, results: &[StepResult]) -> Result<(), TrainError> {
+        results.iter().try_for_each(|result| self.count_one(*result))
+    }
+
+    fn count_one(&mut self, result: StepResult) -> Result<(), TrainError> {
+        let StepResult { loss, correct_count, example_count, is_finite, is_left_out } = result;
+        if example_count > 0 {
+            self.loss = loss;
+        }
+        let loss_sum = loss * example_count as f64;
+        self.metrics += Metrics { example_count, loss_sum, correct_count, step_count: 1 };
+        self.left_out = if is_left_out { self.left_out + 1 } else { 0 };
+        // A left-out step may have any loss; a scale that is small enough comes after some of them, or never.
+        let is_sound = match is_left_out {
+            true => self.left_out < LEFT_OUT_MAX,
+            false => is_finite && loss.is_finite(),
+        };
+        match is_sound {
+            true => Ok(()),
+            false => Err(TrainError::Diverged { step: self.metrics.step_count }),
+        }
     }
 
     fn fingerprint(&self) -> u64 {
-        checkpoint::fingerprint(&self.plan, &self.starting_weights, self.examples.len())
+        checkpoint::fingerprint(&self.plan, &self.host.starting_weights, self.examples.len())
+    }
+}
+
+/// What of a plan an executor has to know.
+fn step_rule(plan: &TrainingPlan) -> StepRule {
+    StepRule {
+        batch_size: plan.batch_size as usize,
+        accumulation_steps: plan.accumulation_steps,
+        precision: plan.precision,
+        clipping: plan.gradient_clipping,
+        privacy: plan.example_privacy,
+        proximal_term: plan.proximal_term,
+        optimizer: plan.optimizer,
+        memory_bytes_max: plan.memory_bytes_max,
     }
 }
 
 /// Writes what an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
-pub(crate) fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
+fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
     state.clear();
     state.resize(slots, 0.0);
     #[cfg(feature = "gpu")]
     if plan.precision == folkmoot_protocol::Precision::Mixed {
-        state.extend(crate::gpu::LOSS_SCALE);
+        state.extend(crate::step::LOSS_SCALE);
     }
     let _ = plan;
 }

@@ -1,9 +1,11 @@
 //! A training that goes on on a graphics processor, and comes back to the CPU when that fails.
 
-use super::Trainer;
-use super::advance::block_on;
-use crate::gpu::{Gpu, GpuError, GpuTraining, HostState, KernelTime, StepRequest, StepResult, TrainingDraft};
+use folkmoot_protocol::Precision;
+
+use super::{Trainer, block_on, step_rule};
+use crate::gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, TrainingSetting};
 use crate::metrics::Metrics;
+use crate::step::{Executor, StepForm, StepGraph, StepRequest};
 use crate::train::TrainError;
 
 /// The training on the device, and the last state of it that the host has.
@@ -12,13 +14,7 @@ pub(crate) struct OnGpu {
     /// Sums and loss when weights and state were last the same on both sides.
     metrics: Metrics,
     loss: f64,
-    /// The steps since the last that was not left out.
-    left_out: u32,
 }
-
-/// Steps that may be left out one after the other because gradients overflow with 16 bits: twice as many as take the
-/// loss scale from its largest to its smallest.
-const LEFT_OUT_MAX: u32 = 64;
 
 impl Trainer {
     /// Goes on on this device, from the state in which the training is. The weights then live there, and come back with
@@ -34,12 +30,12 @@ impl Trainer {
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), TrainError> {
         self.bring_back();
         let draft = self.draft(gpu)?;
-        self.memory_limit().check(self.batches.full_batch(), draft.memory_bytes() as usize)?;
-        let correction = self.gradient_correction.as_deref();
-        let training =
-            GpuTraining::new(gpu, &self.plan, &draft, &self.examples, correction, &self.starting_weights)?;
-        training.upload(&self.weights, &self.state);
-        self.gpu = Some(OnGpu { training, metrics: self.metrics, loss: self.loss, left_out: 0 });
+        let bytes = draft.memory_bytes() as usize;
+        self.processor.limit(&self.host).check(self.batches.full_batch(), bytes)?;
+        let rule = step_rule(&self.plan);
+        let training = GpuTraining::new(gpu, &rule, &draft, &self.examples, &self.host)?;
+        self.gpu = Some(OnGpu { training, metrics: self.metrics, loss: self.loss });
+        self.left_out = 0;
         Ok(())
     }
 
@@ -52,10 +48,25 @@ impl Trainer {
     }
 
     fn draft(&self, gpu: &Gpu) -> Result<TrainingDraft, TrainError> {
-        let mut batch_sizes = vec![self.batches.full_batch()];
-        batch_sizes.extend(self.batches.last_batch());
-        let (source, is_corrected) = (self.steps.source(), self.gradient_correction.is_some());
-        TrainingDraft::new(gpu, source, &self.plan, &batch_sizes, &self.examples, is_corrected)
+        let source = self.processor.source();
+        let rule = step_rule(&self.plan);
+        let setting = TrainingSetting {
+            rule: &rule,
+            examples: &self.examples,
+            ranges: &source.parameters.ranges,
+            is_corrected: self.host.correction.is_some(),
+            steps_total: self.batches.steps_total(),
+        };
+        // What the device cannot do is said before graphs are built.
+        setting.update(gpu)?;
+        let (has_shares, has_scale) = (source.has_shares, rule.precision == Precision::Mixed);
+        let batch_sizes = [self.batches.full_batch()].into_iter().chain(self.batches.last_batch());
+        let graphs = batch_sizes.map(|batch_size| {
+            let form = StepForm { batch_size, has_shares, has_scale, has_right: true };
+            Ok((batch_size, StepGraph::new(source, form)?))
+        });
+        let graphs = graphs.collect::<Result<_, TrainError>>()?;
+        Ok(TrainingDraft::new(gpu, &setting, graphs)?)
     }
 
     /// The device on which the training runs, unless that is the CPU.
@@ -91,17 +102,14 @@ impl Trainer {
         self.run_on_gpu(requests).await
     }
 
-    pub(crate) async fn run_on_gpu(&mut self, requests: Vec<StepRequest>) -> Result<(), TrainError> {
+    pub(super) async fn run_on_gpu(&mut self, requests: Vec<StepRequest<'_>>) -> Result<(), TrainError> {
         let Some(on_gpu) = &mut self.gpu else { return Ok(()) };
-        let results = match on_gpu.training.run(&requests).await {
-            Ok(results) => results,
+        match on_gpu.training.take(&requests, &mut self.host, &mut |_, _| {}).await {
+            Ok(results) => self.count(&results)?,
             Err(error) => {
                 self.leave_gpu(error);
                 return Ok(());
             }
-        };
-        for (request, result) in requests.iter().zip(results) {
-            self.add_result(request, result)?;
         }
         if self.progress().finished {
             self.fetch().await;
@@ -120,30 +128,8 @@ impl Trainer {
         let request = self.request(self.metrics.step_count);
         let Some(on_gpu) = &mut self.gpu else { return Err(GpuError::NoAdapter.into()) };
         let (result, times) = block_on(on_gpu.training.run_timed(&request))?;
-        self.add_result(&request, result)?;
+        self.count(&[result])?;
         Ok(times)
-    }
-
-    fn add_result(&mut self, request: &StepRequest, result: StepResult) -> Result<(), TrainError> {
-        let examples = request.rows.len() as u64;
-        self.loss = f64::from(result.loss);
-        self.metrics += Metrics {
-            example_count: examples,
-            loss_sum: self.loss * examples as f64,
-            correct_count: u64::from(result.correct),
-            step_count: 1,
-        };
-        let Some(on_gpu) = &mut self.gpu else { return Ok(()) };
-        on_gpu.left_out = if result.is_left_out { on_gpu.left_out + 1 } else { 0 };
-        // A left-out step may have any loss; a scale that is small enough comes after some of them, or never.
-        let is_sound = match result.is_left_out {
-            true => on_gpu.left_out < LEFT_OUT_MAX,
-            false => result.is_finite && result.loss.is_finite(),
-        };
-        match is_sound {
-            true => Ok(()),
-            false => Err(TrainError::Diverged { step: self.metrics.step_count }),
-        }
     }
 
     /// Brings weights and state back from the device, so that [`Trainer::checkpoint`], [`Trainer::weights`] and
@@ -158,8 +144,7 @@ impl Trainer {
         if on_gpu.metrics.step_count == self.metrics.step_count {
             return;
         }
-        let host = HostState { weights: &mut self.weights, state: &mut self.state };
-        match on_gpu.training.download(host).await {
+        match on_gpu.training.fetch(&mut self.host).await {
             Ok(()) => (on_gpu.metrics, on_gpu.loss) = (self.metrics, self.loss),
             Err(error) => self.leave_gpu(error),
         }

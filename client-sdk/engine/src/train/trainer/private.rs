@@ -1,11 +1,7 @@
 //! A step with example privacy: DP-SGD (Abadi et al. 2016, algorithm 1).
 
-use super::{Progress, Trainer};
-use crate::processor::Observer;
-use crate::processor::StepInput;
-use crate::random::step_seed;
+use super::Trainer;
 use crate::step::SecretChance;
-use crate::train::TrainError;
 
 impl Trainer {
     /// Gives the training what a plan with example privacy draws its coins and its noise from. No step is taken without it;
@@ -13,32 +9,20 @@ impl Trainer {
     ///
     /// It is no part of a checkpoint: a training that is resumed draws anew, from what it is then given.
     pub fn set_secret_chance(&mut self, chance: Box<dyn SecretChance>) {
-        self.chance = Some(chance);
-    }
-
-    /// Draws the examples of the next step, and updates the weights with the noisy sum of their gradients.
-    ///
-    /// Only the noisy sum reaches the weights. What a step measured stays in [`Trainer::metrics`] and [`Progress::loss`].
-    pub(crate) fn step_privately(&mut self, observe: Observer<'_>) -> Result<Progress, TrainError> {
-        let (seed, limit) = (step_seed(self.seed, self.metrics.step_count), self.memory_limit());
-        let Some(chance) = &mut self.chance else { return Err(TrainError::NoSecretChance) };
-        let rows = self.batches.draw(&mut **chance);
-        observe("draw examples", 0);
-        let input = StepInput { examples: &self.examples, rows, seed, limit };
-        let measured = self.steps.run(&input, &mut self.batch, &mut self.weights, observe)?;
-        self.steps.release(&mut **chance);
-        observe("noise", 0);
-        self.conclude(measured, observe)
+        self.processor.set_chance(chance);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use folkmoot_protocol::{ExamplePrivacy, GradientClipping, LocalOptimizer, Loss, TrainingPlan};
     use proptest::prelude::*;
 
     use super::*;
     use crate::onnx::{ImportLimits, build};
+    use crate::step::StepRequest;
     use crate::{Examples, Labels, Model};
 
     const EXAMPLES: usize = 8;
@@ -63,11 +47,9 @@ mod tests {
 
     /// The sum of integers over these examples, and the most that an example may change it by.
     fn sum(trainer: &mut Trainer, rows: &[usize]) -> (Vec<i64>, u64) {
-        let (limit, seed) = (trainer.memory_limit(), trainer.seed);
-        let input = StepInput { examples: &trainer.examples, rows, seed, limit };
-        trainer.steps.run(&input, &mut trainer.batch, &mut trainer.weights, &mut |_, _| {}).unwrap();
-        let (sums, norm_steps) = trainer.steps.private_sum();
-        (sums.to_vec(), norm_steps)
+        let (rows, seed) = (Cow::Borrowed(rows), trainer.seed);
+        let request = StepRequest { rows, number: 0, seed, learning_rate: 0.1 };
+        trainer.processor.private_sum(&request, &mut trainer.host).unwrap()
     }
 
     fn squared_distance(first: &[i64], second: &[i64]) -> u128 {

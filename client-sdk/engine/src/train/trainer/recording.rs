@@ -2,9 +2,8 @@
 
 use folkmoot_protocol::OuterProducts;
 
-use super::Trainer;
-use crate::processor::{Recorded, is_sum_of_gradients};
-use crate::processor::{StepSource, Steps};
+use super::{Trainer, step_rule};
+use crate::processor::Recorded;
 use crate::train::TrainedPart;
 
 impl Trainer {
@@ -19,10 +18,10 @@ impl Trainer {
     /// It is to be called before the first step, and stays over [`Trainer::restart`]. Where the plan allows too little memory for it,
     /// nothing is recorded.
     pub fn record_outer_products(&mut self, wanted: &[bool]) {
-        if self.metrics.step_count > 0 || !is_sum_of_gradients(&self.plan) {
+        if self.metrics.step_count > 0 || !step_rule(&self.plan).is_sum_of_gradients() {
             return;
         }
-        let source = self.steps.source();
+        let source = self.processor.source();
         let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
         let tensors = part.positions().zip(wanted).filter(|(_, wanted)| **wanted);
         let examples = self.batches.examples_total();
@@ -31,25 +30,16 @@ impl Trainer {
             let matrix = Recorded { parameter: position, rows: *rows, columns: others.iter().product() };
             (!others.is_empty() && matrix.pays(examples)).then_some(matrix)
         });
-        let recorded: Vec<Recorded> = recorded.collect();
-        if recorded.iter().all(|one| source.recorded.contains(one)) {
-            return;
-        }
-        let source = StepSource { recorded, ..source.clone() };
-        let full_batch = self.batches.full_batch();
-        let Ok(mut steps) = Steps::new(source, &self.plan, full_batch) else { return };
-        steps.record(examples);
-        if self.memory_limit().check(full_batch, steps.memory_bytes()).is_ok() {
-            self.steps = steps;
-        }
+        let (recorded, full_batch) = (recorded.collect(), self.batches.full_batch());
+        self.processor.record_matrices(recorded, examples, full_batch, &self.host);
     }
 
     /// The recorded products of every tensor of the part; nothing if none were asked for.
     pub(crate) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
-        let Some(recorder) = self.steps.recorder() else { return Vec::new() };
-        let source = self.steps.source();
+        let Some(recorder) = self.processor.recorder() else { return Vec::new() };
+        let source = self.processor.source();
         let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
-        let is_corrected = self.gradient_correction.is_some();
+        let is_corrected = self.host.correction.is_some();
         let products =
             |position| recorder.products(position, self.metrics.step_count).filter(|_| !is_corrected);
         part.positions().map(|position| products(position).cloned()).collect()

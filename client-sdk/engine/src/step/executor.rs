@@ -1,0 +1,66 @@
+//! What a trainer asks of the device on which it trains.
+
+use std::borrow::Cow;
+
+use super::HostState;
+
+/// Takes the steps of a training: on the processor, or on a graphics adapter.
+///
+/// It knows the examples, and how a gradient becomes new weights; which examples a step sees, and with which learning rate, it
+/// is told with each. The same requests on the same device give the same bits.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the processor works on the host's state"))]
+pub(crate) trait Executor {
+    /// Why it could take no step.
+    type Error;
+
+    /// Steps that it takes in one call, at most: 1 or more.
+    fn steps_max(&self) -> usize;
+
+    /// Takes these steps in their order, each with its update of the weights, and says what each measured. A device that
+    /// runs operations one by one tells `observe` of each.
+    ///
+    /// # Errors
+    /// Returns an error if a step cannot be taken. The steps of this call may then be lost, but `host` holds the state
+    /// after some whole step.
+    async fn take(
+        &mut self,
+        requests: &[StepRequest<'_>],
+        host: &mut HostState,
+        observe: Observer<'_>,
+    ) -> Result<Vec<StepResult>, Self::Error>;
+
+    /// Brings weights and optimizer state to `host`, if they are not there.
+    ///
+    /// # Errors
+    /// Returns an error if the device fails; `host` is then as it was.
+    async fn fetch(&mut self, host: &mut HostState) -> Result<(), Self::Error>;
+}
+
+/// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
+
+/// One step that is to be taken.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StepRequest<'a> {
+    /// The examples, all of which exist. There is one or more, except with example privacy.
+    pub(crate) rows: Cow<'a, [usize]>,
+    /// The step, counted from 0.
+    pub(crate) number: u64,
+    /// Decides the random numbers.
+    pub(crate) seed: u64,
+    pub(crate) learning_rate: f32,
+}
+
+/// What a step measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StepResult {
+    /// The mean loss, before the update.
+    pub(crate) loss: f64,
+    /// Right answers.
+    pub(crate) correct_count: u64,
+    pub(crate) example_count: u64,
+    /// Whether all weights are finite after the update.
+    pub(crate) is_finite: bool,
+    /// Whether a gradient overflowed, so that weights stayed as they were: only with mixed precision.
+    pub(crate) is_left_out: bool,
+}

@@ -1,0 +1,67 @@
+//! Steps on the processor, which can be watched.
+
+use std::borrow::Cow;
+use std::slice;
+
+use folkmoot_protocol::Precision;
+
+use super::{Progress, Trainer, block_on};
+use crate::random::step_seed;
+use crate::step::{Executor, Observer, StepRequest};
+use crate::train::TrainError;
+use crate::train::learning_rate::learning_rate;
+
+impl Trainer {
+    /// Trains on the examples of the next step on the CPU, and tells `observe` of each operation after it has run: its
+    /// name, and its floating-point operations, 0 where they are not counted. From the times between the calls a profile
+    /// can be made.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::step`].
+    pub fn step_observed(
+        &mut self,
+        observe: &mut dyn FnMut(&'static str, u64),
+    ) -> Result<Progress, TrainError> {
+        if !self.progress().finished {
+            block_on(self.step_on_processor(observe))?;
+        }
+        Ok(self.progress())
+    }
+
+    /// Trains on the examples of the next step, of which there is one. With example privacy they are drawn.
+    pub(super) async fn step_on_processor(&mut self, observe: Observer<'_>) -> Result<(), TrainError> {
+        self.expect_single_precision()?;
+        let number = self.metrics.step_count;
+        let rows = match self.plan.example_privacy {
+            Some(_) => {
+                let chance = self.processor.chance().ok_or(TrainError::NoSecretChance)?;
+                let rows = self.batches.draw(chance);
+                observe("draw examples", 0);
+                rows
+            }
+            None => self.batches.batch(number),
+        };
+        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
+        let request = StepRequest { rows: Cow::Borrowed(rows), number, seed, learning_rate };
+        let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
+        self.count(&results)
+    }
+
+    /// Trains in one step on these examples, all of which exist.
+    pub(super) async fn train_on(&mut self, rows: &[usize]) -> Result<(), TrainError> {
+        self.expect_single_precision()?;
+        let number = self.metrics.step_count;
+        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
+        let request = StepRequest { rows: Cow::Borrowed(rows), number, seed, learning_rate };
+        let observe: Observer<'_> = &mut |_, _| {};
+        let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
+        self.count(&results)
+    }
+
+    fn expect_single_precision(&self) -> Result<(), TrainError> {
+        match self.plan.precision {
+            Precision::Single => Ok(()),
+            Precision::Mixed => Err(self.no_half_precision()),
+        }
+    }
+}
