@@ -1,6 +1,7 @@
 //! The buffers from which a step reads its examples. They are made once and filled again and again.
 
 use crate::examples::{Examples, Labels, gather};
+use crate::step;
 
 /// Features, labels and weights of some examples, as a program reads them.
 #[derive(Debug, Default)]
@@ -13,9 +14,8 @@ pub(crate) struct Batch {
 }
 
 /// The sum of the weights of these examples, in their order; 0 if they have none.
-pub(crate) fn weight_sum(examples: &Examples, indices: &[usize]) -> f64 {
-    let weights = examples.weights();
-    weights.map_or(0.0, |weights| indices.iter().map(|row| f64::from(weights[*row])).sum())
+pub(crate) fn weight_sum(examples: &Examples, rows: &[usize]) -> f64 {
+    examples.weights().map_or(0.0, |weights| step::weight_sum(weights, rows))
 }
 
 impl Batch {
@@ -46,18 +46,9 @@ impl Batch {
             Labels::Sequences(classes, width) => gather_numbers(classes, *width, indices, &mut self.labels),
             Labels::Targets(targets, width) => gather(targets, *width, indices, &mut self.labels),
         }
-        self.fill_shares(examples, indices, step_weight);
-    }
-
-    /// Takes the shares of the examples with these indices, and nothing else of them.
-    pub(crate) fn fill_shares(&mut self, examples: &Examples, indices: &[usize], step_weight: f64) {
         self.shares.clear();
         if let Some(weights) = examples.weights() {
-            gather(weights, 1, indices, &mut self.shares);
-            let factor = if step_weight > 0.0 { 1.0 / step_weight } else { 0.0 };
-            for share in &mut self.shares {
-                *share = (f64::from(*share) * factor) as f32;
-            }
+            step::append_shares(weights, indices, step_weight, &mut self.shares);
         }
     }
 

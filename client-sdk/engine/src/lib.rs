@@ -46,10 +46,10 @@ pub use op::ShapeError;
 pub use parameter::{ParameterKind, ParameterSpec};
 pub use program::ExecuteError;
 pub use safetensors::WeightsError;
-pub use step::SecretChance;
+pub use step::{SecretChance, block_on};
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, GradientCheck, InspectedParameter, Inspection, Progress, StepMemory, TrainError,
-    TrainedPart, Trainer, TrainingMemory, TrainingOutcome, block_on,
+    TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
 };

@@ -5,9 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use prost::bytes::Bytes;
-
-use crate::onnx::{self, Chunks, ExportError, ImportError, ImportLimits, Lowered, Mode, ModelNode};
+use crate::onnx::{ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode};
 use crate::parameter::ParameterSpec;
 use crate::safetensors::{self, WeightsError};
 
@@ -19,8 +17,7 @@ use crate::safetensors::{self, WeightsError};
 pub struct Model(Arc<Content>);
 
 struct Content {
-    bytes: Bytes,
-    imported: onnx::Imported,
+    file: ModelFile,
     parameter_count: usize,
 }
 
@@ -31,18 +28,14 @@ impl Model {
     /// Returns an [`ImportError`] if the bytes are not an ONNX model, are over a limit, or use something that
     /// the engine does not support.
     pub fn from_onnx(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
-        if bytes.len() > limits.model_bytes_max {
-            return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
-        }
-        let bytes = Bytes::copy_from_slice(bytes);
-        let imported = onnx::import(&bytes, limits)?;
-        let parameter_count = imported.parameters.iter().map(ParameterSpec::element_count).sum();
-        Ok(Self(Arc::new(Content { bytes, imported, parameter_count })))
+        let file = ModelFile::read(bytes, limits)?;
+        let parameter_count = file.parameter_count();
+        Ok(Self(Arc::new(Content { file, parameter_count })))
     }
 
     /// The trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
-        &self.0.imported.parameters
+        self.0.file.parameters()
     }
 
     /// The number of elements of all trainable tensors together.
@@ -52,21 +45,17 @@ impl Model {
 
     /// The weights in the ONNX file: all trainable tensors, row-major, one after the other in schema order.
     pub fn initial_weights(&self) -> Vec<f32> {
-        let mut weights = Vec::with_capacity(self.parameter_count());
-        for chunks in &self.0.imported.places {
-            weights.extend(onnx::elements(&self.0.bytes, chunks));
-        }
-        weights
+        self.0.file.initial_weights()
     }
 
     /// The dimensions of one example's features, without the batch dimension.
     pub fn input_shape(&self) -> &[usize] {
-        &self.0.imported.input_shape
+        self.0.file.input_shape()
     }
 
     /// The dimensions of the output for one example, without the batch dimension.
     pub fn output_shape(&self) -> &[usize] {
-        &self.0.imported.output_shape
+        self.0.file.output_shape()
     }
 
     /// The ONNX file with these weights, given flat in schema order. Nothing else in the file changes.
@@ -74,8 +63,7 @@ impl Model {
     /// # Errors
     /// Returns an [`ExportError`] if there are too few or too many weights, or one is not finite.
     pub fn export_onnx(&self, weights: &[f32]) -> Result<Vec<u8>, ExportError> {
-        let places: &[Chunks] = &self.0.imported.places;
-        onnx::with_weights(&self.0.bytes, places, weights)
+        self.0.file.export_onnx(weights)
     }
 
     /// The weights in a safetensors file: a float32 tensor for each parameter, found by its name.
@@ -97,12 +85,12 @@ impl Model {
 
     /// The ONNX operators of the file, and how many nodes of each there are.
     pub fn operators(&self) -> BTreeMap<String, usize> {
-        self.0.imported.operators()
+        self.0.file.operators()
     }
 
     /// The nodes of the file's graph, in its order.
     pub fn nodes(&self) -> Vec<ModelNode> {
-        self.0.imported.nodes()
+        self.0.file.nodes()
     }
 
     /// Where each parameter lies in a flat vector of weights.
@@ -121,7 +109,7 @@ impl Model {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size, or would be over a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        self.0.imported.lower(batch, mode)
+        self.0.file.lower(batch, mode)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whole trainings follow those of an independent framework, which `tests/engine/trajectories` holds with its scripts.
 
-#[cfg(feature = "gpu")]
 use std::path::{Path, PathBuf};
 
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};

@@ -11,7 +11,6 @@ use super::plan::{Buffer, Plan};
 use super::uniform::{LOG_COLUMNS, ROW_BYTES};
 use super::update::Update;
 use super::weights::WeightLayout;
-use crate::examples::Examples;
 use crate::graph::Graph;
 use crate::step::{LOSS_SCALE, StepGraph, StepRule};
 
@@ -37,7 +36,12 @@ pub(super) struct StepDraft {
 /// A training that a device is to take the steps of.
 pub(crate) struct TrainingSetting<'a> {
     pub(crate) rule: &'a StepRule,
-    pub(crate) examples: &'a Examples,
+    /// All examples.
+    pub(crate) examples: usize,
+    /// Numbers of an example's features, and of its labels.
+    pub(crate) widths: [usize; 2],
+    /// Whether examples have weights.
+    pub(crate) has_shares: bool,
     /// Where each parameter lies in a flat vector of weights.
     pub(crate) ranges: &'a [Range<usize>],
     /// Whether something is added to every gradient.
@@ -74,19 +78,19 @@ impl TrainingDraft {
         training: &TrainingSetting<'_>,
         graphs: Vec<(usize, StepGraph)>,
     ) -> Result<Self, GpuError> {
-        let TrainingSetting { rule, examples, ranges, steps_total, .. } = *training;
+        let TrainingSetting { rule, examples, widths, has_shares, ranges, steps_total, .. } = *training;
         let update = training.update(gpu)?;
         let trained = graphs.first().map(|(_, step)| step.slopes.iter().map(|(index, _)| *index).collect());
         let batch_size_max = graphs.iter().map(|(batch_size, _)| *batch_size).max().unwrap_or(1);
         let setting = StepSetting {
             layout: WeightLayout::new(ranges, trained.unwrap_or_default(), gpu.traits().alignment),
-            examples: examples.len(),
-            widths: [examples.feature_count(), examples.labels().per_example()],
+            examples,
+            widths,
             rows_max: steps_of_submission(steps_total, batch_size_max),
             batch_size_max,
             update,
             is_mixed: rule.precision == Precision::Mixed,
-            has_shares: examples.weights().is_some(),
+            has_shares,
         };
         let plan_one = |(batch_size, step): (usize, StepGraph)| {
             let plan = plan_step(&step, batch_size, &setting, gpu.traits())?;

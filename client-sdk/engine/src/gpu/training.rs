@@ -12,9 +12,10 @@ use super::program::{Memories, Program, allocate};
 use super::uniform::{LOG_COLUMNS, ROW_BYTES, StepValues};
 use super::update::step_values;
 use super::weights::WeightLayout;
-use crate::batch::{Batch, weight_sum};
-use crate::examples::Examples;
-use crate::step::{Executor, HostState, LOSS_SCALE, Observer, StepRequest, StepResult, StepRule};
+use crate::step::{
+    Executor, HostState, LOSS_SCALE, Observer, StepData, StepRequest, StepResult, StepRule, append_shares,
+    weight_sum,
+};
 
 /// Bits of the log's third column.
 const WEIGHT_NOT_FINITE: u32 = 1;
@@ -31,8 +32,8 @@ pub(crate) struct GpuTraining {
     programs: Vec<(usize, Program)>,
     memories: Memories,
     rows: Memory,
-    examples: Examples,
-    batch: Batch,
+    /// The weight of each example, if they have weights.
+    example_weights: Option<Vec<f32>>,
     bytes: u64,
 }
 
@@ -45,7 +46,7 @@ impl GpuTraining {
         gpu: &Gpu,
         rule: &StepRule,
         draft: &TrainingDraft,
-        examples: &Examples,
+        data: StepData<'_>,
         host: &HostState,
     ) -> Result<Self, GpuError> {
         let memories = allocate(gpu, &draft.sizes())?;
@@ -60,8 +61,7 @@ impl GpuTraining {
             programs: Vec::new(),
             memories,
             rows,
-            examples: examples.clone(),
-            batch: Batch::default(),
+            example_weights: data.weights.map(<[f32]>::to_vec),
             bytes: 0,
         };
         for step in &draft.steps {
@@ -71,7 +71,7 @@ impl GpuTraining {
         let programs: u64 = training.programs.iter().map(|(_, program)| program.memory_bytes()).sum();
         let shared: u64 = training.memories.values().map(Memory::bytes).sum();
         training.bytes = programs + shared + training.rows.bytes();
-        training.upload_once(host);
+        training.upload_once(data, host);
         training.upload(host);
         Ok(training)
     }
@@ -85,9 +85,9 @@ impl GpuTraining {
     }
 
     /// Uploads what stays as it is.
-    fn upload_once(&self, host: &HostState) {
-        self.write(Buffer::Features, &floats(self.examples.features()));
-        self.write(Buffer::Labels, &floats(&self.examples.labels().numbers()));
+    fn upload_once(&self, data: StepData<'_>, host: &HostState) {
+        self.write(Buffer::Features, &floats(data.features));
+        self.write(Buffer::Labels, &floats(data.labels));
         let trained = |flat: &[f32]| {
             let mut bytes = self.layout.weight_bytes(flat);
             bytes.truncate(self.layout.trained_bytes);
@@ -142,15 +142,13 @@ impl GpuTraining {
             let first = (order.len() / size_of::<u32>()) as u32;
             rows.extend(StepValues { index: index as u32, first, ..values }.row());
             order.extend(request.rows.iter().flat_map(|row| (*row as u32).to_le_bytes()));
-            if self.memories.contains_key(&Buffer::Shares) {
-                let sum = weight_sum(&self.examples, &request.rows);
-                self.batch.fill_shares(&self.examples, &request.rows, sum);
-                shares.extend(floats(self.batch.shares()));
+            if let Some(weights) = &self.example_weights {
+                append_shares(weights, &request.rows, weight_sum(weights, &request.rows), &mut shares);
             }
         }
         self.gpu.queue.write_buffer(&self.rows.buffer, 0, &rows);
         self.write(Buffer::Order, &order);
-        self.write(Buffer::Shares, &shares);
+        self.write(Buffer::Shares, &floats(&shares));
         Ok(())
     }
 

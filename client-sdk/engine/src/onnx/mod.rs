@@ -14,6 +14,7 @@ mod limits;
 mod locate;
 mod lowering;
 mod mode;
+mod model_file;
 pub mod network;
 mod node;
 mod operators;
@@ -22,13 +23,13 @@ mod tensor;
 mod wire;
 
 pub use error::{ExportError, ImportError};
-pub(crate) use export::with_weights;
+use export::with_weights;
 pub use import::ModelNode;
-pub(crate) use import::{Imported, import};
 pub use limits::ImportLimits;
-pub(crate) use locate::{Chunks, elements};
+use locate::Chunks;
 pub(crate) use lowering::Lowered;
 pub(crate) use mode::Mode;
+pub(crate) use model_file::ModelFile;
 pub use operators::SUPPORTED_OPERATORS;
 
 #[cfg(test)]

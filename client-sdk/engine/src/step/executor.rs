@@ -64,3 +64,16 @@ pub(crate) struct StepResult {
     /// Whether a gradient overflowed, so that weights stayed as they were: only with mixed precision.
     pub(crate) is_left_out: bool,
 }
+
+/// Waits for a future of a device, such as that of [`Executor::take`] or of a measurement. With the drivers of operating systems it is ready at
+/// once; a browser's never is while this waits.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -3,6 +3,7 @@
 //! The trainer stands above, and decides which examples a step sees. [`Executor`] is implemented by the processor
 //! (`processor`) and by a graphics adapter (`gpu`), which know neither the trainer nor its plan.
 
+mod data;
 mod error;
 mod executor;
 mod graph;
@@ -14,7 +15,11 @@ mod source;
 #[cfg(test)]
 pub(crate) mod testing;
 
+#[cfg(feature = "gpu")]
+pub(crate) use data::StepData;
+pub(crate) use data::{append_shares, weight_sum};
 pub(crate) use error::StepError;
+pub use executor::block_on;
 pub(crate) use executor::{Executor, Observer, StepRequest, StepResult};
 pub(crate) use graph::{StepForm, StepGraph};
 pub(crate) use host::HostState;

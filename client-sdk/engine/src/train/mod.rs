@@ -19,4 +19,4 @@ pub use memory::TrainingMemory;
 pub use trained_part::TrainedPart;
 #[cfg(feature = "gpu")]
 pub use trainer::Comparison;
-pub use trainer::{Progress, Trainer, TrainingOutcome, block_on};
+pub use trainer::{Progress, Trainer, TrainingOutcome};

@@ -23,7 +23,7 @@ use super::Gpu;
 use super::once::Once;
 use crate::graph::{Graph, ValueId};
 use crate::program::Program;
-use crate::train::block_on;
+use crate::step::block_on;
 
 /// How far a result of the GPU may be from that of the CPU.
 ///

@@ -13,7 +13,7 @@ use super::super::tensor::Tensor;
 use super::super::uniform::{ROW_BYTES, StepValues};
 use super::{Tolerance, gpu, numbers};
 use crate::graph::Graph;
-use crate::train::block_on;
+use crate::step::block_on;
 use crate::{Examples, Gpu, ImportLimits, Labels, Model, Trainer, TrainingPlan, onnx};
 
 const WEIGHTS: usize = 333;

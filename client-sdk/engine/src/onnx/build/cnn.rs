@@ -93,11 +93,11 @@ fn integers(name: &str, integers: &[i64]) -> AttributeProto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ImportLimits, Model};
+    use crate::onnx::{ImportLimits, ModelFile};
 
     #[test]
     fn it_has_as_many_parameters_as_in_the_paper() {
-        let model = Model::from_onnx(&federated_averaging_cnn(1), &ImportLimits::default()).unwrap();
+        let model = ModelFile::read(&federated_averaging_cnn(1), &ImportLimits::default()).unwrap();
         assert_eq!(model.parameter_count(), 1_663_370);
         assert_eq!((model.input_shape(), model.output_shape()), (&[784][..], &[10][..]));
     }

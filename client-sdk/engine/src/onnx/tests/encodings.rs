@@ -11,13 +11,13 @@ fn floats(tensor: &TensorProto) -> Vec<f32> {
 
 /// Exports other weights and checks that only they changed.
 fn expect_round_trip(bytes: &[u8], expected: &[f32]) {
-    let model = Model::from_onnx(bytes, &ImportLimits::default()).unwrap();
+    let model = ModelFile::read(bytes, &ImportLimits::default()).unwrap();
     assert_eq!(model.initial_weights(), expected);
     assert_eq!(model.export_onnx(expected).unwrap(), bytes);
     let others: Vec<f32> = (0..expected.len()).map(|index| index as f32).collect();
     let exported = model.export_onnx(&others).unwrap();
     assert_eq!(exported.len(), bytes.len());
-    let again = Model::from_onnx(&exported, &ImportLimits::default()).unwrap();
+    let again = ModelFile::read(&exported, &ImportLimits::default()).unwrap();
     assert_eq!(again.initial_weights(), others);
     assert_eq!(again.export_onnx(expected).unwrap(), bytes);
 }

@@ -9,7 +9,7 @@ fn every_cut_is_an_error() {
     let whole = build::mlp(&[2, 3, 2], 1);
     for length in 0..whole.len() {
         // The operator set is the last field, so no shorter file is complete.
-        assert!(Model::from_onnx(&whole[..length], &ImportLimits::default()).is_err(), "cut to {length}");
+        assert!(ModelFile::read(&whole[..length], &ImportLimits::default()).is_err(), "cut to {length}");
     }
 }
 
@@ -17,7 +17,7 @@ fn every_cut_is_an_error() {
 fn limits_hold() {
     let bytes = build::mlp(&[2, 3, 2], 1);
     let default = ImportLimits::default;
-    let refusal = |limits: ImportLimits| Model::from_onnx(&bytes, &limits).unwrap_err();
+    let refusal = |limits: ImportLimits| ModelFile::read(&bytes, &limits).unwrap_err();
     let error = refusal(ImportLimits { model_bytes_max: bytes.len() - 1, ..default() });
     assert_eq!(error, ImportError::ModelTooLarge { bytes: bytes.len(), limit: bytes.len() - 1 });
     let error = refusal(ImportLimits { nodes_max: 2, ..default() });
@@ -44,7 +44,7 @@ fn an_intermediate_result_counts_against_the_limit() {
         graph.node[1].input = vec!["layer_1.bias".into(), "column".into()];
     });
     let limits = ImportLimits { tensor_elements_max: 8, ..ImportLimits::default() };
-    let error = Model::from_onnx(&model.encode_to_vec(), &limits).unwrap_err();
+    let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
     assert!(matches!(error, ImportError::TensorTooLarge { limit: 8, .. }), "{error}");
 }
 
@@ -52,7 +52,7 @@ fn an_intermediate_result_counts_against_the_limit() {
 fn two_graphs_are_refused() {
     let once = small().encode_to_vec();
     let twice = [&once[..], &once[..]].concat();
-    let error = Model::from_onnx(&twice, &ImportLimits::default()).unwrap_err();
+    let error = ModelFile::read(&twice, &ImportLimits::default()).unwrap_err();
     assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
 }
 
@@ -69,7 +69,7 @@ fn examples() -> Vec<Vec<u8>> {
 fn the_example_models_are_imported() {
     assert!(!examples().is_empty());
     for bytes in examples() {
-        Model::from_onnx(&bytes, &ImportLimits::default()).unwrap();
+        ModelFile::read(&bytes, &ImportLimits::default()).unwrap();
     }
 }
 
@@ -111,7 +111,7 @@ proptest! {
             let index = index.index(bytes.len());
             bytes[index] = byte;
         }
-        let _ = Model::from_onnx(&bytes, &small_limits());
+        let _ = ModelFile::read(&bytes, &small_limits());
     }
 
     #[test]
@@ -122,7 +122,7 @@ proptest! {
     ) {
         let examples = examples();
         let model = distorted(which.get::<Vec<u8>>(&examples), place, &numbers);
-        let _ = Model::from_onnx(&model.encode_to_vec(), &small_limits());
+        let _ = ModelFile::read(&model.encode_to_vec(), &small_limits());
     }
 
     #[test]
@@ -132,13 +132,13 @@ proptest! {
             let index = index.index(bytes.len());
             bytes[index] = byte;
         }
-        if let Ok(model) = Model::from_onnx(&bytes, &ImportLimits::default()) {
+        if let Ok(model) = ModelFile::read(&bytes, &ImportLimits::default()) {
             prop_assert_eq!(model.initial_weights().len(), model.parameter_count());
         }
     }
 
     #[test]
     fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert!(Model::from_onnx(&bytes, &ImportLimits::default()).is_err());
+        prop_assert!(ModelFile::read(&bytes, &ImportLimits::default()).is_err());
     }
 }

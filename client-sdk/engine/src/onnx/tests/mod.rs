@@ -16,8 +16,7 @@ use super::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorTypeProto,
     TypeProto, ValueInfoProto, attribute_type, data_type,
 };
-use super::{ImportError, ImportLimits, build};
-use crate::model::Model;
+use super::{ImportError, ImportLimits, ModelFile, build};
 
 /// A small valid model, decoded so that a test can change it.
 fn small() -> ModelProto {
@@ -31,8 +30,8 @@ fn changed(change: impl FnOnce(&mut GraphProto)) -> ModelProto {
     model
 }
 
-fn import(model: &ModelProto) -> Result<Model, ImportError> {
-    Model::from_onnx(&model.encode_to_vec(), &ImportLimits::default())
+fn import(model: &ModelProto) -> Result<ModelFile, ImportError> {
+    ModelFile::read(&model.encode_to_vec(), &ImportLimits::default())
 }
 
 /// The error for the small model after a change to its graph.

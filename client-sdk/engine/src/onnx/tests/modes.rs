@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::graph::Source;
-use crate::onnx::{Imported, Lowered, Mode};
+use crate::onnx::import::{Imported, import as import_bytes};
+use crate::onnx::{Lowered, Mode};
 use crate::op::{ElementOp, Op};
 use crate::parameter::ParameterKind;
 
@@ -25,7 +26,7 @@ fn normalized() -> ModelProto {
 }
 
 fn imported(model: &ModelProto) -> Imported {
-    crate::onnx::import(&model.encode_to_vec().into(), &ImportLimits::default()).unwrap()
+    import_bytes(&model.encode_to_vec().into(), &ImportLimits::default()).unwrap()
 }
 
 fn random_nodes(lowered: &Lowered) -> usize {

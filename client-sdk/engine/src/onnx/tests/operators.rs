@@ -2,9 +2,9 @@
 //! model with tract.
 
 use super::*;
-use crate::examples::{Examples, Labels};
+use crate::onnx::Mode;
 use crate::onnx::proto::{DimensionProto, DimensionValue};
-use crate::{Loss, evaluate};
+use crate::program::Program;
 
 /// Input `[N, 2, 1, 2]`; `y = sigmoid(1.5 * flat(tanh(relu(x) * 0.5 - shift)) @ W^T + 0.5 * b) @ V + c`.
 fn everything() -> ModelProto {
@@ -70,13 +70,26 @@ fn the_forward_pass_is_right() {
     assert_eq!(names, ["shift", "W", "b", "V", "c"]);
     assert_eq!((model.input_shape(), model.output_shape()), (&[2, 1, 2][..], &[2][..]));
 
-    // The mean squared error against the right outputs is 0 up to rounding.
-    let features = X.iter().flatten().map(|value| *value as f32).collect();
-    let targets: Vec<f32> = X.iter().flat_map(|x| by_hand(*x)).map(|value| value as f32).collect();
-    let examples = Examples::new(features, vec![2, 1, 2], Labels::Targets(targets, 2)).unwrap();
-    let metrics = evaluate(&model, &model.initial_weights(), &examples, Loss::MeanSquaredError).unwrap();
-    assert_eq!(metrics.example_count, 2);
-    assert!(metrics.loss_sum < 1e-11, "{metrics:?}");
+    let lowered = model.lower(X.len(), Mode::Inference).unwrap();
+    let mut start = 0;
+    let ranges: Vec<_> = model
+        .parameters()
+        .iter()
+        .map(|spec| {
+            let range = start..start + spec.element_count();
+            start = range.end;
+            range
+        })
+        .collect();
+    let mut program = Program::<f32>::compile(&lowered.graph, &[lowered.output], &ranges).unwrap();
+    let features: Vec<f32> = X.iter().flatten().map(|value| *value as f32).collect();
+    program.run(&model.initial_weights(), &[&features], 0);
+    let targets: Vec<f64> = X.iter().flat_map(|x| by_hand(*x)).collect();
+    let found = program.output(0).iter().map(|value| f64::from(*value));
+    let squares = found.zip(&targets).map(|(found, target)| (found - target).powi(2));
+    assert_eq!(program.output(0).len(), targets.len());
+    // Half of the sum is the sum of the two examples' mean squared errors: 0 up to rounding.
+    assert!(squares.sum::<f64>() / 2.0 < 1e-11, "{:?} instead of {targets:?}", program.output(0));
 }
 
 /// `tests/agreement.rs` of `folkmoot-inference` reads the file; `FOLKMOOT_BLESS=1` writes it anew.

@@ -114,7 +114,7 @@ fn long_sequences_count_against_the_limit() {
         graph.node.push(layer("RNN", &["zeros", "W", "R"], &["all"], vec![]));
     });
     let limits = ImportLimits { graph_nodes_max: 500, ..ImportLimits::default() };
-    let error = Model::from_onnx(&model.encode_to_vec(), &limits).unwrap_err();
+    let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
     assert!(matches!(error, ImportError::TooMany { what: "operations", limit: 500, .. }), "{error}");
 }
 

@@ -90,7 +90,7 @@ fn many_small_constants_count_together() {
         }
     });
     let limits = ImportLimits { constant_elements_max: 10_000, ..ImportLimits::default() };
-    let error = Model::from_onnx(&model.encode_to_vec(), &limits).unwrap_err();
+    let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
     assert!(matches!(error, ImportError::TooMany { what: "elements in frozen tensors", .. }), "{error}");
 }
 

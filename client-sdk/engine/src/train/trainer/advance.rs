@@ -3,6 +3,7 @@
 use super::{Progress, Trainer};
 #[cfg(feature = "gpu")]
 use crate::step::StepRequest;
+use crate::step::block_on;
 use crate::train::TrainError;
 #[cfg(feature = "gpu")]
 use crate::{random::step_seed, train::learning_rate::learning_rate};
@@ -85,18 +86,5 @@ impl Trainer {
         let rows = self.batches.batch(number).to_vec().into();
         let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
         StepRequest { rows, number, seed, learning_rate }
-    }
-}
-
-/// Waits for a future of a device, such as [`crate::Gpu::tune`]. With the drivers of operating systems it is ready at
-/// once; a browser's never is while this waits.
-pub fn block_on<F: Future>(future: F) -> F::Output {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let mut future = std::pin::pin!(future);
-    loop {
-        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
-        }
-        std::thread::yield_now();
     }
 }

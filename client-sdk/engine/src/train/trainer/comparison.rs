@@ -5,8 +5,8 @@ use std::time::Duration;
 use folkmoot_protocol::Precision;
 
 use super::Trainer;
-use super::advance::block_on;
 use crate::gpu::{Clock, Gpu};
+use crate::step::block_on;
 use crate::train::TrainError;
 
 /// Steps that are measured, at most.

@@ -12,7 +12,6 @@ mod private;
 mod recording;
 mod restart;
 
-pub use advance::block_on;
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
 use folkmoot_protocol::{OuterProducts, TrainingPlan};

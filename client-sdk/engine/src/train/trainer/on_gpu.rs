@@ -2,10 +2,10 @@
 
 use folkmoot_protocol::Precision;
 
-use super::{Trainer, block_on, step_rule};
+use super::{Trainer, step_rule};
 use crate::gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, TrainingSetting};
 use crate::metrics::Metrics;
-use crate::step::{Executor, StepForm, StepGraph, StepRequest};
+use crate::step::{Executor, StepData, StepForm, StepGraph, StepRequest, block_on};
 use crate::train::TrainError;
 
 /// The training on the device, and the last state of it that the host has.
@@ -33,7 +33,12 @@ impl Trainer {
         let bytes = draft.memory_bytes() as usize;
         self.processor.limit(&self.host).check(self.batches.full_batch(), bytes)?;
         let rule = step_rule(&self.plan);
-        let training = GpuTraining::new(gpu, &rule, &draft, &self.examples, &self.host)?;
+        let data = StepData {
+            features: self.examples.features(),
+            labels: &self.examples.labels().numbers(),
+            weights: self.examples.weights(),
+        };
+        let training = GpuTraining::new(gpu, &rule, &draft, data, &self.host)?;
         self.gpu = Some(OnGpu { training, metrics: self.metrics, loss: self.loss });
         self.left_out = 0;
         Ok(())
@@ -52,7 +57,9 @@ impl Trainer {
         let rule = step_rule(&self.plan);
         let setting = TrainingSetting {
             rule: &rule,
-            examples: &self.examples,
+            examples: self.examples.len(),
+            widths: [self.examples.feature_count(), self.examples.labels().per_example()],
+            has_shares: source.has_shares,
             ranges: &source.parameters.ranges,
             is_corrected: self.host.correction.is_some(),
             steps_total: self.batches.steps_total(),

@@ -5,9 +5,9 @@ use std::slice;
 
 use folkmoot_protocol::Precision;
 
-use super::{Progress, Trainer, block_on};
+use super::{Progress, Trainer};
 use crate::random::step_seed;
-use crate::step::{Executor, Observer, StepRequest};
+use crate::step::{Executor, Observer, StepRequest, block_on};
 use crate::train::TrainError;
 use crate::train::learning_rate::learning_rate;
 
