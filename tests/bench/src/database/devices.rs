@@ -4,7 +4,7 @@ use folkmoot_protocol::{
     ClientId, OrganisationId, PROTOCOL_VERSION, PopulationName, Timestamp, UpdateDigest,
     signing::{self, SignedParts},
 };
-use folkmoot_server::{clock, coordinator::Coordinator, device::Claimed};
+use folkmoot_rounds::{clock, coordinator::Coordinator, device::Claimed};
 use folkmoot_storage::{
     BlobStore, CheckInRecord, ClientRepository, PopulationRepository, RoundLog, SqlStorage, TokenRecord,
     TokenRepository,

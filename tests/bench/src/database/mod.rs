@@ -5,7 +5,7 @@ mod devices;
 mod table;
 
 use folkmoot_protocol::Timestamp;
-use folkmoot_server::device::Authenticator;
+use folkmoot_rounds::device::Authenticator;
 use folkmoot_storage::{
     CheckInRepository, MemoryStorage, SqlOptions, SqlStorage, test_support::TestPostgres,
     test_support::check_in_without_lock,

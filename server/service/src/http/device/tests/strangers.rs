@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use axum::{extract::ConnectInfo, http::request::Builder};
-use folkmoot_protocol::messages::EnrolRequest;
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, CheckInRepository, Role};
+use folkmoot_protocol::{messages::EnrolRequest, Role};
+
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, CheckInRepository};
 use futures::stream;
 
 use super::*;
-use crate::credential::Credential;
+use folkmoot_rounds::credential::Credential;
 
 /// The head of a request that is signed with `key`, and its nonce.
 pub(super) fn signed(
