@@ -5,7 +5,7 @@ use std::path::Path;
 
 use folkmoot_engine::Labels;
 
-use crate::{DataError, Fault, Place, ReadOptions, file, guess::is_cifar10, pixels::push, read::Content};
+use crate::{DataError, Fault, Place, ReadOptions, content::Content, file, guess::is_cifar10, pixels::push};
 
 /// Bytes of an image: three channels of 32 × 32.
 const IMAGE_BYTES: usize = 3 * 32 * 32;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use folkmoot_engine::Labels;
 
 use crate::{
-    DataError, Fault, ReadOptions, file,
+    DataError, Fault, ReadOptions,
+    content::Content,
+    file,
     pixels::{push, push_transposed},
-    read::Content,
 };
 
 /// The element type of unsigned bytes, the only one of these data sets.

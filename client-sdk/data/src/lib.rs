@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod cifar;
+mod content;
 mod csv;
 mod dataset;
 mod error;

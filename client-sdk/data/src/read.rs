@@ -5,19 +5,8 @@ use std::path::Path;
 use folkmoot_engine::{Examples, Labels, data::LabelKind};
 
 use crate::{
-    DataError, Dataset, Fault, Format, Groups, ReadOptions, cifar, csv, guess, idx, images, leaf, npy, npz,
-    parquet,
+    DataError, Dataset, Format, ReadOptions, cifar, content, csv, guess, idx, images, leaf, npy, npz, parquet,
 };
-
-/// What a format reads, before it is checked as a whole.
-pub(crate) struct Content {
-    /// Row-major.
-    pub(crate) features: Vec<f32>,
-    /// Of one example.
-    pub(crate) shape: Vec<usize>,
-    pub(crate) labels: Labels,
-    pub(crate) groups: Option<Groups>,
-}
 
 /// Reads examples, and whose they are where the file says so, from a file or a folder.
 ///
@@ -48,13 +37,6 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     Ok(Dataset { examples: adapted(examples, path, options)?, groups: dataset.groups })
 }
 
-impl Content {
-    fn into_dataset(self, path: &Path) -> Result<Dataset, DataError> {
-        let examples = examples(self.features, self.shape, self.labels, path)?;
-        Ok(Dataset { examples, groups: self.groups })
-    }
-}
-
 /// Makes what the options want of labels and shape, if it is not that already.
 fn adapted(examples: Examples, path: &Path, options: &ReadOptions) -> Result<Examples, DataError> {
     let to_targets =
@@ -71,18 +53,5 @@ fn adapted(examples: Examples, path: &Path, options: &ReadOptions) -> Result<Exa
     };
     let shape = examples.feature_shape();
     let shape = if to_flat { vec![shape.iter().product()] } else { shape.to_vec() };
-    self::examples(examples.features().to_vec(), shape, labels, path)
-}
-
-fn examples(
-    features: Vec<f32>,
-    shape: Vec<usize>,
-    labels: Labels,
-    path: &Path,
-) -> Result<Examples, DataError> {
-    if labels == Labels::Classes(Vec::new()) || labels == Labels::Targets(Vec::new(), 1) {
-        return Err(DataError::invalid(path, Fault::new("has no examples", "name a file that has some")));
-    }
-    Examples::new(features, shape, labels)
-        .map_err(|error| DataError::invalid(path, Fault::new(error.to_string(), "correct the file")))
+    content::examples(examples.features().to_vec(), shape, labels, path)
 }

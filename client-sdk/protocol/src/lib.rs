@@ -8,6 +8,7 @@ pub mod headers;
 mod ids;
 pub mod limits;
 pub mod messages;
+mod name_pattern;
 mod outer_products;
 mod plan;
 mod problem;
@@ -24,11 +25,12 @@ pub use count::{Count, CountTooLargeError};
 pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
+pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{
     DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule, ExamplePrivacy, GradientClipping,
-    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, NamePattern, Plan, PlanError, Precision,
-    Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, Plan, PlanError, Precision, Protection,
+    RunningStatistics, TrainingPlan, ValueGrid, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use decode::Image;
 use folkmoot_engine::Labels;
 
-use crate::{DataError, Fault, ReadOptions, file, read::Content};
+use crate::{DataError, Fault, ReadOptions, content::Content, file};
 
 /// The endings of the names of images.
 const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];

@@ -11,7 +11,7 @@ use json::File;
 use rows::Rows;
 use serde::de::DeserializeSeed;
 
-use crate::{DataError, Fault, ReadOptions, file, read::Content};
+use crate::{DataError, Fault, ReadOptions, content::Content, file};
 
 /// Users of one name in several files are one group.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {

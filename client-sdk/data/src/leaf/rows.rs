@@ -9,7 +9,7 @@ use std::{
 use folkmoot_engine::Labels;
 
 use super::letters;
-use crate::{DataError, Fault, LabelKind, Place, ReadOptions, dataset::GroupsBuilder, read::Content};
+use crate::{DataError, Fault, LabelKind, Place, ReadOptions, content::Content, dataset::GroupsBuilder};
 
 /// Which sets are read, for whom it may concern.
 const READ_SETS: &str =

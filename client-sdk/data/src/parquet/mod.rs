@@ -19,7 +19,9 @@ use column::{Chunk, Values};
 use folkmoot_engine::Labels;
 use schema::{Column, Columns};
 
-use crate::{DataError, Fault, LabelKind, Place, ReadOptions, dataset::GroupsBuilder, file, read::Content};
+use crate::{
+    DataError, Fault, LabelKind, Place, ReadOptions, content::Content, dataset::GroupsBuilder, file,
+};
 
 /// Files of a folder are one table; all must have the same columns.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {

@@ -2,8 +2,6 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{Faults, RecipeFault};
 
-/// Values of a tile: what is decoded at once, and what every block divides.
-pub const TILE: usize = 1 << 16;
 /// The block of a rotation: it fits into the first cache of any processor, and rotates well.
 pub const ROTATION_BLOCK: u32 = 4096;
 /// The smallest block of a rotation.

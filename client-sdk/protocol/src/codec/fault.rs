@@ -1,6 +1,6 @@
 use std::{fmt::Display, ops::RangeInclusive};
 
-use super::choice::TILE;
+use super::TILE;
 
 /// A number of a recipe that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,10 @@ mod fault;
 mod recipe;
 mod text;
 
-pub use choice::{Codec, ROTATION_BLOCK, TILE};
+pub use choice::{Codec, ROTATION_BLOCK};
 pub use fault::RecipeFault;
 pub use recipe::{Recipe, Rule};
 pub use text::{CodecTextError, as_text, names};
+
+/// Values of a tile: what is decoded at once, and what every block divides.
+pub const TILE: usize = 1 << 16;

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{GradientClipping, TrainingPlan, training::Faults};
+use super::{GradientClipping, fault::Faults};
 
 /// Above this, nothing is left of a gradient.
 const NOISE_MULTIPLIER_MAX: f32 = 1000.0;
@@ -39,17 +39,22 @@ pub struct ExamplePrivacy {
 }
 
 impl ExamplePrivacy {
-    pub(super) fn list_faults(&self, plan: &TrainingPlan, faults: &mut Faults) {
+    pub(super) fn list_faults(
+        &self,
+        clipping: Option<GradientClipping>,
+        accumulation_steps: u32,
+        faults: &mut Faults,
+    ) {
         let (field, multiplier) = ("example_privacy.noise_multiplier", self.noise_multiplier);
         if !(multiplier > 0.0 && multiplier <= NOISE_MULTIPLIER_MAX) {
             faults.add(field, multiplier.into(), "above 0 and at most 1000");
         }
-        if !matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) {
+        if !matches!(clipping, Some(GradientClipping::PerExampleNorm(_))) {
             faults.add(field, multiplier.into(), "absent without gradient_clipping.per_example_norm");
         }
-        if plan.accumulation_steps > 1 {
+        if accumulation_steps > 1 {
             let allowed = "1 with example privacy, whose batch_size may be as large as it takes";
-            faults.add("accumulation_steps", plan.accumulation_steps.into(), allowed);
+            faults.add("accumulation_steps", accumulation_steps.into(), allowed);
         }
     }
 }
@@ -57,6 +62,7 @@ impl ExamplePrivacy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TrainingPlan;
 
     const PLAN: &str = r#"{
         "loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8,

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::training::Faults;
+use super::fault::Faults;
 
 /// A bound on the gradient of the loss, before proximal term, correction and weight decay are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

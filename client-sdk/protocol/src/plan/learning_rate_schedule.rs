@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::training::Faults;
+use super::fault::Faults;
 
 /// The factor of the learning rate in the local step `s`, counted from 0 after the plan's warm-up.
 ///

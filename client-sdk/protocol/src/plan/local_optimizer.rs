@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::training::Faults;
+use super::fault::Faults;
 
 /// A client's optimizer, as PyTorch defines it. It starts anew in every round.
 ///

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::training::Faults;
+use super::fault::Faults;
 
 /// What is minimised: the loss of one example; a batch's loss is the mean.
 ///

@@ -2,12 +2,12 @@
 
 mod device_rule;
 mod example_privacy;
+mod fault;
 mod gradient_clipping;
 mod learning_rate_schedule;
 mod local_noise;
 mod local_optimizer;
 mod loss;
-mod name_pattern;
 mod training;
 mod transport;
 mod value_grid;
@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 
 pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
 pub use example_privacy::ExamplePrivacy;
+pub use fault::PlanError;
 pub use gradient_clipping::GradientClipping;
 pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
 pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
-pub use name_pattern::NamePattern;
-pub use training::{PlanError, Precision, RunningStatistics, TrainingPlan};
+pub use training::{Precision, RunningStatistics, TrainingPlan};
 pub use transport::Protection;
 pub use value_grid::ValueGrid;
 pub use work::Work;

@@ -1,7 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-use super::{ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern};
-use crate::limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX};
+use super::{
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
+    fault::{Faults, PlanError},
+};
+use crate::{
+    NamePattern,
+    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
+};
 
 /// Micro-batches of a step, at most.
 const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
@@ -115,18 +121,6 @@ impl Precision {
     }
 }
 
-/// A number in the plan that makes no sense.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{field} is {value}; it must be {allowed}")]
-pub struct PlanError {
-    /// The plan's field, as a path.
-    pub field: &'static str,
-    /// What it is.
-    pub value: f64,
-    /// What it may be.
-    pub allowed: &'static str,
-}
-
 impl TrainingPlan {
     /// Returns one epoch in batches of 32, with everything else off.
     pub fn new(loss: Loss, optimizer: LocalOptimizer) -> Self {
@@ -173,7 +167,7 @@ impl TrainingPlan {
             clipping.list_faults(&mut faults);
         }
         if let Some(privacy) = &self.example_privacy {
-            privacy.list_faults(self, &mut faults);
+            privacy.list_faults(self.gradient_clipping, self.accumulation_steps, &mut faults);
         }
         if let (Some(GradientClipping::PerExampleNorm(bound)), Precision::Mixed) =
             (self.gradient_clipping, self.precision)
@@ -220,41 +214,6 @@ fn one() -> u32 {
 
 fn is_one(number: &u32) -> bool {
     *number == 1
-}
-
-/// The numbers that are out of their range, so far.
-#[derive(Debug, Default)]
-pub(super) struct Faults(Vec<PlanError>);
-
-impl Faults {
-    pub(super) fn add(&mut self, field: &'static str, value: f64, allowed: &'static str) {
-        self.0.push(PlanError { field, value, allowed });
-    }
-
-    pub(super) fn expect_at_least_one(&mut self, field: &'static str, value: u64) {
-        if value == 0 {
-            self.add(field, 0.0, "1 or more");
-        }
-    }
-
-    pub(super) fn expect_positive(&mut self, field: &'static str, value: f32) {
-        if !(value.is_finite() && value > 0.0) {
-            self.add(field, value.into(), "above 0");
-        }
-    }
-
-    pub(super) fn expect_not_negative(&mut self, field: &'static str, value: f32) {
-        if !(value.is_finite() && value >= 0.0) {
-            self.add(field, value.into(), "0 or more");
-        }
-    }
-
-    /// A share of what came before.
-    pub(super) fn expect_share(&mut self, field: &'static str, value: f32) {
-        if !(0.0..1.0).contains(&value) {
-            self.add(field, value.into(), "0 or more and below 1");
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,48 @@
+//! Numbers of a plan that are out of their range.
+
+/// A number in the plan that makes no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{field} is {value}; it must be {allowed}")]
+pub struct PlanError {
+    /// The plan's field, as a path.
+    pub field: &'static str,
+    /// What it is.
+    pub value: f64,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+/// The numbers that are out of their range, so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults(pub Vec<PlanError>);
+
+impl Faults {
+    pub(super) fn add(&mut self, field: &'static str, value: f64, allowed: &'static str) {
+        self.0.push(PlanError { field, value, allowed });
+    }
+
+    pub(super) fn expect_at_least_one(&mut self, field: &'static str, value: u64) {
+        if value == 0 {
+            self.add(field, 0.0, "1 or more");
+        }
+    }
+
+    pub(super) fn expect_positive(&mut self, field: &'static str, value: f32) {
+        if !(value.is_finite() && value > 0.0) {
+            self.add(field, value.into(), "above 0");
+        }
+    }
+
+    pub(super) fn expect_not_negative(&mut self, field: &'static str, value: f32) {
+        if !(value.is_finite() && value >= 0.0) {
+            self.add(field, value.into(), "0 or more");
+        }
+    }
+
+    /// A share of what came before.
+    pub(super) fn expect_share(&mut self, field: &'static str, value: f32) {
+        if !(0.0..1.0).contains(&value) {
+            self.add(field, value.into(), "0 or more and below 1");
+        }
+    }
+}
