@@ -4,6 +4,8 @@ mod back_off;
 mod effect;
 mod event;
 mod failure;
+mod invalid_transition;
+mod offer;
 mod persisted;
 mod session;
 mod state;
@@ -16,8 +18,10 @@ pub use back_off::{
 pub use effect::{ArtifactKind, Effect, RequestId};
 pub use event::{Answer, Event};
 pub use failure::Failure;
+pub use invalid_transition::InvalidTransitionError;
+pub use offer::Offer;
 pub use persisted::{PERSISTED_VERSION, RestoreError};
-pub use session::{InvalidTransitionError, Offer, Session};
+pub use session::Session;
 pub use state::{
     Aborting, AfterAbort, Fetching, Listening, PreparedUpdate, Resume, State, StopCause, UploadPhase,
     Uploading, Work,

@@ -1,39 +1,18 @@
-use folkmoot_protocol::{Timestamp, messages::CheckInRequest};
+use folkmoot_protocol::Timestamp;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Effect, Event, State,
+    Effect, Event, InvalidTransitionError, Offer, State,
     transition::transition,
     turn::{Memory, Turn},
 };
-
-/// How a client offers itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offer {
-    /// The body of every check-in.
-    pub request: CheckInRequest,
-    /// How long a check-in may wait for an assignment.
-    pub wait_seconds: u32,
-}
 
 /// A client's session: the state, and the little that outlives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub(crate) memory: Memory,
     pub(crate) state: State,
-}
-
-/// An event that makes no sense in this state: the host has a mistake.
-///
-/// Late and doubled answers are no mistake and never give this error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the event `{event}` is not possible in the state `{state}`: the host answered another request")]
-pub struct InvalidTransitionError {
-    /// The state's name.
-    pub state: &'static str,
-    /// The event's name.
-    pub event: &'static str,
 }
 
 impl Session {

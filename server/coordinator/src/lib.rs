@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod abandon_reason;
 pub mod aggregation;
+mod fault;
 pub mod finalizer;
 pub mod invariants;
 pub mod pacing;

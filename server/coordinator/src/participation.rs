@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use folkmoot_protocol::{ClientId, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 
-use crate::task::Candidate;
-
 /// Starts that are remembered; a limit of participations looks no further back.
 pub const RECENT_STARTS_MAX: usize = 64;
 
@@ -73,6 +71,19 @@ pub struct Push {
     pub loss_sum: f64,
     /// The examples, counted once for every time they were used.
     pub example_count: u64,
+}
+
+/// A client that waits for an assignment, with what it said of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The client.
+    pub client_id: ClientId,
+    /// How many examples it holds.
+    pub example_count: u64,
+    /// What it stated.
+    pub attributes: BTreeMap<String, String>,
+    /// The version of its SDK, as it states it.
+    pub sdk_version: String,
 }
 
 /// An eligible client that waits, with what it has done for the task.

@@ -1,5 +1,5 @@
 use super::{Combination, Measured, Measurement};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// One way to combine updates: what each variant of [`super::AggregatorChoice`] must say.
 pub(super) trait Aggregator {

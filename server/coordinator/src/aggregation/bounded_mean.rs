@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// The weighted mean in which no update counts for much more than the others of its round.
 ///

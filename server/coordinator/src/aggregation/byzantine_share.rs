@@ -1,6 +1,6 @@
 //! Shares of a cohort: how many of n updates may be hostile, and how many are cut off.
 
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// What is forgiven when a share is turned into a number, so that 0.29 of 100 is 29 although 0.29 · 100.0 is less.
 pub(super) const ROUNDING: f64 = 1e-9;

@@ -5,7 +5,7 @@ use super::{
     aggregator::Aggregator,
     byzantine_share::{ROUNDING, count_of, expect_share},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Updates in a round of Krum or Multi-Krum, at most: work and memory grow with their square.
 pub const KRUM_UPDATES_MAX: u64 = 4096;

@@ -46,7 +46,7 @@ pub use squares::BLOCK;
 pub use sum_metrics::sum_metrics;
 pub use trimmed_mean::TrimmedMean;
 
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// The aggregator of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use super::{
     byzantine_share::count_of,
     krum::{choose, expect_cohort},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// The uniform mean of the m updates with the lowest scores of [`super::Krum`], all scored once.
 ///

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Combination, Measured, Measurement, aggregator::Aggregator};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// The weighted mean of updates that are scaled down to a norm: x·min(1, M/‖x‖).
 ///

@@ -5,7 +5,7 @@ use super::{
     aggregator::Aggregator,
     byzantine_share::{count_of, expect_share},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// The mean of each coordinate without its f smallest and its f largest values, where f = ⌊trim_share·n⌋ and at least 1.
 ///

@@ -1,6 +1,6 @@
 //! What several finalizers ask of their numbers.
 
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Refuses a number that is not finite or not above 0. `field` is a path below `finalizer.`.
 pub(super) fn expect_positive(field: &str, value: f64, faults: &mut Vec<Fault>) {

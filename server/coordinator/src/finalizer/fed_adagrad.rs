@@ -5,7 +5,7 @@ use super::{
     adaptive::{self, Adaptive},
     checks::{expect_decay, expect_positive, expect_tau},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// FedAdagrad: v ← v + Δ², so that every parameter's steps shrink with all that moved it before.
 ///

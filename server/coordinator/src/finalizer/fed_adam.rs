@@ -5,7 +5,7 @@ use super::{
     adaptive::{self, Adaptive},
     checks::{expect_decay, expect_positive, expect_tau},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// FedAdam: v ← β₂·v + (1 − β₂)·Δ², the moving average of the squares.
 ///

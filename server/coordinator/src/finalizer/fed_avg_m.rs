@@ -4,7 +4,7 @@ use super::{
     Commit, CommitSchedule, Finalizer,
     checks::{expect_momentum, expect_positive},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Federated averaging with server momentum: v ← β·v + mean(Δ), w ← w + η·v.
 ///

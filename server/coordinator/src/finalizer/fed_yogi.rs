@@ -5,7 +5,7 @@ use super::{
     adaptive::{self, Adaptive},
     checks::{expect_decay, expect_positive, expect_tau},
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// FedYogi: v ← v − (1 − β₂)·Δ²·sign(v − Δ²), so that v changes by no more than a share of the new square.
 ///

@@ -21,7 +21,7 @@ pub use fed_yogi::FedYogi;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
 
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// A server optimizer: weights, mean delta and what was kept in; the next weights and what is kept out.
 ///

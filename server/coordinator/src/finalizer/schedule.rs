@@ -2,7 +2,7 @@ use folkmoot_protocol::LearningRateSchedule;
 use serde::{Deserialize, Serialize};
 
 use super::checks::{expect_positive, refuse};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// How the server's learning rate changes over the commits of a task.
 ///

@@ -1,7 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Clipping, SumNoise, Terms};
-use crate::task::{Fault, TaskDescription};
+use super::{Amplification, Clipping, SumNoise};
 
 /// Central differential privacy: clients clip, the coordinator checks the norm of every update, adds up integers, and adds
 /// discrete Gaussian noise before anything is made of the sum.
@@ -35,40 +34,4 @@ pub struct CentralPrivacy {
     /// What is claimed of how clients are drawn.
     #[serde(default)]
     pub amplification: Amplification,
-}
-
-/// What is claimed of how clients are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Amplification {
-    /// Nothing: every participation costs in full.
-    #[default]
-    None,
-    /// That a client is drawn for a version with at most the probability selection.sampling_rate, independently of all others.
-    /// Needs selection.kind = "poisson". Rounds keep to the draw: each draws once, when scheduling.selection_deadline_seconds
-    /// have passed and scheduling.minimum_cohort clients wait, ends scheduling.reporting_deadline_seconds later, and makes a
-    /// version of what has arrived, be it nothing. Nobody is told how many were drawn or have reported.
-    Poisson,
-}
-
-impl CentralPrivacy {
-    pub(crate) fn validate(&self, description: &TaskDescription, faults: &mut Vec<Fault>) {
-        let before = faults.len();
-        if let Some(limits) = description.privacy.limits() {
-            limits.validate(description, faults);
-        }
-        if self.noise_multiplier.is_none() && description.stop.rounds.is_none() {
-            let message = "without stop.rounds it cannot be derived";
-            let remedy = "give it, or give stop.rounds";
-            faults.push(Fault::new("privacy.noise_multiplier", message, remedy));
-        }
-        self.clipping.validate(f64::from(description.grid.value_max), faults);
-        self.noise.validate(self, description, faults);
-        if faults.len() == before
-            && let Err(fault) = Terms::of(description)
-        {
-            faults.push(*fault);
-        }
-    }
 }

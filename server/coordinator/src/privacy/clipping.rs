@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// How the clipping norm is found: the L2 norm over all tensors together to which an update is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-use super::PrivacyChoice;
-use crate::task::{Fault, TaskDescription};
+use super::{PrivacyChoice, PrivacyContext};
+use crate::fault::Fault;
 
 /// More is no privacy.
 pub const EPSILON_MAX: f64 = 1000.0;
@@ -40,7 +40,7 @@ impl PrivacyChoice {
 }
 
 impl Limits {
-    pub(super) fn validate(&self, description: &TaskDescription, faults: &mut Vec<Fault>) {
+    pub(super) fn validate(&self, context: &PrivacyContext<'_>, faults: &mut Vec<Fault>) {
         let mut check = |is_right: bool, field: &str, message: String, remedy: &str| {
             if !is_right {
                 faults.push(Fault::new(&format!("privacy.{field}"), message, remedy));
@@ -52,7 +52,7 @@ impl Limits {
         let delta_is_right = self.delta > 0.0 && self.delta < 1.0;
         let message = format!("it is {}", self.delta);
         check(delta_is_right, "delta", message, "give less than 1 / clients of the population: 1e-6");
-        let rounds = self.participations_max.or(description.stop.rounds);
+        let rounds = self.participations_max.or(context.rounds);
         let remedy = "say in how many versions a client's updates may be, or give stop.rounds";
         check(rounds.is_some(), "participations_max", "it is not bounded".into(), remedy);
         let is_some = self.participations_max != Some(0);

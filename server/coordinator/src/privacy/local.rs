@@ -1,10 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{PrivacyChoice, Terms};
-use crate::task::{Fault, TaskDescription};
-
-/// Standard deviations of the noise that must have room on the grid: beyond, values are cut off.
-const ROOM_DEVIATIONS: f64 = 5.0;
+use super::PrivacyChoice;
 
 /// Local differential privacy: every client clips its update and adds discrete Gaussian noise to it before it leaves the
 /// device, so who reads updates learns no more than epsilon allows. The coordinator is trusted with the plan, which says how much
@@ -32,41 +28,6 @@ pub struct LocalPrivacy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0.01, "maximum" = 1e6, "examples" = [10.0])))]
     pub noise_multiplier: Option<f64>,
-}
-
-impl LocalPrivacy {
-    pub(crate) fn validate(&self, description: &TaskDescription, faults: &mut Vec<Fault>) {
-        let before = faults.len();
-        if let Some(limits) = description.privacy.limits() {
-            limits.validate(description, faults);
-        }
-        let value_max = f64::from(description.grid.value_max);
-        if !(self.clipping_norm > 0.0 && self.clipping_norm <= value_max) {
-            faults.push(Fault::new(
-                "privacy.clipping_norm",
-                format!("it is {}", self.clipping_norm),
-                format!("it must be above 0 and at most grid.value_max, which is {value_max}"),
-            ));
-        }
-        if faults.len() > before {
-            return;
-        }
-        match Terms::of(description) {
-            Err(fault) => faults.push(*fault),
-            Ok(Some(terms)) => {
-                let deviation = terms.update_multiplier * self.clipping_norm;
-                if deviation * ROOM_DEVIATIONS > value_max {
-                    let least = (deviation * ROOM_DEVIATIONS).ceil();
-                    faults.push(Fault::new(
-                        "grid.value_max",
-                        format!("it is {value_max}, and the noise of a client has a standard deviation of {deviation:.3}"),
-                        format!("raise it to {least} and lower grid.fraction_bits, raise epsilon, or lower the norm"),
-                    ));
-                }
-            }
-            Ok(None) => {}
-        }
-    }
 }
 
 impl PrivacyChoice {

@@ -1,8 +1,10 @@
 //! What the released versions may reveal of a client: the task's part `privacy`.
 
 mod adaptive;
+mod amplification;
 mod central;
 mod clipping;
+mod context;
 mod limits;
 mod local;
 mod population;
@@ -10,14 +12,17 @@ mod sum_noise;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod validation;
 
 use serde::{Deserialize, Serialize};
 
 use crate::participation::Participated;
 
 pub use adaptive::next_clipping_norm;
-pub use central::{Amplification, CentralPrivacy};
+pub use amplification::Amplification;
+pub use central::CentralPrivacy;
 pub use clipping::Clipping;
+pub(crate) use context::PrivacyContext;
 pub use limits::{EPSILON_MAX, Limits};
 pub use local::LocalPrivacy;
 pub use population::{PopulationBudget, PopulationPrivacy};

@@ -1,12 +1,6 @@
 use folkmoot_privacy::accountant::ParticipationPattern;
 use serde::{Deserialize, Serialize};
 
-use super::{Amplification, CentralPrivacy, Clipping};
-use crate::task::{Fault, TaskDescription};
-
-/// More versions than any task plans with correlated noise.
-const RELEASES_MAX: u64 = 1 << 20;
-
 /// How the noise of one version goes with that of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -71,36 +65,6 @@ impl SumNoise {
             Self::Independent => None,
             Self::Tree { separation } | Self::Blt { separation } => Some(separation),
         }
-    }
-
-    pub(super) fn validate(
-        &self,
-        central: &CentralPrivacy,
-        description: &TaskDescription,
-        faults: &mut Vec<Fault>,
-    ) {
-        let Some(separation) = self.separation() else { return };
-        let mut check = |is_right: bool, field: &str, message: &str, remedy: &str| {
-            if !is_right {
-                faults.push(Fault::new(field, message, remedy));
-            }
-        };
-        check(separation > 0, "privacy.noise.separation", "it is 0", "it must be at least 1");
-        let is_planned = description.stop.rounds.is_some_and(|rounds| rounds <= RELEASES_MAX);
-        let message =
-            "privacy.noise is planned for a number of versions, and this gives none, or more than 2^20";
-        check(is_planned, "stop.rounds", message, "say after how many versions the task ends");
-        let is_fixed = matches!(central.clipping, Clipping::Fixed { .. });
-        let message =
-            "the noise of one version is taken off in others, which goes with one norm for all of them only";
-        check(is_fixed, "privacy.clipping", message, "choose clipping.kind = \"fixed\"");
-        let is_plain = central.amplification == Amplification::None;
-        let message = "sampling cannot be claimed beside noise that is correlated";
-        check(is_plain, "privacy.amplification", message, "choose amplification = \"none\"");
-        let returns = description.evaluation.as_ref().is_some_and(|one| one.rollback_margin.is_some());
-        let message = "after a return to an earlier version the noise of versions does not cancel any more";
-        let remedy = "leave it out, or choose privacy.noise.kind = \"independent\"";
-        check(!returns, "evaluation.rollback_margin", message, remedy);
     }
 
     /// Returns the stream of a task that was found to be right.

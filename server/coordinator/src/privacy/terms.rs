@@ -10,12 +10,10 @@ use folkmoot_privacy::{
     ledger::{Charge, Participation},
 };
 
-use super::{Amplification, CentralPrivacy, Clipping, Limits, PrivacyChoice, Stream, SumNoise};
-use crate::{
-    scheduling::SchedulingChoice,
-    selection::SelectionChoice,
-    task::{Fault, TaskDescription},
+use super::{
+    Amplification, CentralPrivacy, Clipping, Limits, PrivacyChoice, PrivacyContext, Stream, SumNoise,
 };
+use crate::{fault::Fault, scheduling::SchedulingChoice, selection::SelectionChoice};
 
 /// The share of the report goal that is the standard deviation of the noise on the count of short updates: Andrew et al.
 /// 2021, section 3.
@@ -39,29 +37,29 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Derives the terms of a description; none for one that promises nothing.
+    /// Derives the terms of a task; none for one that promises nothing.
     ///
     /// # Errors
     /// The fault of numbers that do not go together, or with which nothing can be reached.
-    pub fn of(description: &TaskDescription) -> Result<Option<Self>, Box<Fault>> {
-        match &description.privacy {
+    pub(crate) fn derive(context: &PrivacyContext<'_>) -> Result<Option<Self>, Box<Fault>> {
+        match context.privacy {
             PrivacyChoice::None => Ok(None),
-            PrivacyChoice::Central(central) => central_terms(central, description).map(Some),
-            PrivacyChoice::Local(_) => local_terms(description).map(Some),
+            PrivacyChoice::Central(central) => central_terms(central, context).map(Some),
+            PrivacyChoice::Local(_) => local_terms(context).map(Some),
         }
     }
 }
 
-fn central_terms(central: &CentralPrivacy, description: &TaskDescription) -> Result<Terms, Box<Fault>> {
-    let report_goal = match &description.scheduling {
+fn central_terms(central: &CentralPrivacy, context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
+    let report_goal = match context.scheduling {
         SchedulingChoice::Synchronous(policy) => policy.report_goal,
         _ => 1,
     };
-    let rounds = description.stop.rounds;
+    let rounds = context.rounds;
     let participations_max = central.participations_max.or(rounds).unwrap_or(1);
     let stream = central.noise.stream(participations_max, rounds);
-    let participation = participation(central, description)?;
-    let noise_multiplier = noise_multiplier(description, participation, Relation::ZeroOut)?;
+    let participation = participation(central, context)?;
+    let noise_multiplier = noise_multiplier(context, participation, Relation::ZeroOut)?;
     let count_deviation = match central.clipping {
         Clipping::Fixed { .. } => None,
         Clipping::Adaptive { .. } => Some(report_goal as f64 * COUNT_DEVIATION_SHARE),
@@ -77,11 +75,11 @@ fn central_terms(central: &CentralPrivacy, description: &TaskDescription) -> Res
 }
 
 /// Any two data sets of a client must look alike to who sees its updates: to replace one moves an update by two norms.
-fn local_terms(description: &TaskDescription) -> Result<Terms, Box<Fault>> {
-    let capped = Capped::from_enforced(&enforced(description)?)
+fn local_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
+    let capped = Capped::from_enforced(&enforced(context)?)
         .map_err(|error| fault("participations_max", &error.to_string(), "ask for at least 1"))?;
     let participation = LocalGaussian::participation(&capped);
-    let noise_multiplier = noise_multiplier(description, participation, Relation::ReplaceOne)?;
+    let noise_multiplier = noise_multiplier(context, participation, Relation::ReplaceOne)?;
     Ok(Terms {
         charge: Charge { noise_multiplier, participation },
         update_multiplier: noise_multiplier.standard_deviation_per_clipping_norm(),
@@ -93,17 +91,17 @@ fn local_terms(description: &TaskDescription) -> Result<Terms, Box<Fault>> {
 
 /// Returns the multiplier that was given, or the smallest that is enough.
 fn noise_multiplier(
-    description: &TaskDescription,
+    context: &PrivacyContext<'_>,
     participation: Participation,
     relation: Relation,
 ) -> Result<NoiseMultiplier, Box<Fault>> {
-    let Some(limits) = description.privacy.limits() else {
+    let Some(limits) = context.privacy.limits() else {
         return Err(fault("kind", "nothing is promised", "choose privacy.kind"));
     };
     let multiplier = match limits.noise_multiplier {
         // It is over the clipping norm.
         Some(value) => rounded_up(value) / relation.sensitivity_per_clipping_norm(),
-        None => rounded_up(calibrated(&limits, participation, description.stop.rounds.unwrap_or(1))?),
+        None => rounded_up(calibrated(&limits, participation, context.rounds.unwrap_or(1))?),
     };
     NoiseMultiplier::new(multiplier, relation)
         .map_err(|error| fault("noise_multiplier", &error.to_string(), "give noise_multiplier another value"))
@@ -128,9 +126,9 @@ fn no_room(error: &SplitError) -> Box<Fault> {
 /// Returns in which releases a client is: what may be said of it follows from what selection enforces.
 fn participation(
     central: &CentralPrivacy,
-    description: &TaskDescription,
+    context: &PrivacyContext<'_>,
 ) -> Result<Participation, Box<Fault>> {
-    let enforced = enforced(description)?;
+    let enforced = enforced(context)?;
     let refuse =
         |error: ClaimError| fault("amplification", &error.to_string(), "claim what selection enforces");
     match (central.noise, central.amplification) {
@@ -138,7 +136,7 @@ fn participation(
             Capped::from_enforced(&enforced).map(|capped| Gaussian::participation(&capped)).map_err(refuse)
         }
         (SumNoise::Independent, Amplification::Poisson) => {
-            let sampled = PoissonSampled::from_enforced(&enforced).map_err(|_| not_sampled(description))?;
+            let sampled = PoissonSampled::from_enforced(&enforced).map_err(|_| not_sampled(context))?;
             Ok(Gaussian::participation(&sampled))
         }
         (SumNoise::Tree { .. }, _) => {
@@ -151,8 +149,8 @@ fn participation(
 }
 
 /// Says which choice keeps the rounds from being Poisson samples.
-fn not_sampled(description: &TaskDescription) -> Box<Fault> {
-    let (message, remedy) = match description.sampled() {
+fn not_sampled(context: &PrivacyContext<'_>) -> Box<Fault> {
+    let (message, remedy) = match context.sampled() {
         None => (
             "it claims Poisson sampling of rounds, and scheduling.kind draws no cohorts",
             "choose scheduling.kind = \"synchronous\", or amplification = \"none\"",
@@ -166,11 +164,11 @@ fn not_sampled(description: &TaskDescription) -> Box<Fault> {
 }
 
 /// Returns what selection makes sure of: [`PrivacyChoice::allows`] and the policy's draw. Coins are independent where
-/// rounds keep to them, which is what [`TaskDescription::sampled`] is for.
-fn enforced(description: &TaskDescription) -> Result<EnforcedParticipation, Box<Fault>> {
-    let most = description.privacy.limits().and_then(|limits| limits.participations_max);
-    let separation = description.privacy.central().and_then(|central| central.noise.separation());
-    let draw = match (description.sampled(), &description.selection) {
+/// rounds keep to them, which is what [`PrivacyContext::sampled`] is for.
+fn enforced(context: &PrivacyContext<'_>) -> Result<EnforcedParticipation, Box<Fault>> {
+    let most = context.privacy.limits().and_then(|limits| limits.participations_max);
+    let separation = context.privacy.central().and_then(|central| central.noise.separation());
+    let draw = match (context.sampled(), context.selection) {
         (Some(_), SelectionChoice::Poisson(poisson)) => {
             let rate = SamplingRate::new(rounded_up(poisson.sampling_rate).min(1.0));
             let wrong = |error: &dyn std::fmt::Display| {
@@ -181,7 +179,7 @@ fn enforced(description: &TaskDescription) -> Result<EnforcedParticipation, Box<
         _ => EnforcedDraw::FromWaiting,
     };
     Ok(EnforcedParticipation {
-        participations_max: NonZeroU64::new(most.or(description.stop.rounds).unwrap_or(1)),
+        participations_max: NonZeroU64::new(most.or(context.rounds).unwrap_or(1)),
         separation_rounds: separation.and_then(NonZeroU64::new),
         draw,
     })

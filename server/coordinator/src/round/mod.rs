@@ -5,8 +5,9 @@ mod flow;
 mod phase;
 mod step;
 
+pub use crate::abandon_reason::AbandonReason;
 use folkmoot_protocol::{RoundId, TaskId};
-pub use phase::{AbandonReason, Phase};
+pub use phase::Phase;
 use serde::{Deserialize, Serialize};
 pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, Rules};
 

@@ -6,7 +6,7 @@ use super::{
     check::Check,
     synchronous::{default_reporting_deadline_seconds, default_selection_deadline_seconds, start_cohort},
 };
-use crate::{round::AbandonReason, task::Fault};
+use crate::{abandon_reason::AbandonReason, fault::Fault};
 
 /// Synchronous rounds that ask their stragglers: when the first clients are done, the others are asked to send what they
 /// have computed so far, and the round waits for these partial updates.

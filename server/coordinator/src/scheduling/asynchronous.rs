@@ -6,7 +6,7 @@ use super::{
     check::Check,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Fully asynchronous training: every update makes a commit. Where the staleness has a bound and the fast wait for
 /// the slow, those that waited are committed together.

@@ -4,7 +4,7 @@ use super::{
     AtBound, COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
     StartDecision, check::Check, synchronous::default_reporting_deadline_seconds,
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Buffered asynchronous rounds: `concurrency` clients train all the time, each from the newest version, and every
 /// `buffer_goal` updates make a commit (FedBuff: Nguyen et al. 2022, "Federated learning with buffered asynchronous

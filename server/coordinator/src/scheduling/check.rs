@@ -1,7 +1,7 @@
 //! What the policies' numbers may be.
 
 use super::COHORT_MAX;
-use crate::task::Fault;
+use crate::fault::Fault;
 
 const DEADLINE_SECONDS_MAX: u64 = 30 * 24 * 3600;
 

@@ -10,7 +10,7 @@ use super::{
     stale_synchronous::{constant, default_absence_seconds, first_clock},
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{participation::Waiting, task::Fault};
+use crate::{fault::Fault, participation::Waiting};
 
 /// The dynamic stale synchronous parallel: as [`super::StaleSynchronous`], with a bound between `bound_min` and
 /// `bound_max` that a controller chooses for the fastest client, so that it waits least (Zhao et al. 2019, "Dynamic

@@ -1,7 +1,7 @@
-use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
+use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Member;
+use super::{Member, Outstanding};
 
 /// What a round's assignments have come to, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,19 +12,6 @@ pub struct ReportCounts {
     pub outstanding: u64,
     /// Assignments that were given up, refused or have expired.
     pub dropped: u64,
-}
-
-/// An assignment under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outstanding {
-    /// The assignment.
-    pub assignment_id: AssignmentId,
-    /// Its client.
-    pub client_id: ClientId,
-    /// The version from which the client started.
-    pub base_version: u64,
-    /// When it expires.
-    pub deadline: Timestamp,
 }
 
 /// All that a policy may know, at one moment.

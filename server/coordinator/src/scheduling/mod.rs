@@ -15,6 +15,7 @@ mod choice;
 mod clocks;
 mod dynamic_stale_synchronous;
 mod facts;
+mod outstanding;
 mod sampled;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -30,7 +31,8 @@ pub use buffered::Buffered;
 pub use choice::SchedulingChoice;
 pub use clocks::{Clocks, Member};
 pub use dynamic_stale_synchronous::{DynamicStaleSynchronous, extra_steps};
-pub use facts::{Facts, Outstanding, ReportCounts};
+pub use facts::{Facts, ReportCounts};
+pub use outstanding::Outstanding;
 pub use sampled::Sampled;
 pub use semi_synchronous::SemiSynchronous;
 pub use stale_synchronous::StaleSynchronous;
@@ -40,7 +42,7 @@ pub use value_bounded::ValueBounded;
 
 use folkmoot_protocol::ClientId;
 
-use crate::{participation::Waiting, round::AbandonReason, task::Fault};
+use crate::{abandon_reason::AbandonReason, fault::Fault, participation::Waiting};
 
 /// The cohort that a deployment draws at most, and the clients that train at the same time.
 pub const COHORT_MAX: u64 = 100_000;

@@ -1,5 +1,5 @@
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, Synchronous};
-use crate::{round::AbandonReason, task::Fault};
+use crate::{abandon_reason::AbandonReason, fault::Fault};
 
 /// Synchronous rounds whose privacy rests on their draw: the rounds of a task with `privacy.amplification = "poisson"`.
 ///

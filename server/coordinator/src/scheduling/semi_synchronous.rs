@@ -5,7 +5,7 @@ use super::{
     buffered::{fill, is_too_old, unless_someone_would_be_too_old, validate_maximum},
     check::Check,
 };
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Fixed time slots: whatever has arrived at the end of a slot makes a commit (Stripelis et al. 2022,
 /// "Semi-synchronous federated learning for energy-efficient training and accelerated convergence").

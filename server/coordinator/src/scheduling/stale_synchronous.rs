@@ -5,7 +5,7 @@ use super::{
     StalenessWeight, StartDecision, buffered::fill, check::Check,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{participation::Waiting, task::Fault};
+use crate::{fault::Fault, participation::Waiting};
 
 /// The stale synchronous parallel: every update makes a commit and moves its client's clock, and no client starts
 /// while it is more than `bound` clocks ahead of the slowest (Ho et al. 2013, "More effective distributed ML via a

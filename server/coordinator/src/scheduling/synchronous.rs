@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, check::Check};
-use crate::{round::AbandonReason, task::Fault};
+use crate::{abandon_reason::AbandonReason, fault::Fault};
 
 /// Synchronous rounds with over-selection, report goal, minimum cohort and deadlines.
 ///

@@ -5,7 +5,7 @@ use super::{
     StalenessWeight, StartDecision, buffered::fill, check::Check, stale_synchronous::constant,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{participation::Waiting, task::Fault};
+use crate::{fault::Fault, participation::Waiting};
 
 /// Asynchronous training in which not the number of versions but the change that a client has not seen is bounded
 /// (value-bounded asynchronous parallel: Wei et al. 2013 and Dai et al. 2015, "High-performance distributed ML at

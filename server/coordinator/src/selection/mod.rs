@@ -25,7 +25,7 @@ pub use speed_tiers::{SpeedTiers, TIERS_MAX, TierCredits, TierPolicy};
 pub use stratified::Stratified;
 pub use token_share::{TokenBound, TokenCounts, clients_of_a_flow, most_of_one_token};
 
-use crate::{participation::Waiting, task::Fault};
+use crate::{fault::Fault, participation::Waiting};
 
 /// How the clients of a round are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

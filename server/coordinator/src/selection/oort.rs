@@ -2,7 +2,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, check, uniform, weighted};
-use crate::{participation::History, task::Fault};
+use crate::{fault::Fault, participation::History};
 
 /// Guided selection: clients from whom the model still learns much, and who are fast (Lai et al. 2021, "Oort:
 /// efficient federated learning via guided participant selection", algorithm 1).

@@ -2,7 +2,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, chance, check};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Poisson sampling: every waiting client takes part with the sampling rate, whoever else does.
 ///

@@ -4,7 +4,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, chance, check, uniform};
-use crate::{participation::Start, task::Fault};
+use crate::{fault::Fault, participation::Start};
 
 /// Tiers that a task may have, at most.
 pub const TIERS_MAX: usize = 64;

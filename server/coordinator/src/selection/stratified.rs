@@ -5,7 +5,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, check, uniform};
-use crate::task::Fault;
+use crate::fault::Fault;
 
 /// Stratified sampling with proportional allocation: every value of an attribute is a stratum, and so are the
 /// clients without it.

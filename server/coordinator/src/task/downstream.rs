@@ -1,7 +1,7 @@
 use folkmoot_protocol::{Codec, messages::WEIGHTS_PARTS_MAX};
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, TaskDescription};
+use super::Fault;
 
 /// Versions between two whole ones, at most: a client that begins fetches all that are between.
 pub const WHOLE_EVERY_MAX: u64 = WEIGHTS_PARTS_MAX as u64;
@@ -37,13 +37,10 @@ impl Downstream {
     pub fn is_of(&self, codecs: &[String]) -> bool {
         [self.whole, self.change].iter().all(|codec| *codec == Codec::None || codecs.contains(&codec.name()))
     }
-}
 
-impl TaskDescription {
     /// Lists what is wrong with the way in which versions travel.
-    pub(super) fn validate_downstream(&self, faults: &mut Vec<Fault>) {
-        let Some(downstream) = self.downstream else { return };
-        for (field, codec) in [("whole", downstream.whole), ("change", downstream.change)] {
+    pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
+        for (field, codec) in [("whole", self.whole), ("change", self.change)] {
             let field = format!("downstream.{field}");
             faults.extend(codec.validate().into_iter().map(|fault| Fault::of_codec(&field, fault)));
             let is_of_weights =
@@ -53,8 +50,8 @@ impl TaskDescription {
                 faults.push(Fault::new(&field, message, "take weights:8, weights:4, bf16, fp16 or none"));
             }
         }
-        if !(1..=WHOLE_EVERY_MAX).contains(&downstream.whole_every) {
-            let message = format!("it is {}", downstream.whole_every);
+        if !(1..=WHOLE_EVERY_MAX).contains(&self.whole_every) {
+            let message = format!("it is {}", self.whole_every);
             let remedy = format!("it must be 1 to {WHOLE_EVERY_MAX}");
             faults.push(Fault::new("downstream.whole_every", message, remedy));
         }
@@ -67,7 +64,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::task::samples::described;
+    use crate::task::{TaskDescription, samples::described};
 
     fn description(downstream: Value) -> TaskDescription {
         described(json!({ "downstream": downstream }))

@@ -6,26 +6,26 @@ mod description;
 mod downstream;
 mod eligibility;
 mod evaluation;
-mod fault;
 mod filter;
 mod network_class;
 mod pause;
 mod promise;
+mod recipes;
 #[cfg(test)]
 pub(crate) mod samples;
 mod state;
 mod stop;
 mod traffic;
+mod validation;
 mod warm_start;
 
 pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
 pub use description::TaskDescription;
 pub use downstream::{Downstream, WHOLE_EVERY_MAX};
 pub use eligibility::{
-    ALLOWED_VALUES_MAX, AllowedValues, Candidate, Eligibility, Ineligible, ParticipationLimit, VersionRange,
+    ALLOWED_VALUES_MAX, AllowedValues, Eligibility, Ineligible, ParticipationLimit, VersionRange,
 };
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
-pub use fault::Fault;
 pub use filter::TaskFilter;
 pub use network_class::NetworkClass;
 pub use pause::{PauseReason, abandoned_in_a_row};
@@ -34,4 +34,4 @@ pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;
 pub use warm_start::WarmStart;
 
-pub use crate::selection::SelectionChoice;
+pub use crate::{fault::Fault, participation::Candidate, selection::SelectionChoice};

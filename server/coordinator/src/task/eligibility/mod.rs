@@ -11,7 +11,7 @@ mod version_range;
 use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
-    ClientId, DEVICE_RULES_MAX, DeviceRule, Timestamp,
+    DEVICE_RULES_MAX, DeviceRule, Timestamp,
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX},
 };
 use serde::{Deserialize, Serialize};
@@ -49,19 +49,6 @@ pub struct Eligibility {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [[{ "attribute": "age", "condition": { "at_least": 18.0 } }]])))]
     pub device_rules: Vec<DeviceRule>,
-}
-
-/// A client that waits for an assignment, with what it said of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// The client.
-    pub client_id: ClientId,
-    /// How many examples it holds.
-    pub example_count: u64,
-    /// What it stated.
-    pub attributes: BTreeMap<String, String>,
-    /// The version of its SDK, as it states it.
-    pub sdk_version: String,
 }
 
 impl Eligibility {

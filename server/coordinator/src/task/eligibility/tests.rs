@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 
-use folkmoot_protocol::{DeviceCondition, Timestamp};
+use folkmoot_protocol::{ClientId, DeviceCondition, Timestamp};
 
 use super::*;
-use crate::participation::{History, Start};
+use crate::participation::{Candidate, History, Start};
 
 fn eligibility(json: &str) -> Eligibility {
     serde_json::from_str(json).unwrap()

@@ -21,7 +21,7 @@ impl Fault {
     }
 
     /// Makes the fault of a codec's number.
-    pub(super) fn of_codec(field: &str, fault: RecipeFault) -> Self {
+    pub(crate) fn of_codec(field: &str, fault: RecipeFault) -> Self {
         let field = format!("{field}.{}", fault.field);
         Self::new(&field, format!("it is {}", fault.value), format!("it must be {}", fault.allowed))
     }
