@@ -48,12 +48,12 @@ pub use host::Host;
 #[cfg(not(target_family = "wasm"))]
 pub use key::{ClientKey, SecretStorage};
 #[cfg(not(target_family = "wasm"))]
-pub use storage::{ModelStore, NewestModel, PrivateFolder, StorageError, private_folder};
+pub use storage::{PrivateFolder, StorageError, private_folder};
 #[cfg(not(target_family = "wasm"))]
 pub use traffic::{BYTES_PER_SECOND_MIN, TrafficLimits};
 pub use training::SystemChance;
 #[cfg(not(target_family = "wasm"))]
-pub use training::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
+pub use training::{LocalTrainer, ModelStore, NewestModel, StopSignal, Trained, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]
 pub use transparency::{LogAction, LogEntry, TransparencyLog};
 #[cfg(not(target_family = "wasm"))]

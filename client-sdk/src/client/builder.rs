@@ -15,7 +15,8 @@ use crate::{
     care::DayTime,
     consent::Ask,
     day_count::DayCount,
-    storage::{BlobCache, DeviceStore, StateStore, WorkStore},
+    device::DeviceStore,
+    storage::{BlobCache, StateStore, WorkStore},
     traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
 };
 

@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{TaskId, messages::AbortReason};
 
-use super::{perform::work_failed, tasks::Outcome};
+use super::tasks::{Outcome, work_failed};
 use crate::{LogAction, TransparencyLog, storage::MemoryStore, training::WorkError};
 
 /// An assignment that may be declined.

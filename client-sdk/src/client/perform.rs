@@ -17,7 +17,7 @@ use super::{
     declining::Declining,
     fetch::{fetch, prefetch},
     runner::Runner,
-    tasks::Outcome,
+    tasks::{Outcome, work_failed},
 };
 use crate::{
     TransportError, UpdateSource,
@@ -275,9 +275,4 @@ fn outcome<T>(
         Ok(value) => (answer(Ok(value)), None),
         Err(error) => (answer(Err(Failure::from(&error))), Some(error.to_string())),
     }
-}
-
-pub(super) fn work_failed(error: WorkError) -> Outcome {
-    let WorkError { reason, detail, .. } = error;
-    (Answer::WorkFailed { reason, detail }, None)
 }

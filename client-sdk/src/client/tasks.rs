@@ -9,8 +9,16 @@ use std::{
 use folkmoot_session::{Answer, RequestId};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::training::WorkError;
+
 /// An answer, and what went wrong, for humans.
 pub(super) type Outcome = (Answer, Option<String>);
+
+/// Answers that the work cannot be done.
+pub(super) fn work_failed(error: WorkError) -> Outcome {
+    let WorkError { reason, detail, .. } = error;
+    (Answer::WorkFailed { reason, detail }, None)
+}
 
 /// The requests under way. When they are dropped, they stop.
 #[derive(Default)]

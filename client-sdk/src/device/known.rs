@@ -3,8 +3,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::{Device, DeviceMemory};
-use crate::{Host, storage::DeviceStore};
+use super::{Device, DeviceMemory, DeviceStore};
+use crate::Host;
 
 /// The devices of this machine as a client knows them. Copies share what they learn.
 #[derive(Clone)]

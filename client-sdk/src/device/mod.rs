@@ -14,6 +14,11 @@ mod memory;
 #[cfg(feature = "gpu")]
 mod on_gpu;
 mod place;
+#[cfg_attr(
+    not(feature = "gpu"),
+    allow(dead_code, reason = "nothing is learnt of adapters that cannot be used")
+)]
+mod store;
 
 use std::{convert::Infallible, fmt, str::FromStr};
 
@@ -23,6 +28,7 @@ pub use known::Devices;
 pub(crate) use memory::AdapterId;
 pub(crate) use memory::DeviceMemory;
 pub use place::Placement;
+pub(crate) use store::DeviceStore;
 
 /// Where to train.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,7 @@
 use std::path::PathBuf;
 
-use super::{
-    StorageError,
-    atomic::{read_if_present, write_private},
-};
-use crate::device::DeviceMemory;
+use super::DeviceMemory;
+use crate::storage::{StorageError, read_if_present, write_private};
 
 /// The file of what a client has learnt about its adapters.
 #[derive(Clone, Debug)]

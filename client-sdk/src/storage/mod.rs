@@ -18,24 +18,16 @@
 
 mod atomic;
 mod blob_cache;
-#[cfg_attr(
-    not(feature = "gpu"),
-    allow(dead_code, reason = "nothing is learnt of adapters that cannot be used")
-)]
-mod device_store;
 mod error;
 mod memory_store;
-mod model_store;
 mod private_folder;
 mod state_store;
 mod work_store;
 
 pub(crate) use atomic::{read_if_present, write_private};
 pub(crate) use blob_cache::BlobCache;
-pub(crate) use device_store::DeviceStore;
 pub use error::StorageError;
 pub(crate) use memory_store::MemoryStore;
-pub use model_store::{ModelStore, NewestModel};
 pub use private_folder::{PrivateFolder, private_folder};
 pub(crate) use state_store::{Enrolment, StateStore};
 pub(crate) use work_store::WorkStore;

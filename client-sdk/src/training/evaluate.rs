@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering;
 
 use folkmoot_engine::TrainingOutcome;
 
-use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, work::PROGRESS_MILLISECONDS};
+use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
 
 /// Sums loss and right classes over all examples. Returns `None` if it was stopped.
 ///

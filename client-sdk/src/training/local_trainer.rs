@@ -1,21 +1,14 @@
-//! Training in the app's own loop, where the engine would train otherwise.
-//!
-//! The loop brings weights; everything behind it (delta, clipping, noise, codec, checks, upload) is the same as for the
-//! engine's.
+//! The app's own training loop, and what it is given.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use folkmoot_engine::{Metrics, Model, ParameterSpec, TrainingOutcome};
-use folkmoot_protocol::{
-    Plan, Work,
-    messages::{AbortReason, Assignment},
-    update::{MetricBounds, MetricFault},
-};
+use folkmoot_engine::{Metrics, Model, ParameterSpec};
+use folkmoot_protocol::{Plan, messages::Assignment};
 
-use super::{Inputs, LocalWork, WorkError, plan::update_metrics};
+use super::Inputs;
 use crate::{DeviceCare, Host};
 
 /// A training loop of the app's own. It runs on a thread of its own and may block.
@@ -56,10 +49,10 @@ pub struct TrainerError(pub String);
 /// Says when the work of an assignment is not wanted any more.
 #[derive(Clone, Debug)]
 pub struct StopSignal {
-    stop: Arc<AtomicBool>,
-    asked: Arc<AtomicBool>,
-    care: DeviceCare,
-    host: Host,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) asked: Arc<AtomicBool>,
+    pub(super) care: DeviceCare,
+    pub(super) host: Host,
 }
 
 impl StopSignal {
@@ -80,9 +73,9 @@ impl StopSignal {
 
 /// What the app's own loop is given.
 pub struct TrainerWork<'a> {
-    assignment: &'a Assignment,
-    inputs: &'a Inputs,
-    stop: StopSignal,
+    pub(super) assignment: &'a Assignment,
+    pub(super) inputs: &'a Inputs,
+    pub(super) stop: StopSignal,
 }
 
 impl TrainerWork<'_> {
@@ -115,97 +108,4 @@ impl TrainerWork<'_> {
     pub fn stop(&self) -> &StopSignal {
         &self.stop
     }
-}
-
-/// Trains with the app's own loop. Returns `None` if it was stopped.
-///
-/// # Errors
-/// [`WorkError`] if the plan asks for what only the engine can promise, the loop fails, or what it returns does not fit.
-pub(super) fn train_with(
-    trainer: &dyn LocalTrainer,
-    local: &LocalWork,
-    inputs: &Inputs,
-) -> Result<Option<TrainingOutcome>, WorkError> {
-    if inputs.plan.training.example_privacy.is_some() {
-        let detail = "plan.example_privacy needs the engine: noise in a training loop of the app's own cannot be vouched for";
-        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-    }
-    tracing::info!("training begins in the app's own loop");
-    let work = trainer_work(local, inputs);
-    // Pauses in it count, too: the loop alone knows when it was at work.
-    let trained = local.care.counted(|| local.host.elapsed(), || trainer.train(&work));
-    let trained = trained.map_err(|error| failed(&error))?;
-    if local.stop.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    check(&trained, inputs)?;
-    let delta = delta(trained.weights, inputs)?;
-    Ok(Some(TrainingOutcome { delta, weights: Vec::new(), products: Vec::new(), metrics: trained.metrics }))
-}
-
-/// Measures with the app's own loop. Returns `None` if it leaves that to the engine.
-///
-/// # Errors
-/// [`WorkError`] if the loop fails, or tells what no evaluation can be.
-pub(super) fn evaluate_with(
-    trainer: &dyn LocalTrainer,
-    local: &LocalWork,
-    inputs: &Inputs,
-) -> Result<Option<TrainingOutcome>, WorkError> {
-    let work = trainer_work(local, inputs);
-    let Some(metrics) = trainer.evaluate(&work).map_err(|error| failed(&error))? else { return Ok(None) };
-    let metrics = Metrics { step_count: 0, ..metrics };
-    check_metrics(&metrics, inputs, Work::Evaluation)?;
-    Ok(Some(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), products: Vec::new(), metrics }))
-}
-
-fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a> {
-    let LocalWork { stop, asked, care, host, .. } = local;
-    let (stop, asked) = (Arc::clone(stop), Arc::clone(asked));
-    let stop = StopSignal { stop, asked, care: care.clone(), host: host.clone() };
-    TrainerWork { assignment: &local.assignment, inputs, stop }
-}
-
-fn check(trained: &Trained, inputs: &Inputs) -> Result<(), WorkError> {
-    let (found, parameter_count) = (trained.weights.len(), inputs.starting_weights.len());
-    if found != parameter_count {
-        let detail = format!("the app's own loop returned {found} weights, the model has {parameter_count}");
-        return Err(WorkError::new(AbortReason::TrainingFailed, detail));
-    }
-    check_metrics(&trained.metrics, inputs, Work::Training)
-}
-
-/// Refuses metrics that the coordinator would refuse.
-fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), WorkError> {
-    let fault = if metrics.example_count == 0 {
-        "used no examples"
-    } else if !metrics.loss_sum.is_finite() {
-        "told a loss that is not finite"
-    } else if metrics.correct_count > metrics.example_count {
-        "told more right answers than examples"
-    } else if metrics.loss_sum < 0.0 {
-        "told a loss below 0; only losses from 0 on can be averaged with those of other clients"
-    } else {
-        let plan = &inputs.plan.training;
-        let allowed = MetricBounds::of(plan, work, false).check(&update_metrics(*metrics, plan));
-        let told = |fault: MetricFault| {
-            format!("the app's own loop told metrics that the plan does not allow: {fault}")
-        };
-        return allowed.map_err(|fault| WorkError::new(AbortReason::TrainingFailed, told(fault)));
-    };
-    Err(WorkError::new(AbortReason::TrainingFailed, format!("the app's own loop {fault}")))
-}
-
-/// Local weights minus starting weights, of the tensors that travel: what the loop did to others does not count.
-fn delta(mut weights: Vec<f32>, inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
-    for (weight, start) in weights.iter_mut().zip(&inputs.starting_weights) {
-        *weight -= start;
-    }
-    inputs.part.pick(&weights).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
-}
-
-fn failed(error: &TrainerError) -> WorkError {
-    tracing::warn!(%error, "the app's own loop failed");
-    let detail = "the app's own training loop failed; the client's log says how";
-    WorkError::new(AbortReason::TrainingFailed, detail)
 }

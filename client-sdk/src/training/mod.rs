@@ -10,9 +10,15 @@ mod finished;
 mod inputs;
 #[cfg(not(target_family = "wasm"))]
 mod local_trainer;
+#[cfg(not(target_family = "wasm"))]
+mod local_work;
 mod make;
 #[cfg(not(target_family = "wasm"))]
+mod model_store;
+#[cfg(not(target_family = "wasm"))]
 mod news;
+#[cfg(not(target_family = "wasm"))]
+mod own_loop;
 mod plan;
 #[cfg(not(target_family = "wasm"))]
 mod prepare;
@@ -37,12 +43,14 @@ pub use chance::SystemChance;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
 pub use finished::FinishedWork;
-#[cfg(not(target_family = "wasm"))]
-pub(crate) use inputs::read_weights;
 pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use local_work::LocalWork;
 pub use make::{Made, make};
+#[cfg(not(target_family = "wasm"))]
+pub use model_store::{ModelStore, NewestModel};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
 pub use plan::schema_of;
@@ -52,7 +60,7 @@ pub(crate) use prepare::prepare;
 pub(crate) use screen::{Screening, screen};
 pub use steps::{Step, Training};
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use work::{LocalWork, work};
+pub(crate) use work::work;
 
 /// Work that cannot be done: what the coordinator is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,13 +10,10 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BlobCache, StorageError,
-    atomic::{read_if_present, write_private},
-};
+use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part};
 use crate::{
     Host,
-    training::{Inputs, WorkError, parse_plan, read_weights, trained_part},
+    storage::{BlobCache, StorageError, read_if_present, write_private},
 };
 
 const RECORD_VERSION: u32 = 2;

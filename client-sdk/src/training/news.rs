@@ -3,6 +3,9 @@ use folkmoot_protocol::AssignmentId;
 
 use crate::{ClientEvent, Placement};
 
+/// How often progress is told.
+pub(super) const PROGRESS_MILLISECONDS: u64 = 100;
+
 /// What the work tells on the way.
 pub(crate) enum WorkNews {
     /// The training runs here from now on.

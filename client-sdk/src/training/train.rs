@@ -3,7 +3,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use folkmoot_engine::{Precision, Progress, Trainer, TrainingOutcome, block_on};
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{Inputs, LocalWork, Step, Training, WorkError, WorkNews, work::PROGRESS_MILLISECONDS};
+use super::{Inputs, LocalWork, Step, Training, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
 use crate::Placement;
 
 /// How often a training is stored, so that a killed process loses no more than this.

@@ -1,54 +1,14 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::Ordering;
 
-use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::{Work, messages::Assignment};
+use folkmoot_engine::TrainingOutcome;
+use folkmoot_protocol::Work;
 
 use super::{
-    FinishedWork, Inputs, LocalTrainer, WorkError, WorkNews,
+    FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
     evaluate::evaluate,
-    local_trainer::{evaluate_with, train_with},
+    own_loop::{evaluate_with, train_with},
     train::train,
 };
-use crate::{
-    Budget, Consent, DeviceCare, Devices, Host,
-    storage::{BlobCache, ModelStore, WorkStore},
-};
-
-/// How often progress is told.
-pub(super) const PROGRESS_MILLISECONDS: u64 = 100;
-
-/// Everything that the work of an assignment needs; it runs on a thread of its own.
-pub(crate) struct LocalWork {
-    pub assignment: Assignment,
-    pub examples: Examples,
-    /// Trains and measures instead of the engine.
-    pub trainer: Option<Arc<dyn LocalTrainer>>,
-    pub consent: Consent,
-    pub care: DeviceCare,
-    pub blobs: BlobCache,
-    pub models: ModelStore,
-    pub work: WorkStore,
-    pub devices: Devices,
-    pub budget: Budget,
-    pub host: Host,
-    /// Set from outside to end the work after the steps under way.
-    pub stop: Arc<AtomicBool>,
-    /// Set from outside to end a training after the step under way, with what it has.
-    pub asked: Arc<AtomicBool>,
-}
-
-impl LocalWork {
-    /// Waits while the device is not to train, and returns how long that was.
-    pub fn rest(&self, on_rest: impl FnOnce()) -> Duration {
-        self.care.rest(&self.stop, || self.host.elapsed(), on_rest)
-    }
-}
 
 /// Does what the plan asks for, to the end. Returns `None` if it was stopped.
 ///

@@ -17,8 +17,8 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    Budget, Consent, Device, DeviceCare, DevicePolicy, Devices, Host,
-    storage::{BlobCache, ModelStore, WorkStore},
+    Budget, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, ModelStore,
+    storage::{BlobCache, WorkStore},
     training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
 };
 
