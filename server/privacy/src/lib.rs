@@ -4,6 +4,7 @@ pub mod accountant;
 pub mod audit;
 mod budget;
 pub mod calibrate;
+mod charge;
 pub mod claim;
 pub mod correlated;
 pub mod ledger;

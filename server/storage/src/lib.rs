@@ -25,6 +25,7 @@ mod storage;
 mod task;
 pub mod test_support;
 mod token;
+mod token_id;
 
 pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository};
 pub use assignment::{
@@ -50,4 +51,5 @@ pub use session::{SessionId, SessionRecord, SessionRepository};
 pub use sql::{Durability, SharedNonces, SqlOptions, SqlStorage};
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};
-pub use token::{TokenId, TokenRecord, TokenRepository};
+pub use token::{TokenRecord, TokenRepository};
+pub use token_id::TokenId;

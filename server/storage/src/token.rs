@@ -1,10 +1,7 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp, UserKey};
 
-use crate::{ClientRecord, EnrolOutcome, StorageError};
-
-/// The public part of an enrolment token, safe to show and to log: 16 hexadecimal digits.
-pub type TokenId = String;
+use crate::{ClientRecord, EnrolOutcome, StorageError, TokenId};
 
 /// A right to enrol clients for a population. Only the secret's hash is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Tree};
 use super::pair::Accounts;
 use super::participation::{Capped, PoissonSampled, Separated};
-use crate::ledger::Participation;
+use crate::charge::Participation;
 
 /// A mechanism whose releases a ledger can add up under a way of sampling. There is no charge for a pair that cannot be
 /// accounted:

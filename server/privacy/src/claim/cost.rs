@@ -4,7 +4,7 @@
 use super::{Accountant, ClaimError};
 use crate::accountant::{Orders, RdpCurve, poisson_gaussian_epsilon, rho_of_gaussian, zcdp_epsilon};
 use crate::budget::{Delta, Epsilon, Rho, SamplingRate};
-use crate::ledger::{Charge, Participation};
+use crate::charge::{Charge, Participation};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
 /// What releases cost, before a delta is chosen.

@@ -8,6 +8,7 @@
 //!
 //! The default claim: no amplification; a client is in at most k releases, and ρ = k/(2z²).
 
+mod accountant;
 mod charged;
 mod cost;
 mod mechanism;
@@ -17,12 +18,13 @@ mod spent;
 #[cfg(test)]
 mod tests;
 
+pub use accountant::{ACCOUNTANT_VERSION, Accountant};
 pub use charged::Charged;
 pub use cost::{Cost, epsilon_by_loss_distribution};
 pub use mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, PlannedRounds, Tree};
 pub use pair::{Accounts, Question, Sampling, account};
 pub use participation::{Capped, EnforcedDraw, EnforcedParticipation, FixedSize, PoissonSampled, Separated};
-pub use spent::{ACCOUNTANT_VERSION, Accountant, Spent, Unamplified};
+pub use spent::{Spent, Unamplified};
 
 use crate::accountant::CurveError;
 

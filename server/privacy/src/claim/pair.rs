@@ -1,10 +1,11 @@
 //! Which mechanism is accounted how under which way of sampling.
 
+use super::accountant::{ACCOUNTANT_VERSION, Accountant};
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, Tree};
 use super::participation::{
     Capped, EnforcedDraw, EnforcedParticipation, FixedSize, PoissonSampled, Separated,
 };
-use super::spent::{ACCOUNTANT_VERSION, Accountant, Spent, Unamplified, smallest};
+use super::spent::{Spent, Unamplified, smallest};
 use super::{ClaimError, Cost, epsilon_by_loss_distribution};
 use crate::accountant::{Orders, ParticipationPattern, RdpCurve, rho_of_gaussian, rho_of_tree};
 use crate::budget::{Delta, Rho, Unit};

@@ -1,35 +1,9 @@
 use serde::Serialize;
 
-use super::{ClaimError, Cost};
+use super::{Accountant, ClaimError, Cost};
 use crate::accountant::rho_of_gaussian;
 use crate::budget::{Delta, Epsilon, Rho, Unit};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
-
-/// The version of the accountants: that of this package.
-pub const ACCOUNTANT_VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// Which accountant answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Accountant {
-    /// Zero-concentrated differential privacy, converted tightly.
-    Zcdp,
-    /// Rényi differential privacy over a grid of orders.
-    Rdp,
-    /// The privacy loss distribution, composed on a grid.
-    Pld,
-}
-
-impl Accountant {
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Zcdp => "zCDP",
-            Self::Rdp => "RDP",
-            Self::Pld => "PLD",
-        }
-    }
-}
 
 /// What releases have spent, or will, with all that a reader needs to judge it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,4 +1,4 @@
-use super::state::{self, Reader, StateError};
+use super::bytes::{self, Reader, StateError};
 use super::{CorrelatedError, checked_draw};
 use crate::accountant::{BUFFERS_MAX, BufferedToeplitz, ParticipationPattern};
 use crate::budget::RangeError;
@@ -134,12 +134,12 @@ impl BltNoise {
     /// buffer.
     pub fn to_bytes(&self) -> Vec<u8> {
         let buffers = self.decays.len();
-        let mut bytes = state::begin(state::BLT, 4 + buffers * (2 + self.count));
+        let mut bytes = bytes::begin(bytes::BLT, 4 + buffers * (2 + self.count));
         for number in [buffers as u64, self.rounds, self.done, self.count as u64] {
             bytes.extend(number.to_le_bytes());
         }
         for numbers in [&self.decays, &self.scales].into_iter().chain(&self.buffers) {
-            state::put(&mut bytes, numbers);
+            bytes::put(&mut bytes, numbers);
         }
         bytes
     }
@@ -149,13 +149,13 @@ impl BltNoise {
     /// # Errors
     /// [`StateError`] if it is not one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
-        let mut reader = Reader::new(bytes, state::BLT)?;
+        let mut reader = Reader::new(bytes, bytes::BLT)?;
         let (buffers, rounds, done, count) =
             (reader.count()?, reader.count()?, reader.count()?, reader.count()?);
         let is_right = (1..=BUFFERS_MAX as u64).contains(&buffers);
-        state::unless(is_right, "number of buffers", buffers, "at least 1 and at most 8")?;
-        state::unless((1..=ROUNDS_MAX).contains(&rounds), "rounds", rounds, "at least 1 and at most 2^24")?;
-        state::unless(done <= rounds, "rounds done", done, "at most the planned ones")?;
+        bytes::unless(is_right, "number of buffers", buffers, "at least 1 and at most 8")?;
+        bytes::unless((1..=ROUNDS_MAX).contains(&rounds), "rounds", rounds, "at least 1 and at most 2^24")?;
+        bytes::unless(done <= rounds, "rounds done", done, "at most the planned ones")?;
         // The two vectors of coefficients count as two values more of each buffer.
         let values = count.saturating_add(2);
         let count = reader.expect_vectors(buffers, values)? - 2;

@@ -11,13 +11,15 @@
 //! kept as secretly as the sums before the noise, and they are not `Debug`.
 
 mod blt;
+mod bytes;
 mod state;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use blt::BltNoise;
-pub use state::{CorrelatedNoise, StateError};
+pub use bytes::StateError;
+pub use state::CorrelatedNoise;
 pub use tree::TreeNoise;
 
 use crate::noise::NoiseError;

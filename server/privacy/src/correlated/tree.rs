@@ -1,4 +1,4 @@
-use super::state::{self, Reader, StateError};
+use super::bytes::{self, Reader, StateError};
 use super::{CorrelatedError, checked_draw};
 use crate::accountant::{ParticipationPattern, tree_sensitivity_squared};
 use crate::budget::RangeError;
@@ -143,13 +143,13 @@ impl TreeNoise {
     /// Writes the state, for [`TreeNoise::from_bytes`]: 42 bytes, and 8 for each value of the prefix and of every node.
     pub fn to_bytes(&self) -> Vec<u8> {
         let nodes = || self.nodes.iter().flatten();
-        let mut bytes = state::begin(state::TREE, 5 + self.count * (1 + nodes().count()));
+        let mut bytes = bytes::begin(bytes::TREE, 5 + self.count * (1 + nodes().count()));
         let leaves = self.leaves_per_tree;
         for number in [u64::from(self.uses_subtrees), leaves, self.rounds_max, self.done, self.count as u64] {
             bytes.extend(number.to_le_bytes());
         }
-        state::put(&mut bytes, &self.prefix);
-        nodes().for_each(|node| state::put(&mut bytes, node));
+        bytes::put(&mut bytes, &self.prefix);
+        nodes().for_each(|node| bytes::put(&mut bytes, node));
         bytes
     }
 
@@ -158,12 +158,12 @@ impl TreeNoise {
     /// # Errors
     /// [`StateError`] if it is not one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
-        let mut reader = Reader::new(bytes, state::TREE)?;
+        let mut reader = Reader::new(bytes, bytes::TREE)?;
         let (uses_subtrees, leaves_per_tree) = (reader.count()?, reader.count()?);
         let (rounds_max, done, count) = (reader.count()?, reader.count()?, reader.count()?);
-        state::unless(uses_subtrees <= 1, "the use of subtrees", uses_subtrees, "0 or 1")?;
-        state::unless(leaves_per_tree > 0, "leaves per tree", leaves_per_tree, "at least 1")?;
-        state::unless(done <= rounds_max, "rounds done", done, "at most the planned ones")?;
+        bytes::unless(uses_subtrees <= 1, "the use of subtrees", uses_subtrees, "0 or 1")?;
+        bytes::unless(leaves_per_tree > 0, "leaves per tree", leaves_per_tree, "at least 1")?;
+        bytes::unless(done <= rounds_max, "rounds done", done, "at most the planned ones")?;
         let leaves = if done == 0 { 0 } else { (done - 1) % leaves_per_tree + 1 };
         // The nodes that cover the rounds so far are those of the binary digits of their number.
         let count = reader.expect_vectors(1 + u64::from(leaves.count_ones()), count)?;

@@ -3,7 +3,10 @@ use std::fmt;
 use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{Delta, Epsilon, NoiseMultiplier, SamplingRate, Unit};
+use crate::{
+    Delta, Epsilon, Unit,
+    charge::{Charge, Participation},
+};
 
 /// The BLAKE3 of an entry and of all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,38 +57,6 @@ impl<'de> Deserialize<'de> for EntryDigest {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// In how many releases of a task a client's data can be, as selection enforces it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Participation {
-    /// In at most so many, whichever they are. Nothing is claimed of how clients are drawn.
-    AtMost {
-        /// The number, at least 1.
-        count: u64,
-    },
-    /// In each with this probability, independently of every other client and release.
-    Poisson {
-        /// The probability.
-        rate: SamplingRate,
-    },
-    /// All releases of the task together cost what so many releases cost that a client is in, from the first one on: they
-    /// share one stream of correlated noise (1), or the noise is in the updates themselves (as many as a client gives).
-    Whole {
-        /// The number, at least 1.
-        count: u64,
-    },
-}
-
-/// What an entry costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Charge {
-    /// The Gaussian noise, together with all that is released beside the model.
-    pub noise_multiplier: NoiseMultiplier,
-    /// Who is in it.
-    pub participation: Participation,
 }
 
 /// A model version that was released with noise of the coordinator's, or of its clients'.

@@ -8,9 +8,9 @@ mod chain;
 mod entry;
 mod totals;
 
+pub use crate::charge::{Charge, Participation};
 pub use chain::{Chain, ChainError, Head};
 pub use entry::{
-    Charge, Collection, Entry, EntryDigest, Event, ParseDigestError, Participation, Promise, Release,
-    Settings, TaskTerms,
+    Collection, Entry, EntryDigest, Event, ParseDigestError, Promise, Release, Settings, TaskTerms,
 };
 pub use totals::{CalibrateError, RelationError, Spent, Totals, multiplier_for};

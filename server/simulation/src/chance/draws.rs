@@ -1,7 +1,5 @@
 use rand::Rng;
 
-use super::log_gamma_draw;
-
 /// Draws a uniform number above 0, up to 1, with 53 bits.
 pub fn uniform(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
@@ -32,31 +30,10 @@ pub fn shuffle<T>(items: &mut [T], rng: &mut impl Rng) {
     }
 }
 
-/// Draws `count` shares that add up to 1 from the symmetric Dirichlet distribution: gamma draws, normalised.
-///
-/// `alpha` is its concentration, above 0.
-pub fn dirichlet(count: usize, alpha: f64, rng: &mut impl Rng) -> Vec<f64> {
-    let logs: Vec<f64> = (0..count).map(|_| log_gamma_draw(alpha, rng)).collect();
-    // In logarithms until the largest is 1, because a small alpha gives values far below the smallest `f64`.
-    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let draws: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
-    let total: f64 = draws.iter().sum();
-    draws.iter().map(|draw| draw / total).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Stream;
-
-    /// Whether the mean of `draws` is within 5 standard errors of `mean`: a right generator misses it once in
-    /// two million.
-    fn has_mean(draws: &[f64], mean: f64) -> bool {
-        let count = draws.len() as f64;
-        let found = draws.iter().sum::<f64>() / count;
-        let variance = draws.iter().map(|draw| (draw - found).powi(2)).sum::<f64>() / (count - 1.0);
-        (found - mean).abs() < 5.0 * (variance / count).sqrt()
-    }
+    use crate::chance::{Stream, samples::has_mean};
 
     #[test]
     fn normal_draws_have_the_moments_0_1_0_3() {
@@ -81,15 +58,6 @@ mod tests {
         // Chi-squared with 23 degrees of freedom is above 66 once in 200 000 times.
         let chi_squared: f64 = counts.values().map(|count: &f64| (count - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi_squared < 66.0, "{chi_squared}");
-    }
-
-    #[test]
-    fn dirichlet_shares_have_the_variance_of_the_distribution() {
-        // Var = (1/k)(1 − 1/k) / (kα + 1), here 0.1875 / 3.
-        let mut rng = Stream::new(3, &[]);
-        let squares: Vec<f64> =
-            (0..20_000).map(|_| (dirichlet(4, 0.5, &mut rng)[0] - 0.25).powi(2)).collect();
-        assert!(has_mean(&squares, 0.0625));
     }
 
     #[test]

@@ -3,10 +3,14 @@
 //! A [`Stream`] is the randomness of one purpose. It is a function of a seed and of what it is for, so a client's
 //! tenth assignment draws the same numbers whether or not its ninth ever happened.
 
+mod dirichlet;
 mod draws;
 mod gamma;
+#[cfg(test)]
+mod samples;
 mod stream;
 
-pub use draws::{below, dirichlet, shuffle, standard_normal, uniform};
+pub use dirichlet::dirichlet;
+pub use draws::{below, shuffle, standard_normal, uniform};
 pub use gamma::log_gamma_draw;
 pub use stream::Stream;

@@ -2,12 +2,26 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, ReportError, charts, colours, html::Escaped, legend::legend, tables};
+use super::{RUNS_MAX, Report, ReportError, charts, colours, html::Escaped, legend::legend, tables};
 
 const STYLE: &str = include_str!("style.css");
 
+impl Report {
+    /// Writes the report.
+    ///
+    /// # Errors
+    /// [`ReportError`] if there are too many runs or none, or a plot cannot be drawn.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let runs = self.runs.len();
+        if runs == 0 || runs > RUNS_MAX {
+            return Err(ReportError::RunCount { runs });
+        }
+        write(self)
+    }
+}
+
 /// Writes the page.
-pub(super) fn write(report: &Report) -> Result<String, ReportError> {
+fn write(report: &Report) -> Result<String, ReportError> {
     let title = Escaped(&report.title);
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -1,4 +1,3 @@
-use super::{RUNS_MAX, ReportError, page};
 use crate::record::RoundRow;
 
 /// What a report is about.
@@ -42,19 +41,5 @@ impl Default for Metric {
     /// The accuracy.
     fn default() -> Self {
         Self { name: "accuracy".to_owned(), is_share: true, is_larger_better: true }
-    }
-}
-
-impl Report {
-    /// Writes the report.
-    ///
-    /// # Errors
-    /// [`ReportError`] if there are too many runs or none, or a plot cannot be drawn.
-    pub fn html(&self) -> Result<String, ReportError> {
-        let runs = self.runs.len();
-        if runs == 0 || runs > RUNS_MAX {
-            return Err(ReportError::RunCount { runs });
-        }
-        page::write(self)
     }
 }

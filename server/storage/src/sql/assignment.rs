@@ -10,9 +10,9 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, mess
 use super::{
     SqlStorage,
     assignment_close::{accept, close_assignment, select_assignment},
-    assignment_rows::{assignment_of, select_accepted_updates, select_traffic},
     column::{Columns, json, moment},
     participation::record_failure,
+    rows::assignment::{assignment_of, select_accepted_updates, select_traffic},
     transaction::in_transaction,
 };
 use crate::{

@@ -9,10 +9,10 @@ use sqlx::AnyConnection;
 
 use super::{
     Dialect,
-    assignment_rows::{assignment_of, insert_accepted_update, status_name},
     column::{Columns, json, moment},
     dialect::Lock,
     participation::{record_failure, record_push},
+    rows::assignment::{assignment_of, insert_accepted_update, status_name},
 };
 use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, DropReason, StorageError};
 

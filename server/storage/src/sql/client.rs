@@ -1,11 +1,11 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
-use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
     column::{Columns, integer, moment},
     enrol::enrol,
+    rows::client::client_of,
     transaction::in_transaction,
 };
 use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter};
@@ -107,18 +107,4 @@ impl ClientRepository for SqlStorage {
             client_of(&sqlx::query(SELECT).bind(id.to_string()).fetch_one(connection).await?)
         })
     }
-}
-
-pub(super) fn client_of(row: &AnyRow) -> Result<ClientRecord, StorageError> {
-    let columns = Columns::new(row, "client");
-    Ok(ClientRecord {
-        id: columns.parsed("id")?,
-        organisation_id: columns.parsed("organisation_id")?,
-        population: columns.parsed("population")?,
-        public_key: columns.text("public_key")?,
-        token_id: columns.optional_parsed("token_id")?,
-        user_key: columns.optional_parsed("user_key")?,
-        enrolled_at: columns.moment("enrolled_at")?,
-        revoked_at: columns.optional_moment("revoked_at")?,
-    })
 }

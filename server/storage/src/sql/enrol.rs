@@ -6,10 +6,10 @@ use sqlx::AnyConnection;
 
 use super::{
     Dialect,
-    client::client_of,
     column::moment,
     dialect::Lock,
-    population::{POPULATION, population_of},
+    rows::client::client_of,
+    rows::population::{POPULATION, population_of},
     token::token_of,
 };
 use crate::{ClientRecord, EnrolOutcome, StorageError, TokenRecord};

@@ -6,7 +6,7 @@ use super::{
     SqlStorage,
     column::{Columns, integer, missing, moment},
     metrics::{bind_metrics, metrics_of},
-    round_rows::update_round,
+    rows::round::update_round,
     transaction::in_transaction,
 };
 use crate::{EvaluationRecord, EvaluationRepository, EvaluationSource, RoundRecord, StorageError};

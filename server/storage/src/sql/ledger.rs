@@ -10,7 +10,7 @@ use super::{
     SqlStorage,
     column::{Columns, integer, json, missing, moment, optional_integer},
     dialect::{Dialect, Lock},
-    population::{POPULATION, population_of},
+    rows::population::{POPULATION, population_of},
     transaction::in_transaction,
 };
 use crate::{

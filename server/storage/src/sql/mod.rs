@@ -6,38 +6,35 @@
 mod api_key;
 mod assignment;
 mod assignment_close;
-mod assignment_rows;
+mod base;
 mod check_in;
 mod client;
-mod column;
-mod connect;
-mod dialect;
 mod enrol;
 mod evaluation;
 mod lease;
 mod ledger;
-mod many;
 mod metrics;
-mod migrations;
 mod model;
 mod model_version;
 mod monitor;
 mod nonces;
-mod page;
 mod participation;
 mod population;
 mod private_tasks;
 mod round;
-mod round_rows;
+mod rows;
 mod session;
 mod task;
 mod token;
-mod transaction;
 
+pub(crate) use base::column::integer;
+pub use base::connect::{Durability, SqlOptions};
+use base::{
+    column,
+    dialect::{self, Dialect},
+    many, transaction,
+};
 pub use check_in::check_in_without_lock;
-pub(crate) use column::integer;
-pub use connect::{Durability, SqlOptions};
-use dialect::Dialect;
 pub use nonces::SharedNonces;
 use sqlx::AnyPool;
 

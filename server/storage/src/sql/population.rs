@@ -1,21 +1,18 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
-use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
     column::{Columns, json, missing, moment},
     dialect::Lock,
     ledger::append,
+    rows::population::{POPULATION, population_of},
     transaction::in_transaction,
 };
 use crate::{
     PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError,
     ledger::settings_event,
 };
-
-/// Selects one population.
-pub(super) const POPULATION: &str = "SELECT * FROM populations WHERE organisation_id = $1 AND name = $2";
 
 #[async_trait]
 impl PopulationRepository for SqlStorage {
@@ -114,14 +111,4 @@ impl PopulationRepository for SqlStorage {
         let rows = sqlx::query(SELECT).bind(organisation_id.to_string()).fetch_all(&self.reader).await?;
         rows.iter().map(population_of).collect()
     }
-}
-
-pub(super) fn population_of(row: &AnyRow) -> Result<PopulationRecord, StorageError> {
-    let columns = Columns::new(row, "population");
-    Ok(PopulationRecord {
-        organisation_id: columns.parsed("organisation_id")?,
-        name: columns.parsed("name")?,
-        privacy: columns.optional_json("privacy")?.unwrap_or_default(),
-        created_at: columns.moment("created_at")?,
-    })
 }

@@ -9,14 +9,14 @@ use sqlx::AnyConnection;
 use super::{
     SqlStorage,
     assignment_close::{expire_outstanding, leave_behind},
-    assignment_rows::{insert_assignments, select_accepted_updates},
     check_in::take_check_ins,
     column::{Columns, integer},
     dialect::Dialect,
     ledger::charge,
     model_version::insert_model_version,
     participation::record_starts,
-    round_rows::{insert_round, round_of, update_round},
+    rows::assignment::{insert_assignments, select_accepted_updates},
+    rows::round::{insert_round, round_of, update_round},
     task::{end_task, serve},
     transaction::in_transaction,
 };

@@ -14,22 +14,22 @@ pub(crate) fn integer(value: u64) -> Result<i64, StorageError> {
 }
 
 /// Turns a count that may be missing into a column.
-pub(super) fn optional_integer(value: Option<u64>) -> Result<Option<i64>, StorageError> {
+pub(in crate::sql) fn optional_integer(value: Option<u64>) -> Result<Option<i64>, StorageError> {
     value.map(integer).transpose()
 }
 
 /// Turns a moment into a column.
-pub(super) fn moment(value: Timestamp) -> Result<i64, StorageError> {
+pub(in crate::sql) fn moment(value: Timestamp) -> Result<i64, StorageError> {
     integer(value.0)
 }
 
 /// Turns an enum or a struct into a column.
-pub(super) fn json(value: &impl Serialize) -> Result<String, StorageError> {
+pub(in crate::sql) fn json(value: &impl Serialize) -> Result<String, StorageError> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(Box::new(error)).into())
 }
 
 /// Names what is missing when a row refers to one that is not there.
-pub(super) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> StorageError {
+pub(in crate::sql) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> StorageError {
     move |error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
             StorageError::NotFound(what)
@@ -39,25 +39,25 @@ pub(super) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> StorageErro
 }
 
 /// The columns of a row of `what`.
-pub(super) struct Columns<'r> {
+pub(in crate::sql) struct Columns<'r> {
     row: &'r AnyRow,
     what: &'static str,
 }
 
 impl<'r> Columns<'r> {
-    pub(super) fn new(row: &'r AnyRow, what: &'static str) -> Self {
+    pub(in crate::sql) fn new(row: &'r AnyRow, what: &'static str) -> Self {
         Self { row, what }
     }
 
-    pub(super) fn text(&self, name: &str) -> Result<String, StorageError> {
+    pub(in crate::sql) fn text(&self, name: &str) -> Result<String, StorageError> {
         Ok(self.row.try_get(name)?)
     }
 
-    pub(super) fn parsed<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StorageError> {
+    pub(in crate::sql) fn parsed<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StorageError> {
         self.text(name)?.parse().map_err(|error| self.corrupt(name, &error))
     }
 
-    pub(super) fn optional_parsed<T: FromStr<Err: Display>>(
+    pub(in crate::sql) fn optional_parsed<T: FromStr<Err: Display>>(
         &self,
         name: &str,
     ) -> Result<Option<T>, StorageError> {
@@ -65,39 +65,42 @@ impl<'r> Columns<'r> {
         text.map(|text| text.parse().map_err(|error| self.corrupt(name, &error))).transpose()
     }
 
-    pub(super) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, StorageError> {
+    pub(in crate::sql) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, StorageError> {
         serde_json::from_str(&self.text(name)?).map_err(|error| self.corrupt(name, &error))
     }
 
-    pub(super) fn optional_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StorageError> {
+    pub(in crate::sql) fn optional_json<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, StorageError> {
         let text: Option<String> = self.row.try_get(name)?;
         text.map(|text| serde_json::from_str(&text).map_err(|error| self.corrupt(name, &error))).transpose()
     }
 
-    pub(super) fn count(&self, name: &str) -> Result<u64, StorageError> {
+    pub(in crate::sql) fn count(&self, name: &str) -> Result<u64, StorageError> {
         let value: i64 = self.row.try_get(name)?;
         u64::try_from(value).map_err(|error| self.corrupt(name, &error))
     }
 
-    pub(super) fn optional_count(&self, name: &str) -> Result<Option<u64>, StorageError> {
+    pub(in crate::sql) fn optional_count(&self, name: &str) -> Result<Option<u64>, StorageError> {
         let value: Option<i64> = self.row.try_get(name)?;
         value.map(|value| u64::try_from(value).map_err(|error| self.corrupt(name, &error))).transpose()
     }
 
-    pub(super) fn moment(&self, name: &str) -> Result<Timestamp, StorageError> {
+    pub(in crate::sql) fn moment(&self, name: &str) -> Result<Timestamp, StorageError> {
         Ok(Timestamp(self.count(name)?))
     }
 
-    pub(super) fn optional_moment(&self, name: &str) -> Result<Option<Timestamp>, StorageError> {
+    pub(in crate::sql) fn optional_moment(&self, name: &str) -> Result<Option<Timestamp>, StorageError> {
         Ok(self.optional_count(name)?.map(Timestamp))
     }
 
-    pub(super) fn float_bits(&self, name: &str) -> Result<f64, StorageError> {
+    pub(in crate::sql) fn float_bits(&self, name: &str) -> Result<f64, StorageError> {
         let bits: i64 = self.row.try_get(name)?;
         Ok(f64::from_bits(bits.cast_unsigned()))
     }
 
-    pub(super) fn hash(&self, name: &str) -> Result<[u8; 32], StorageError> {
+    pub(in crate::sql) fn hash(&self, name: &str) -> Result<[u8; 32], StorageError> {
         let bytes: Vec<u8> = self.row.try_get(name)?;
         bytes.try_into().map_err(|bytes: Vec<u8>| self.corrupt(name, &format!("{} bytes", bytes.len())))
     }

@@ -5,8 +5,9 @@ use sqlx::{
     any::{AnyPoolOptions, install_default_drivers},
 };
 
-use super::{Dialect, SqlStorage, migrations::migrator};
+use super::{dialect::Dialect, migrations::migrator};
 use crate::StorageError;
+use crate::sql::SqlStorage;
 
 /// How long a statement waits for another process's lock on the SQLite file.
 const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;

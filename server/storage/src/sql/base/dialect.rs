@@ -4,14 +4,14 @@ use crate::StorageError;
 
 /// Which database speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(in crate::sql) enum Dialect {
     Sqlite,
     Postgres,
 }
 
 /// What a read row must be safe from until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lock {
+pub(in crate::sql) enum Lock {
     /// Nobody else changes it; others may hold the same lock.
     Share,
     /// Nobody else changes or locks it.
@@ -20,7 +20,7 @@ pub(super) enum Lock {
 
 impl Dialect {
     /// Recognises the database by its URL's scheme.
-    pub(super) fn of_url(url: &str) -> Result<Self, StorageError> {
+    pub(in crate::sql) fn of_url(url: &str) -> Result<Self, StorageError> {
         match url.split(':').next() {
             Some("sqlite") => Ok(Dialect::Sqlite),
             Some("postgres" | "postgresql") => Ok(Dialect::Postgres),
@@ -36,7 +36,7 @@ impl Dialect {
     ///
     /// On SQLite it takes the write lock at once: a transaction that reads first and writes later would fail,
     /// without a wait, if another one wrote in between.
-    pub(super) fn begin(self) -> &'static str {
+    pub(in crate::sql) fn begin(self) -> &'static str {
         match self {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
             Dialect::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -44,7 +44,7 @@ impl Dialect {
     }
 
     /// Returns the query with its rows of `table` locked. On SQLite the transaction has the whole database.
-    pub(super) fn locked(self, query: &'static str, lock: Lock, table: &'static str) -> SqlStr {
+    pub(in crate::sql) fn locked(self, query: &'static str, lock: Lock, table: &'static str) -> SqlStr {
         let verb = match (self, lock) {
             (Dialect::Sqlite, _) => return query.into_sql_str(),
             (Dialect::Postgres, Lock::Share) => "SHARE",

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 /// Rows that one statement takes, so that its placeholders stay below SQLite's limit of 32,766.
-pub(super) const ROWS_MAX: usize = 500;
+pub(in crate::sql) const ROWS_MAX: usize = 500;
 
 /// Writes the placeholders of several rows: `($1, $2), ($3, $4)`.
-pub(super) fn placeholder_rows(rows: usize, columns: usize) -> String {
+pub(in crate::sql) fn placeholder_rows(rows: usize, columns: usize) -> String {
     let mut text = String::new();
     for row in 0..rows {
         let separator = if row == 0 { "" } else { ", " };
@@ -16,7 +16,7 @@ pub(super) fn placeholder_rows(rows: usize, columns: usize) -> String {
 }
 
 /// Writes `count` placeholders, numbered from `first`: `$3, $4`.
-pub(super) fn placeholders(first: usize, count: usize) -> String {
+pub(in crate::sql) fn placeholders(first: usize, count: usize) -> String {
     let mut text = String::new();
     for number in first..first + count {
         let separator = if number == first { "" } else { ", " };

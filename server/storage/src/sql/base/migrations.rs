@@ -5,14 +5,14 @@ use sqlx::{
     migrate::{Migration, MigrationType, Migrator},
 };
 
-use super::Dialect;
+use super::dialect::Dialect;
 
 /// Lists the migrations of one database: its folder, then each file without its ending.
 ///
 /// sqlx's own macro would do it, but it compiles a second SQLite, TLS stack and runtime for the compiler to run.
 macro_rules! migrations {
     ($folder:literal: $($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../migrations/", $folder, "/", $name, ".sql")))),+]
+        &[$(($name, include_str!(concat!("../../../migrations/", $folder, "/", $name, ".sql")))),+]
     };
 }
 
@@ -40,7 +40,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each one that it ran.
-pub(super) fn migrator(dialect: Dialect) -> Migrator {
+pub(in crate::sql) fn migrator(dialect: Dialect) -> Migrator {
     let files = match dialect {
         Dialect::Sqlite => SQLITE,
         Dialect::Postgres => POSTGRES,

@@ -1,13 +1,14 @@
 use folkmoot_protocol::TaskId;
 use sqlx::any::AnyRow;
 
-use super::{SqlStorage, column::integer};
+use super::column::integer;
 use crate::StorageError;
+use crate::sql::SqlStorage;
 
 impl SqlStorage {
     /// Reads a page of a task's numbered rows. `select` takes the task, the number below which to begin, and how
     /// many rows there may be.
-    pub(super) async fn numbered_page(
+    pub(in crate::sql) async fn numbered_page(
         &self,
         select: &'static str,
         task_id: TaskId,

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use sqlx::{Any, Transaction};
 
-use super::SqlStorage;
 use crate::StorageError;
+use crate::sql::SqlStorage;
 
 /// How often a transaction is tried that PostgreSQL undoes for the sake of another one.
 const ATTEMPTS_MAX: u32 = 5;
@@ -16,40 +16,40 @@ const RETRY_MILLISECONDS: u64 = 5;
 /// because a future that borrows from an async closure cannot be shown to be `Send` today.
 macro_rules! in_transaction {
     ($storage:expr, |$connection:ident| $work:expr) => {{
-        let mut attempts = $crate::sql::transaction::Attempts::default();
+        let mut attempts = $crate::sql::base::transaction::Attempts::default();
         loop {
             let mut transaction = $storage.begin().await?;
             let $connection = &mut *transaction;
-            let result = $crate::sql::transaction::typed(async { $work }).await;
+            let result = $crate::sql::base::transaction::typed(async { $work }).await;
             if let Some(result) = attempts.settle(transaction, result).await {
                 break result;
             }
         }
     }};
 }
-pub(super) use in_transaction;
+pub(in crate::sql) use in_transaction;
 
 /// Names the type of a block's result, so that `?` in it knows the error.
-pub(super) fn typed<T, F: Future<Output = Result<T, StorageError>>>(work: F) -> F {
+pub(in crate::sql) fn typed<T, F: Future<Output = Result<T, StorageError>>>(work: F) -> F {
     work
 }
 
 impl SqlStorage {
     /// Begins a transaction that writes.
-    pub(super) async fn begin(&self) -> Result<Transaction<'static, Any>, StorageError> {
+    pub(in crate::sql) async fn begin(&self) -> Result<Transaction<'static, Any>, StorageError> {
         Ok(self.writer.begin_with(self.dialect.begin()).await?)
     }
 }
 
 /// Counts the attempts at one transaction.
 #[derive(Default)]
-pub(super) struct Attempts {
+pub(in crate::sql) struct Attempts {
     failed: u32,
 }
 
 impl Attempts {
     /// Ends the transaction as its result demands; `None` asks for another attempt.
-    pub(super) async fn settle<T>(
+    pub(in crate::sql) async fn settle<T>(
         &mut self,
         transaction: Transaction<'static, Any>,
         result: Result<T, StorageError>,

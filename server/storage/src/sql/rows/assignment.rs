@@ -3,11 +3,11 @@
 use folkmoot_protocol::{OrganisationId, RoundId};
 use sqlx::{Any, AnyConnection, AssertSqlSafe, Executor, any::AnyRow};
 
-use super::{
+use super::round::purpose_of;
+use crate::sql::{
     column::{Columns, integer, json, missing, moment},
     many::{ROWS_MAX, placeholder_rows},
     metrics::{bind_metrics, metrics_of},
-    round_rows::purpose_of,
 };
 use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError, UpdateTraffic};
 
@@ -15,7 +15,7 @@ use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError, Up
 ///
 /// # Errors
 /// [`StorageError::RevisionConflict`] if one of the clients has another outstanding one.
-pub(super) async fn insert_assignments(
+pub(in crate::sql) async fn insert_assignments(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],
 ) -> Result<(), StorageError> {
@@ -52,7 +52,7 @@ pub(super) async fn insert_assignments(
 }
 
 /// Stores an update that counts.
-pub(super) async fn insert_accepted_update(
+pub(in crate::sql) async fn insert_accepted_update(
     connection: &mut AnyConnection,
     round_id: RoundId,
     organisation_id: OrganisationId,
@@ -75,7 +75,7 @@ pub(super) async fn insert_accepted_update(
 }
 
 /// Lists a round's accepted updates, by assignment id.
-pub(super) async fn select_accepted_updates(
+pub(in crate::sql) async fn select_accepted_updates(
     executor: impl Executor<'_, Database = Any>,
     round_id: RoundId,
 ) -> Result<Vec<AcceptedUpdate>, StorageError> {
@@ -88,7 +88,7 @@ pub(super) async fn select_accepted_updates(
 }
 
 /// Lists what a round's accepted updates cost, by assignment id.
-pub(super) async fn select_traffic(
+pub(in crate::sql) async fn select_traffic(
     executor: impl Executor<'_, Database = Any>,
     round_id: RoundId,
 ) -> Result<Vec<UpdateTraffic>, StorageError> {
@@ -110,7 +110,7 @@ pub(super) async fn select_traffic(
     rows.iter().map(traffic).collect()
 }
 
-pub(super) fn status_name(status: &AssignmentStatus) -> &'static str {
+pub(in crate::sql) fn status_name(status: &AssignmentStatus) -> &'static str {
     match status {
         AssignmentStatus::Outstanding => "outstanding",
         AssignmentStatus::Accepted { .. } => "accepted",
@@ -118,7 +118,7 @@ pub(super) fn status_name(status: &AssignmentStatus) -> &'static str {
     }
 }
 
-pub(super) fn assignment_of(row: &AnyRow) -> Result<AssignmentRecord, StorageError> {
+pub(in crate::sql) fn assignment_of(row: &AnyRow) -> Result<AssignmentRecord, StorageError> {
     let columns = Columns::new(row, "assignment");
     Ok(AssignmentRecord {
         id: columns.parsed("id")?,

@@ -3,11 +3,11 @@
 use folkmoot_coordinator::round::{Purpose, Round};
 use sqlx::{AnyConnection, any::AnyRow};
 
-use super::column::{Columns, integer, json, missing, moment, optional_integer};
+use crate::sql::column::{Columns, integer, json, missing, moment, optional_integer};
 use crate::{RoundRecord, StorageError};
 
 /// Stores a new round: whoever was faster has stored another of its number, or one that is open.
-pub(super) async fn insert_round(
+pub(in crate::sql) async fn insert_round(
     connection: &mut AnyConnection,
     record: &RoundRecord,
 ) -> Result<(), StorageError> {
@@ -37,7 +37,7 @@ pub(super) async fn insert_round(
 }
 
 /// Stores a round's next phase, if nobody was faster. The row stays locked until the transaction ends.
-pub(super) async fn update_round(
+pub(in crate::sql) async fn update_round(
     connection: &mut AnyConnection,
     record: &RoundRecord,
 ) -> Result<(), StorageError> {
@@ -56,7 +56,7 @@ pub(super) async fn update_round(
     if updated.rows_affected() == 1 { Ok(()) } else { Err(StorageError::RevisionConflict("round")) }
 }
 
-pub(super) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {
+pub(in crate::sql) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {
     let columns = Columns::new(row, "round");
     Ok(RoundRecord {
         organisation_id: columns.parsed("organisation_id")?,
@@ -75,7 +75,7 @@ pub(super) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {
 }
 
 /// Reads the column `purpose`.
-pub(super) fn purpose_of(columns: &Columns<'_>) -> Result<Purpose, StorageError> {
+pub(in crate::sql) fn purpose_of(columns: &Columns<'_>) -> Result<Purpose, StorageError> {
     Ok(if columns.text("purpose")? == Purpose::Evaluation.name() {
         Purpose::Evaluation
     } else {

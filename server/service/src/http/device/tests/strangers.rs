@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use axum::{extract::ConnectInfo, http::request::Builder};
-use folkmoot_protocol::{messages::EnrolRequest, Role};
+use folkmoot_protocol::{Role, messages::EnrolRequest};
 
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, CheckInRepository};
 use futures::stream;

@@ -1,0 +1,9 @@
+//! What every repository stands on: connections, transactions, statements and columns.
+
+pub(super) mod column;
+pub(super) mod connect;
+pub(super) mod dialect;
+pub(super) mod many;
+mod migrations;
+pub(super) mod page;
+pub(super) mod transaction;
