@@ -3,7 +3,7 @@
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and fails on what can be
 //! checked by a machine: the direction of dependencies, rings of
 //! modules, impure code in pure packages, words that
-//! the glossary rejects, files and functions that grow, unfinished work, and what lies at the root.
+//! the glossary rejects, files, functions and folders that grow, unfinished work, and what lies at the root.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that

@@ -1,4 +1,4 @@
-//! Files and functions stay small; those that are large may only shrink.
+//! Files, functions and folders stay small; those that are large may only shrink.
 //!
 //! `tests/tidy/ratchet.toml` holds the limits and the exceptions. `TIDY_BLESS=1` writes the
 //! exceptions anew from what is measured: the diff shows a reviewer what grew.
@@ -20,110 +20,124 @@ const EXTENSIONS: [&str; 14] =
 /// A listed exception must be lowered when it is less than this share (in percent) of its limit.
 const SLACK_PERCENT: usize = 90;
 
-/// Lines by name: `path` for a file, `path::function` for a function.
-type Lines = BTreeMap<String, usize>;
+/// What is measured: its name, its section of the ratchet, its limit's key, and what is counted.
+struct Kind {
+    name: &'static str,
+    section: &'static str,
+    limit: &'static str,
+    counted: &'static str,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { name: "file", section: "files", limit: "lines_max", counted: "lines" },
+    Kind { name: "function", section: "functions", limit: "lines_max", counted: "lines" },
+    Kind { name: "folder", section: "folders", limit: "files_max", counted: "files side by side" },
+];
+
+/// Lines by name, `path` for a file and `path::function` for a function; sources by folder.
+type Sizes = BTreeMap<String, usize>;
 
 /// One limit, and the exceptions from it.
 #[derive(Debug, PartialEq, Eq)]
 struct Limit {
-    lines_max: usize,
-    exceptions: Lines,
+    most: usize,
+    exceptions: Sizes,
 }
 
-/// Compares the sizes of all files and functions with the ratchet.
+/// Compares the sizes of all files, functions and folders with the ratchet.
 pub fn check(repository: &Repository) -> Vec<Finding> {
-    let ratchet = repository.file(RATCHET).map(File::text).unwrap_or_default();
-    let [files, functions] = parse(ratchet);
-    let (file_lines, function_lines) = measure(repository);
+    let limits = parse(repository.file(RATCHET).map(File::text).unwrap_or_default());
+    let measured = measure(repository);
     if env::var_os("TIDY_BLESS").is_some_and(|value| value == "1") {
-        bless(repository, [&files, &functions], [&file_lines, &function_lines]);
+        let path = repository.root.join(RATCHET);
+        fs::write(&path, render(&limits, &measured)).expect("the ratchet can be written");
         return Vec::new();
     }
-    let mut findings = compare("file", &files, &file_lines);
-    findings.extend(compare("function", &functions, &function_lines));
-    findings
+    compare_all(&limits, &measured)
 }
 
-fn parse(text: &str) -> [Limit; 2] {
+fn parse(text: &str) -> [Limit; 3] {
     let table: Table = text.parse().expect("tests/tidy/ratchet.toml is TOML");
-    ["files", "functions"].map(|kind| {
-        let lines = |value: &Value| value.as_integer().and_then(|lines| usize::try_from(lines).ok());
-        let section = table.get(kind).and_then(Value::as_table).expect("the ratchet has both sections");
-        let lines_max = section.get("lines_max").and_then(lines).expect("a section has `lines_max`");
+    KINDS.map(|kind| {
+        let number = |value: &Value| value.as_integer().and_then(|number| usize::try_from(number).ok());
+        let section =
+            table.get(kind.section).and_then(Value::as_table).expect("the ratchet has every section");
+        let most = section.get(kind.limit).and_then(number).expect("a section has its limit");
         let listed = section.get("exceptions").and_then(Value::as_table).into_iter().flatten();
         let exceptions =
-            listed.map(|(name, value)| (name.clone(), lines(value).expect("lines are a number")));
-        Limit { lines_max, exceptions: exceptions.collect() }
+            listed.map(|(name, value)| (name.clone(), number(value).expect("a size is a number")));
+        Limit { most, exceptions: exceptions.collect() }
     })
 }
 
-fn measure(repository: &Repository) -> (Lines, Lines) {
-    let mut file_lines = Lines::new();
-    let mut function_lines = Lines::new();
+fn measure(repository: &Repository) -> [Sizes; 3] {
+    let [mut files, mut functions, mut folders] = [Sizes::new(), Sizes::new(), Sizes::new()];
     for file in repository.files.iter().filter(|file| file.has_extension(&EXTENSIONS)) {
-        file_lines.insert(file.path.clone(), file.text().lines().count());
+        files.insert(file.path.clone(), file.text().lines().count());
         if file.has_extension(&["rs"]) {
-            measure_functions(file, &mut function_lines);
+            measure_functions(file, &mut functions);
         }
+        let folder = file.path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        *folders.entry(folder.to_owned()).or_default() += 1;
     }
-    (file_lines, function_lines)
+    [files, functions, folders]
 }
 
 /// Of several functions with one name in a file, the longest counts.
-fn measure_functions(file: &File, lines: &mut Lines) {
+fn measure_functions(file: &File, lines: &mut Sizes) {
     for function in functions(file.tokens().unwrap_or_default()) {
         let longest = lines.entry(format!("{}::{}", file.path, function.name)).or_default();
         *longest = function.lines.max(*longest);
     }
 }
 
-fn compare(kind: &str, limit: &Limit, measured: &Lines) -> Vec<Finding> {
-    let too_large = measured.iter().filter(|(name, lines)| **lines > limit.allowed(name));
-    let grown = too_large.map(|(name, lines)| {
+fn compare_all(limits: &[Limit; 3], measured: &[Sizes; 3]) -> Vec<Finding> {
+    let kinds = KINDS.iter().zip(limits).zip(measured);
+    kinds.flat_map(|((kind, limit), measured)| compare(kind, limit, measured)).collect()
+}
+
+fn compare(kind: &Kind, limit: &Limit, measured: &Sizes) -> Vec<Finding> {
+    let Kind { name: what, counted, .. } = kind;
+    let too_large = measured.iter().filter(|(name, size)| **size > limit.allowed(name));
+    let grown = too_large.map(|(name, size)| {
         let allowed = limit.allowed(name);
-        Finding::on(name, format!("a {kind} of {lines} lines, {allowed} are allowed: split it"))
+        Finding::on(name, format!("a {what} of {size} {counted}, {allowed} are allowed: split it"))
     });
     let slack = limit.exceptions.iter().filter_map(|(name, listed)| {
-        Some(Finding::on(
-            name,
-            format!("{}; TIDY_BLESS=1 does it", limit.advice(measured.get(name), *listed)?),
-        ))
+        let advice = limit.advice(kind, measured.get(name), *listed)?;
+        Some(Finding::on(name, format!("{advice}; TIDY_BLESS=1 does it")))
     });
     grown.chain(slack).collect()
 }
 
 impl Limit {
     fn allowed(&self, name: &str) -> usize {
-        self.exceptions.get(name).copied().unwrap_or(self.lines_max)
+        self.exceptions.get(name).copied().unwrap_or(self.most)
     }
 
     /// Says how a listed exception must be tightened; `None` if it still fits.
-    fn advice(&self, measured: Option<&usize>, listed: usize) -> Option<String> {
+    fn advice(&self, kind: &Kind, measured: Option<&usize>, listed: usize) -> Option<String> {
         match measured {
             None => Some(format!("is gone: take it off {RATCHET}")),
-            Some(lines) if *lines <= self.lines_max => Some(format!("is small now: take it off {RATCHET}")),
-            Some(lines) if lines * 100 < listed * SLACK_PERCENT => {
-                Some(format!("shrank from {listed} to {lines} lines: lower it in {RATCHET}"))
+            Some(size) if *size <= self.most => Some(format!("is small now: take it off {RATCHET}")),
+            Some(size) if size * 100 < listed * SLACK_PERCENT => {
+                Some(format!("shrank from {listed} to {size} {}: lower it in {RATCHET}", kind.counted))
             }
             Some(_) => None,
         }
     }
 }
 
-fn bless(repository: &Repository, limits: [&Limit; 2], measured: [&Lines; 2]) {
-    let path = repository.root.join(RATCHET);
-    fs::write(&path, render(limits, measured)).expect("the ratchet can be written");
-}
-
-fn render(limits: [&Limit; 2], measured: [&Lines; 2]) -> String {
+fn render(limits: &[Limit; 3], measured: &[Sizes; 3]) -> String {
     let mut text = String::from(
-        "# Lines allowed in a file and in a function, and the exceptions, which may only shrink.\n\
-         # `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` writes the exceptions anew.\n",
+        "# Lines allowed in a file and in a function, sources allowed side by side in a folder, and the exceptions, which\n\
+         # may only shrink. `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` writes the exceptions anew.\n",
     );
-    for (kind, (limit, lines)) in ["files", "functions"].iter().zip(limits.into_iter().zip(measured)) {
-        let _ = write!(text, "\n[{kind}]\nlines_max = {}\n\n[{kind}.exceptions]\n", limit.lines_max);
-        for (name, lines) in lines.iter().filter(|(_, lines)| **lines > limit.lines_max) {
-            let _ = writeln!(text, "\"{name}\" = {lines}");
+    for (kind, (limit, sizes)) in KINDS.iter().zip(limits.iter().zip(measured)) {
+        let Kind { section, limit: key, .. } = kind;
+        let _ = write!(text, "\n[{section}]\n{key} = {}\n\n[{section}.exceptions]\n", limit.most);
+        for (name, size) in sizes.iter().filter(|(_, size)| **size > limit.most) {
+            let _ = writeln!(text, "\"{name}\" = {size}");
         }
     }
     text
@@ -133,16 +147,11 @@ fn render(limits: [&Limit; 2], measured: [&Lines; 2]) -> String {
 mod tests {
     use super::*;
 
-    const LIMITS: &str =
-        "[files]\nlines_max = 10\n[files.exceptions]\n'old.rs' = 20\n[functions]\nlines_max = 3\n";
+    const LIMITS: &str = "[files]\nlines_max = 10\n[files.exceptions]\n'old.rs' = 20\n[functions]\nlines_max = 3\n[folders]\nfiles_max = 3\n";
 
     fn messages(files: &[(&str, &str)]) -> Vec<String> {
-        let repository = Repository::from_texts(files);
-        let (file_lines, function_lines) = measure(&repository);
-        let [files, functions] = parse(LIMITS);
-        let mut findings = compare("file", &files, &file_lines);
-        findings.extend(compare("function", &functions, &function_lines));
-        findings.iter().map(Finding::to_string).collect()
+        let measured = measure(&Repository::from_texts(files));
+        compare_all(&parse(LIMITS), &measured).iter().map(Finding::to_string).collect()
     }
 
     #[test]
@@ -167,11 +176,26 @@ mod tests {
     }
 
     #[test]
+    fn a_crowded_folder_is_found() {
+        let names: Vec<String> = (0..4).map(|number| format!("a/b/{number}.rs")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+        let crowded = |files: &[(&str, &str)]| {
+            let lines = "\n".repeat(18);
+            let mut files = files.to_vec();
+            files.push(("old.rs", &lines));
+            messages(&files)
+        };
+        let found = crowded(&files);
+        assert!(found[0].starts_with("a/b: a folder of 4 files side by side, 3 are allowed"), "{found:?}");
+        assert_eq!((found.len(), crowded(&files[..3]).len()), (1, 0));
+    }
+
+    #[test]
     fn what_bless_writes_is_what_check_reads() {
         let limits = parse(LIMITS);
-        let measured = Lines::from([("big.rs".to_owned(), 30), ("small.rs".to_owned(), 3)]);
-        let [files, functions] = parse(&render([&limits[0], &limits[1]], [&measured, &Lines::new()]));
-        assert_eq!(files.exceptions, Lines::from([("big.rs".to_owned(), 30)]));
-        assert_eq!((files.lines_max, functions), (10, Limit { lines_max: 3, exceptions: Lines::new() }));
+        let files = Sizes::from([("big.rs".to_owned(), 30), ("small.rs".to_owned(), 3)]);
+        let [files, functions, _] = parse(&render(&limits, &[files, Sizes::new(), Sizes::new()]));
+        assert_eq!(files.exceptions, Sizes::from([("big.rs".to_owned(), 30)]));
+        assert_eq!((files.most, functions), (10, Limit { most: 3, exceptions: Sizes::new() }));
     }
 }
