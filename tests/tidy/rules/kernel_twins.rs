@@ -1,28 +1,96 @@
-//! Every kernel has a twin on the CPU, written for correctness.
+//! Every entry point of the GPU has a twin on the CPU, and a test that compares them.
+//!
+//! `tests/tidy/kernels.toml` maps them: by the names of files and not by their folders, so that a file may move.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
+use crate::rust_source::{Kind, functions};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
 
-/// Finds kernels `x.wgsl` for which the same package has no `cpu/…/x.rs`.
-///
-/// Files in `shader/shared/` are pieces that kernels include, and need no twin.
+const KERNELS: &str = "tests/tidy/kernels.toml";
+
+/// What begins an entry point: of its own, or called for each element by a template that has one.
+const ENTRIES: [&str; 2] = ["@compute", "fn element("];
+
+/// Finds entry points that are not mapped, and mappings to or from what is not there.
 pub fn check(repository: &Repository) -> Vec<Finding> {
-    let shaders = repository.files.iter().filter(|file| file.has_extension(&["wgsl"]));
-    let kernels = shaders.filter(|file| !file.path.contains("/shared/"));
-    kernels
-        .filter(|kernel| !has_twin(repository, kernel))
-        .map(|kernel| {
-            Finding::on(&kernel.path, format!("has no CPU twin: write src/cpu/{}.rs", stem(kernel)))
+    let text = repository.file(KERNELS).map(File::text).unwrap_or_default();
+    let table: Table = text.parse().expect("tests/tidy/kernels.toml is TOML");
+    let kernels = kernels(repository);
+    let unmapped = kernels.iter().filter(|(name, _)| !table.contains_key(**name));
+    let mut findings: Vec<Finding> = unmapped
+        .map(|(name, file)| {
+            let advice =
+                format!("has an entry point: give `{name}` its twin on the CPU and a test in {KERNELS}");
+            Finding::on(&file.path, advice)
         })
-        .collect()
+        .collect();
+    for (name, entry) in &table {
+        if !kernels.contains_key(name.as_str()) {
+            findings.push(Finding::on(KERNELS, format!("`{name}` has no entry point: take it off")));
+        }
+        findings
+            .extend(faults(repository, entry).map(|fault| Finding::on(KERNELS, format!("`{name}` {fault}"))));
+    }
+    findings
 }
 
-fn has_twin(repository: &Repository, kernel: &File) -> bool {
-    let package = kernel.path.split("/shader/").next().unwrap_or_default();
-    repository.rust_files().any(|file| {
-        let within = file.path.strip_prefix(package).unwrap_or_default();
-        within.contains("/cpu/") && stem(file) == stem(kernel)
+/// Finds the files that hold an entry point, by their names without an ending.
+fn kernels(repository: &Repository) -> BTreeMap<&str, &File> {
+    let shaders = repository.files.iter().filter(|file| {
+        file.has_extension(&["wgsl"]) && ENTRIES.iter().any(|entry| file.text().contains(entry))
+    });
+    let builders = repository.rust_files().filter(|file| {
+        let is_kernel = file.path.contains("/src/gpu/") && !is_test(file);
+        is_kernel && file.tokens().unwrap_or_default().iter().any(|token| {
+            matches!(&token.kind, Kind::Literal(text) if text.contains(ENTRIES[1]) && !is_prose(text))
+        })
+    });
+    shaders.chain(builders).map(|file| (stem(file), file)).collect()
+}
+
+/// Tells a doc comment, which may speak of entry points, from code: its text begins with a space.
+fn is_prose(literal: &str) -> bool {
+    literal.starts_with("\" ")
+}
+
+/// Says what is wrong with the entry of a kernel.
+fn faults(repository: &Repository, entry: &Value) -> impl Iterator<Item = String> {
+    let list = |key: &str| -> Vec<String> {
+        let listed = entry.get(key).and_then(Value::as_array).into_iter().flatten();
+        listed.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let (twins, tests) = (list("twins"), list("tests"));
+    let is_alone = entry.get("alone").and_then(Value::as_str).is_some_and(|reason| !reason.is_empty());
+    let mut faults = Vec::new();
+    if twins.is_empty() && !is_alone {
+        faults.push("has no twin: name one in `twins`, or say in `alone` why there is none".to_owned());
+    }
+    if tests.is_empty() {
+        faults.push("has no test: name one in `tests`".to_owned());
+    }
+    let gone = twins.iter().filter(|twin| !has(repository, twin, |file| !file.path.contains("/gpu/")));
+    faults.extend(gone.map(|twin| format!("has the twin `{twin}`, which is not there")));
+    let gone = tests.iter().filter(|test| !has(repository, test, is_test));
+    faults.extend(gone.map(|test| format!("has the test `{test}`, which is not there")));
+    faults.into_iter()
+}
+
+/// Tells whether `file::name` is defined in one of the files.
+fn has(repository: &Repository, path: &str, is_right: impl Fn(&File) -> bool) -> bool {
+    let Some((file_name, name)) = path.split_once("::") else { return false };
+    let files = repository.rust_files().filter(|file| stem(file) == file_name && is_right(file));
+    files.map(|file| file.tokens().unwrap_or_default()).any(|tokens| {
+        let is_type = |pair: &[crate::rust_source::Token]| {
+            pair[0].ident() == Some("struct") && pair[1].ident() == Some(name)
+        };
+        functions(tokens).iter().any(|function| function.name == name) || tokens.windows(2).any(is_type)
     })
+}
+
+fn is_test(file: &File) -> bool {
+    file.path.contains("/tests/")
 }
 
 fn stem(file: &File) -> &str {
@@ -33,18 +101,40 @@ fn stem(file: &File) -> &str {
 mod tests {
     use super::*;
 
+    const TABLE: &str = "
+        [relu]\ntwins = ['relu::run']\ntests = ['compare::relus']
+        [gone]\nalone = 'no twin'\ntests = ['compare::relus']
+        [rows]\ntests = ['compare::sums']
+        [reduce]\ntwins = ['relu::fold']\ntests = []";
+
     #[test]
-    fn a_kernel_without_a_twin_is_found() {
+    fn kernels_and_mappings_that_miss_their_other_half_are_found() {
         let files = [
-            ("a/shader/gemm.wgsl", ""),
-            ("a/shader/relu.wgsl", ""),
-            ("a/shader/shared/tile.wgsl", ""),
-            ("a/src/cpu/gemm.rs", ""),
-            ("a/src/gpu/relu.rs", ""),
-            ("b/src/cpu/relu.rs", ""),
+            (KERNELS, TABLE),
+            ("a/shader/relu.wgsl", "@compute fn main() {}"),
+            ("a/shader/shared/tile.wgsl", "fn tile() {}"),
+            ("a/shader/shared/norm.wgsl", "fn element(i: u32) {}"),
+            ("a/shader/reduce.wgsl", "fn element(i: u32) {}"),
+            ("a/src/gpu/rows.rs", "const SOURCE: &str = \"fn element(i: u32) {}\";"),
+            ("a/src/gpu/prose.rs", "/// Calls `fn element(i: u32)`.\nstruct Prose;"),
+            ("a/src/cpu/relu.rs", "struct Relu; impl Relu { fn run() {} }"),
+            ("a/src/gpu/relu.rs", "fn fold() {}"),
+            ("a/src/gpu/tests/compare.rs", "#[test] fn relus() {}"),
         ];
-        let findings = check(&Repository::from_texts(&files));
-        assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].path, "a/shader/relu.wgsl");
+        let mut messages: Vec<String> =
+            check(&Repository::from_texts(&files)).iter().map(Finding::to_string).collect();
+        messages.sort();
+        let expected = [
+            "`norm` its twin",
+            "`gone` has no entry point",
+            "`reduce` has no test",
+            "`reduce` has the twin `relu::fold`",
+            "`rows` has no twin",
+            "`rows` has the test `compare::sums`",
+        ];
+        assert_eq!(messages.len(), expected.len(), "{messages:#?}");
+        for (message, expected) in messages.iter().zip(expected) {
+            assert!(message.contains(expected), "{message}");
+        }
     }
 }
