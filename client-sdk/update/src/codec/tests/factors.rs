@@ -8,7 +8,7 @@ use folkmoot_protocol::OuterProducts;
 use super::support::{recipe, schema};
 use crate::codec::{
     Decoder, PayloadError, Tile, decode, encode, encode_recorded, measure,
-    random::{Place, Purpose},
+    transform::random::{Place, Purpose},
 };
 
 /// Numbers between -1 and 1.

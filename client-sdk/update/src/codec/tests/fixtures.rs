@@ -6,12 +6,16 @@ use serde_json::Value;
 use super::support::{encode_one, memory, schema};
 use crate::codec::{
     decode,
-    deep_gradient::{accumulate, clip_factor, mask, share_in_round},
-    eden::quantise,
-    hadamard::transform,
-    lloyd_max::{DISTORTIONS, FOUR, ONE, Quantiser, THREE, TWO},
-    one_bit::{Means, means},
-    power::{Matrix, iterate},
+    kinds::{
+        deep_gradient::{accumulate, clip_factor, mask, share_in_round},
+        eden::quantise,
+        one_bit::{Means, means},
+    },
+    transform::{
+        hadamard::transform,
+        lloyd_max::{DISTORTIONS, FOUR, ONE, Quantiser, THREE, TWO},
+        power::{Matrix, iterate},
+    },
 };
 
 const TOLERANCE: f64 = 1e-9;

@@ -134,9 +134,9 @@ fn power_iterations_come_near_the_best_rank() {
 /// Normal values of 2^16, by the central limit of the generator's words.
 #[test]
 fn large_rotated_blocks_follow_theory() {
-    let place = crate::codec::random::Place { seed: 7, tensor: 0, tile: 0 };
+    let place = crate::codec::transform::random::Place { seed: 7, tensor: 0, tile: 0 };
     let mut words = vec![0; 12 << 16];
-    place.stream(crate::codec::random::Purpose::Start).fill(&mut words);
+    place.stream(crate::codec::transform::random::Purpose::Start).fill(&mut words);
     let values: Vec<f32> = words
         .chunks(12)
         .map(|words| words.iter().map(|word| f64::from(*word) / 4_294_967_296.0 - 0.5).sum::<f64>() as f32)

@@ -1,0 +1,236 @@
+//! Low rank and sufficient factors: a matrix as the product of two thin ones.
+//!
+//! PowerSGD (Vogels et al. 2019) aggregates `P` before it computes `Q`; one client's update is sent once, so
+//! that both of its factors are sent and the coordinator adds up the products. Sufficient-factor broadcasting
+//! (Xie et al. 2014): the gradient of a fully connected layer after few examples is a sum of few outer products, and
+//! those are sent where they are fewer bytes than the matrix. An update is a difference of float32 weights, so that
+//! their rounding is added to it, which has full rank: the rank is the smallest whose error keeps to a bound.
+//!
+//! Before the tiles: `Q`, row by row, as float32. A tile: the rows of `P` that it touches, as float32.
+
+use crate::codec::coding::bytes::Bytes;
+use crate::codec::transform::{
+    power::{Matrix, iterate, rotate_to_principal},
+    random::{Place, Purpose},
+};
+use crate::codec::{Fault, vectorised};
+
+/// Numbers of `Q` that a decoder keeps, at most: 16 MiB.
+pub(crate) const RIGHT_MAX: u64 = 1 << 22;
+/// The first rank that is tried; each next one is twice as large, so that a small one is found at its own cost.
+const FIRST_RANK: usize = 8;
+/// Columns beyond the rank that is looked for, and power iterations: with both the factors that are found are nearly
+/// the best (Halko, Martinsson and Tropp 2011, section 4.5).
+const OVERSAMPLING: usize = 4;
+const ITERATIONS: u32 = 2;
+
+/// The sides of a tensor as a matrix: its first dimension, and all others together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sides {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+}
+
+impl Sides {
+    /// Returns the sides of a tensor of two dimensions at least that has elements.
+    pub fn of(shape: &[u64]) -> Option<Self> {
+        let (rows, rest) = shape.split_first().filter(|(_, rest)| !rest.is_empty())?;
+        let columns = rest.iter().try_fold(1u64, |product, dimension| product.checked_mul(*dimension))?;
+        let sides = Self { rows: usize::try_from(*rows).ok()?, columns: usize::try_from(columns).ok()? };
+        (sides.rows > 0 && sides.columns > 0).then_some(sides)
+    }
+
+    /// Says whether factors of this rank are fewer numbers than the matrix, and `Q` is not too large.
+    pub fn gains(self, rank: usize) -> bool {
+        let (rows, columns, rank) = (self.rows as u64, self.columns as u64, rank as u64);
+        rank > 0 && rank * columns <= RIGHT_MAX && rank * (rows + columns) < rows * columns
+    }
+
+    /// The largest rank that gains.
+    fn rank_max(self) -> usize {
+        let (rows, columns) = (self.rows as u64, self.columns as u64);
+        ((rows * columns - 1) / (rows + columns)).min(RIGHT_MAX / columns) as usize
+    }
+}
+
+/// A factorised matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Factors {
+    /// Columns of both factors.
+    pub rank: usize,
+    /// `P`, row by row.
+    pub left: Vec<f32>,
+    /// `Q`, row by row.
+    pub right: Vec<f32>,
+}
+
+/// Approximates a matrix by `iterations` power iterations from `start`, or from random signs.
+pub(crate) fn low_rank(
+    values: &[f32],
+    sides: Sides,
+    rank: usize,
+    iterations: u32,
+    start: Option<&[f32]>,
+    place: Place,
+) -> Factors {
+    let matrix = Matrix { elements: values, columns: sides.columns };
+    let mut right: Vec<f64> = match start.filter(|start| start.len() == sides.columns * rank) {
+        Some(start) => start.iter().map(|value| f64::from(*value)).collect(),
+        None => {
+            let mut stream = place.stream(Purpose::Start);
+            (0..sides.columns * rank).map(|_| f64::from(stream.sign())).collect()
+        }
+    };
+    let mut left = Vec::new();
+    for _ in 0..iterations.max(1) {
+        (left, right) = iterate(matrix, &right, rank);
+    }
+    let narrow = |factor: Vec<f64>| factor.into_iter().map(|value| value as f32).collect();
+    Factors { rank, left: narrow(left), right: narrow(right) }
+}
+
+/// Finds factors of the smallest rank whose product is within `error` of the matrix, as a share of its L2 norm; none if
+/// that takes more than `rank_max` columns, or no fewer numbers than the matrix has.
+///
+/// The error is measured on what a decoder will read, in float64. Without an error there are none: rounding alone has one.
+pub(crate) fn sufficient(
+    values: &[f32],
+    sides: Sides,
+    rank_max: usize,
+    error: f64,
+    place: Place,
+) -> Option<Factors> {
+    let most = rank_max.min(sides.rank_max());
+    if error == 0.0 {
+        return None;
+    }
+    let squares = crate::codec::transform::sums::sum_of_squares(values);
+    if squares == 0.0 {
+        return Some(Factors { rank: 0, left: Vec::new(), right: Vec::new() });
+    }
+    let mut tried = FIRST_RANK.min(most);
+    while tried > 0 {
+        let found = within(values, sides, tried, error * error * squares, place);
+        if found.is_some() || tried == most {
+            return found;
+        }
+        tried = (2 * tried).min(most);
+    }
+    None
+}
+
+/// Finds factors of the smallest rank up to `rank_max` whose squared error is at most `squares_left`.
+fn within(values: &[f32], sides: Sides, rank_max: usize, squares_left: f64, place: Place) -> Option<Factors> {
+    let width = (rank_max + OVERSAMPLING).min(sides.rows).min(sides.columns);
+    let matrix = Matrix { elements: values, columns: sides.columns };
+    let mut stream = place.stream(Purpose::Start);
+    let mut right: Vec<f64> = (0..sides.columns * width).map(|_| f64::from(stream.sign())).collect();
+    let mut left = Vec::new();
+    for _ in 0..ITERATIONS {
+        (left, right) = iterate(matrix, &right, width);
+    }
+    // What a factor with orthonormal columns leaves of a matrix is what the other one lacks of its norm.
+    let strengths = rotate_to_principal(&mut left, &mut right, width);
+    let mut left_out = crate::codec::transform::sums::sum_of_squares(values);
+    for (rank, strength) in (1..=rank_max.min(width)).zip(&strengths) {
+        left_out -= strength;
+        if left_out <= squares_left {
+            let factors = first_columns(&left, &right, width, rank);
+            // Rounding to float32 may have added a little to it.
+            if factors.squared_error(values, sides) <= squares_left {
+                return Some(factors);
+            }
+        }
+    }
+    None
+}
+
+/// The first columns of two factors, as float32.
+fn first_columns(left: &[f64], right: &[f64], width: usize, rank: usize) -> Factors {
+    let narrow = |factor: &[f64]| -> Vec<f32> {
+        let rows = factor.chunks_exact(width);
+        rows.flat_map(|row| row[..rank].iter().map(|value| *value as f32)).collect()
+    };
+    Factors { rank, left: narrow(left), right: narrow(right) }
+}
+
+impl Factors {
+    /// The squared L2 norm of what a decoder will not read of a matrix.
+    fn squared_error(&self, values: &[f32], sides: Sides) -> f64 {
+        let mut row = vec![0.0; sides.columns];
+        let mut sum = 0.0;
+        for (left, values) in self.left.chunks_exact(self.rank).zip(values.chunks_exact(sides.columns)) {
+            multiply(left, &self.right, &mut row);
+            let pairs = row.iter().zip(values);
+            sum += pairs.map(|(read, value)| (f64::from(*read) - f64::from(*value)).powi(2)).sum::<f64>();
+        }
+        sum
+    }
+
+    /// Appends what stands before the tiles.
+    pub fn write_right(&self, out: &mut Vec<u8>) {
+        out.extend(self.right.iter().flat_map(|value| value.to_le_bytes()));
+    }
+
+    /// Appends the tile of the elements `first` to `first + count`.
+    pub fn write_tile(&self, sides: Sides, first: usize, count: usize, out: &mut Vec<u8>) {
+        let rows = first / sides.columns..(first + count).div_ceil(sides.columns);
+        let left = &self.left[rows.start * self.rank..rows.end * self.rank];
+        out.extend(left.iter().flat_map(|value| value.to_le_bytes()));
+    }
+}
+
+/// Returns the bytes before the tiles.
+pub(crate) fn right_bytes(sides: Sides, rank: usize) -> usize {
+    4 * rank * sides.columns
+}
+
+/// Reads what stands before the tiles.
+pub(crate) fn read_right(bytes: &[u8]) -> Vec<f32> {
+    floats(bytes)
+}
+
+/// Reads the tile of the elements from `first` on.
+pub(crate) fn read_tile(
+    bytes: &mut Bytes<'_>,
+    sides: Sides,
+    (rank, right): (usize, &[f32]),
+    first: usize,
+    values: &mut [f32],
+) -> Result<(), Fault> {
+    let rows = first / sides.columns..(first + values.len()).div_ceil(sides.columns);
+    let left = floats(bytes.take(4 * rank * rows.len())?);
+    bytes.end()?;
+    values.fill(0.0);
+    if rank == 0 {
+        return Ok(());
+    }
+    let mut rest = values;
+    let mut column = first % sides.columns;
+    for left in left.chunks_exact(rank) {
+        let (row, behind) = rest.split_at_mut(rest.len().min(sides.columns - column));
+        multiply(left, &right[column * rank..], row);
+        (rest, column) = (behind, 0);
+    }
+    Ok(())
+}
+
+/// Adds up `left · right` for each value, in float64, whose order of addition is fixed.
+fn multiply(left: &[f32], right: &[f32], values: &mut [f32]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (value, right) in values.iter_mut().zip(right.chunks_exact(left.len())) {
+                let products =
+                    left.iter().zip(right).map(|(left, right)| f64::from(*left) * f64::from(*right));
+                *value = products.sum::<f64>() as f32;
+            }
+        },
+    );
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
+}

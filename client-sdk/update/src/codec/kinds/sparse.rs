@@ -1,0 +1,30 @@
+//! Some elements of a tile with their positions; all others are 0. Top-k, DGC and the threshold send this.
+//!
+//! A tile: the positions as in [`crate::codec::coding::rice`], then the values as in [`crate::codec::coding::floats`].
+
+use crate::codec::Fault;
+use crate::codec::coding::{
+    bytes::Bytes,
+    floats::{self, Float},
+    rice,
+};
+
+/// Appends the chosen elements of a tile.
+pub(crate) fn encode(kind: Float, positions: &[u32], values: &[f32], lossless: bool, out: &mut Vec<u8>) {
+    rice::write(positions, out);
+    let chosen: Vec<f32> = positions.iter().map(|position| values[*position as usize]).collect();
+    floats::write(kind, &chosen, lossless, out);
+}
+
+/// Reads the chosen elements of a tile of `count`.
+pub(crate) fn decode(
+    kind: Float,
+    bytes: &mut Bytes<'_>,
+    count: usize,
+    positions: &mut Vec<u32>,
+    values: &mut Vec<f32>,
+) -> Result<(), Fault> {
+    rice::read(bytes, count, positions)?;
+    values.resize(positions.len(), 0.0);
+    floats::read(kind, bytes, values)
+}
