@@ -76,6 +76,23 @@ impl BlobStore {
         Self { cache: Arc::new(Mutex::new(BlobCache::new(bytes_max))), ..self }
     }
 
+    /// Looks whether the store answers. Nothing is written.
+    ///
+    /// # Errors
+    /// [`BlobStoreError::Store`] if it does not, or its folder is gone.
+    pub async fn check(&self) -> Result<(), BlobStoreError> {
+        let failed =
+            |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
+        if let Some(folder) = &self.folder {
+            let _ = tokio::fs::read_dir(folder).await.map_err(failed)?;
+        }
+        // No blob has this name: who knows that it is not there has answered.
+        match self.store.head(&ObjectPath::from("ready")).await {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Keeps a blob and returns its digest. It is there as a whole or not at all; the same one again changes
     /// nothing, and repairs one that was damaged.
     ///

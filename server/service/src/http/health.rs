@@ -3,8 +3,7 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::TaskRepository;
 
-use super::App;
-use crate::{disk::check_room, http::problem::Refused};
+use super::{App, problem::Refused, readiness::problems};
 
 /// Returns the routes that need no key.
 pub fn routes() -> Router<App> {
@@ -19,22 +18,13 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the process can do its work: the database answers, there is room on
-/// its disk, the drivers run, and it is not going down. A task
-/// whose driver panicked is counted, and does not keep the others from being served.
+/// `GET /readyz`: the process can do its work: database and blob store answer, there is room on the disk, the clock is plausible,
+/// the drivers run, and it is not going down. A task whose driver panicked is counted, and does not keep the others from being
+/// served.
 async fn readyz(State(app): State<App>) -> Result<String, Refused> {
-    if *app.closing.borrow() {
-        return Err(Refusal::new(ErrorCode::Overloaded, "the coordinator is going down").into());
-    }
-    let unavailable =
-        |error| Refusal::new(ErrorCode::Overloaded, format!("the database does not answer: {error}"));
-    app.coordinator.storage.tasks_to_drive().await.map_err(unavailable)?;
-    if let Some(folder) = app.coordinator.ingest.log().folder() {
-        check_room(folder).map_err(|detail| Refusal::new(ErrorCode::Overloaded, detail))?;
-    }
-    if app.drivers.is_down() {
-        let detail = "the drivers panicked and are being started again; the log says why";
-        return Err(Refusal::new(ErrorCode::Overloaded, detail).into());
+    let problems = problems(&app).await;
+    if !problems.is_empty() {
+        return Err(Refusal::new(ErrorCode::Overloaded, problems.join("; ")).into());
     }
     Ok(match app.drivers.failing_tasks() {
         0 => "ready\n".to_owned(),

@@ -9,6 +9,7 @@ pub mod edge;
 mod health;
 pub mod openapi;
 pub mod problem;
+mod readiness;
 mod serve;
 mod signed;
 pub mod tls;

@@ -8,8 +8,8 @@ use folkmoot_protocol::{PopulationName, Problem};
 use folkmoot_rounds::privacy;
 use folkmoot_storage::{ClientRepository, HourRecord, PopulationRepository};
 
-use super::{access::Caller, system};
-use crate::http::{App, problem::Refused};
+use super::access::Caller;
+use crate::http::{App, problem::Refused, readiness};
 
 /// So many hours are shown.
 const HOURS: u64 = 24;
@@ -34,7 +34,7 @@ pub async fn get_overview(
 ) -> Result<Json<OverviewView>, Refused> {
     let (storage, now) = (&app.coordinator.storage, (app.clock)());
     let (organisation, database) = (caller.organisation_id, storage.database()?);
-    let problems = system::problems(&app).await;
+    let problems = readiness::problems(&app).await;
     let waiting = database.waiting_counts(organisation, now).await?;
     let training = database.training_counts(organisation).await?;
     let active_tasks = database.active_task_counts(organisation).await?;

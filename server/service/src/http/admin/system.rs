@@ -3,11 +3,10 @@
 use axum::{Extension, Json, extract::State};
 use folkmoot_api::system::{LeaseView, SystemView};
 use folkmoot_protocol::Problem;
-use folkmoot_storage::TaskRepository;
 
 use super::access::Caller;
 use crate::{
-    http::{App, problem::Refused},
+    http::{App, problem::Refused, readiness},
     telemetry,
 };
 
@@ -24,7 +23,7 @@ pub async fn get_system(
     Extension(_): Extension<Caller>,
 ) -> Result<Json<SystemView>, Refused> {
     let database = app.coordinator.storage.database()?;
-    let (problems, now) = (problems(&app).await, (app.clock)());
+    let (problems, now) = (readiness::problems(&app).await, (app.clock)());
     let leases = database.leases().await?;
     let lease = |lease: folkmoot_storage::LeaseRecord| LeaseView {
         name: lease.name,
@@ -41,18 +40,6 @@ pub async fn get_system(
         leases: leases.into_iter().filter(|lease| lease.held_until > now).map(lease).collect(),
         log: telemetry::recent_lines(),
     }))
-}
-
-/// Lists what keeps the coordinator from its work.
-pub async fn problems(app: &App) -> Vec<String> {
-    let mut problems = Vec::new();
-    if *app.closing.borrow() {
-        problems.push("the coordinator is going down".to_owned());
-    }
-    if let Err(error) = app.coordinator.storage.tasks_to_drive().await {
-        problems.push(format!("the database does not answer: {error}"));
-    }
-    problems
 }
 
 /// Reads the process's resident memory, where the system has Linux's `/proc`.

@@ -23,7 +23,7 @@ use crate::host::{Host, HostConfig};
 struct Running {
     host: Host,
     pem: Vec<u8>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 async fn start() -> Running {
@@ -36,7 +36,7 @@ async fn start_with(change: impl FnOnce(&mut HostConfig)) -> Running {
     change(&mut config);
     let host = Host::start(config, system_clock(), system_chance(), None).await.unwrap();
     let pem = std::fs::read(host.root_certificate.as_ref().unwrap()).unwrap();
-    Running { host, pem, _folder: folder }
+    Running { host, pem, folder }
 }
 
 impl Running {

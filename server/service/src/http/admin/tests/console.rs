@@ -256,3 +256,17 @@ async fn the_demo_is_started_once_however_many_ask_for_it() {
     assert_eq!(codes[0], StatusCode::CREATED);
     assert!(codes[1..].iter().all(|code| *code == StatusCode::CONFLICT), "{codes:?}");
 }
+
+#[tokio::test]
+async fn a_store_that_is_gone_is_told_of() {
+    let running = start().await;
+    let admin = running.admin();
+    let overview = admin.overview().await.unwrap();
+    assert_eq!((overview.is_ready, overview.problems), (true, Vec::new()));
+    let blobs = running.folder.path().join("blobs");
+    std::fs::rename(&blobs, blobs.with_extension("away")).unwrap();
+    let overview = admin.overview().await.unwrap();
+    assert!(!overview.is_ready);
+    assert!(overview.problems[0].contains("the store of models and weights"), "{:?}", overview.problems);
+    running.host.stop().await.unwrap();
+}

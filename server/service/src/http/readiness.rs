@@ -1,0 +1,61 @@
+//! Whether a process can do its work: for load balancers, and for operators.
+
+use folkmoot_protocol::Timestamp;
+use folkmoot_storage::TaskRepository;
+
+use super::App;
+use crate::disk::check_room;
+
+/// A clock that shows less is wrong: the beginning of 2023, in milliseconds since 1970.
+const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
+/// Milliseconds by which a clock that is set right may go back.
+const BACK_MAX: u64 = 60_000;
+
+/// Lists what keeps the coordinator from its work, in sentences; nothing if it is ready.
+pub async fn problems(app: &App) -> Vec<String> {
+    let coordinator = &app.coordinator;
+    let mut problems = Vec::new();
+    if *app.closing.borrow() {
+        problems.push("the coordinator is going down".to_owned());
+    }
+    if let Err(error) = coordinator.storage.tasks_to_drive().await {
+        problems.push(format!("the database does not answer: {error}"));
+    }
+    if let Err(error) = coordinator.blobs.check().await {
+        problems.push(format!("the store of models and weights does not answer: {error}"));
+    }
+    if let Some(folder) = coordinator.ingest.log().folder() {
+        problems.extend(check_room(folder).err());
+    }
+    problems.extend(wrong_clock(app.started_at, (app.clock)()));
+    if app.drivers.is_down() {
+        problems.push("the drivers panicked and are being started again; the log says why".to_owned());
+    }
+    problems
+}
+
+/// Says what is wrong with a clock: signatures, deadlines and tokens go by it.
+fn wrong_clock(started_at: Timestamp, now: Timestamp) -> Option<String> {
+    const REMEDY: &str = "set the machine's clock, by NTP for example, and restart";
+    if now < EARLIEST {
+        return Some(format!("the clock shows a time before 2023: {REMEDY}"));
+    }
+    (started_at.milliseconds_since(now) > BACK_MAX)
+        .then(|| format!("the clock went back to before the start of this process: {REMEDY}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_wrong_is_told_of() {
+        let late = EARLIEST.plus_milliseconds(10 * BACK_MAX);
+        let back = Timestamp(late.0 - BACK_MAX);
+        assert_eq!(wrong_clock(late, late), None);
+        assert_eq!(wrong_clock(late, back), None);
+        let told = |started, now| wrong_clock(started, now).unwrap();
+        assert!(told(late, Timestamp(back.0 - 1)).contains("went back"));
+        assert!(told(Timestamp(0), Timestamp(EARLIEST.0 - 1)).contains("before 2023"));
+    }
+}
