@@ -1,4 +1,9 @@
 #![doc = include_str!("../README.md")]
+// A test may cast as it likes: its numbers stand beside it.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod back_off;
 mod effect;

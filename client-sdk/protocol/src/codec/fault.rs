@@ -61,6 +61,10 @@ impl Faults {
     }
 
     /// Checks that a number has its full precision as float32.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whether it is normal after rounding is the question"
+    )]
     pub fn normal(&mut self, field: &str, value: f64) {
         if value > 0.0 && value.is_finite() && !(value as f32).is_normal() {
             self.add(field, value, format!("from {:e} to {:e}", f32::MIN_POSITIVE, f32::MAX));

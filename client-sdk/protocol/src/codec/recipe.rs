@@ -112,6 +112,11 @@ impl Recipe {
 
     /// Returns about how many bytes an update of this schema has. A tensor whose codec does not say how long it will be is
     /// taken for float32.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bits are never negative, and what is too large is the largest number"
+    )]
     pub fn nominal_bytes(&self, schema: &TensorSchema) -> u64 {
         let pairs = self.codecs(schema).into_iter().zip(&schema.tensors);
         let bits = pairs.map(|(codec, tensor)| {

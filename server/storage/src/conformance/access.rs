@@ -46,7 +46,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
         organisation_id: fixture.organisation_id,
         name: "for Zoë's \"CI\"".into(),
         role,
-        secret_hash: std::array::from_fn(|index| index as u8),
+        secret_hash: std::array::from_fn(|index| u8::try_from(index).expect("a hash has 32 bytes")),
         created_at,
         revoked_at: None,
     };

@@ -66,7 +66,7 @@ impl MemorySegment {
         if len > held {
             return Err(RoundLogError::TooShort { len: held, wanted: len });
         }
-        bytes.truncate(len as usize);
+        bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
         Ok(())
     }
 
