@@ -5,8 +5,9 @@ use folkmoot_protocol::{AssignmentId, ErrorCode, messages::AskResponse};
 use folkmoot_storage::{AssignmentRepository, RoundRepository};
 use folkmoot_tests::{
     client_process::{ClientConfig, ClientProcess},
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
     halt::Halt,
+    patience::patiently,
     task::{TaskSpec, now},
 };
 use serde_json::json;

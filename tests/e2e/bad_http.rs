@@ -5,7 +5,8 @@ mod slow;
 
 use folkmoot_protocol::ErrorCode::{self, *};
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::{Endpoint, RawRequest},
     raw_client::RawClient,
     task::TaskSpec,

@@ -1,7 +1,8 @@
 //! HTTP/2 as an attacker speaks it, frame by frame.
 
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::{Connection, Endpoint},
     task::TaskSpec,
 };

@@ -7,7 +7,8 @@ use folkmoot_protocol::{
     messages::{UploadState, UploadStatus},
 };
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::{Answer, RawRequest},
     raw_client::{Unsigned, update_path},
     task::TaskSpec,

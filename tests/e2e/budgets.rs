@@ -7,10 +7,7 @@ use folkmoot_client::{
     engine::{Examples, Labels},
 };
 use folkmoot_protocol::messages::{AbortReason, ProtectionLevel};
-use folkmoot_tests::{
-    deployment::{Deployment, patiently},
-    task::TaskSpec,
-};
+use folkmoot_tests::{deployment::Deployment, patience::patiently, task::TaskSpec};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 

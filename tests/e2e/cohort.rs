@@ -9,8 +9,9 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::RoundLog;
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
     log::{fields_of, phase_of},
+    patience::patiently,
     raw::Answer,
     raw_client::RawClient,
     update::TestUpdate,

@@ -10,7 +10,8 @@ use folkmoot_protocol::{AssignmentId, ErrorCode, UpdateDigest};
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, DropReason, RoundRepository};
 use folkmoot_tests::{
     client_process::{ClientConfig, ClientMoment, ClientProcess},
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::RawRequest,
     task::{TaskSpec, now},
 };

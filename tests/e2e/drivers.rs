@@ -10,7 +10,7 @@ use std::{
 
 use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
 use folkmoot_service::host::{Host, HostConfig};
-use folkmoot_tests::deployment::patiently;
+use folkmoot_tests::patience::patiently;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

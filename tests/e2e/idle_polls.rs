@@ -2,7 +2,8 @@
 
 use folkmoot_protocol::messages::CheckInResponse;
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::{Answer, RawRequest},
     raw_client::RawClient,
     task::TaskSpec,

@@ -9,7 +9,7 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::clock;
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_storage::test_support::TestPostgres;
-use folkmoot_tests::{deployment::patiently, raw::Endpoint, raw_client::RawClient};
+use folkmoot_tests::{patience::patiently, raw::Endpoint, raw_client::RawClient};
 use serde_json::json;
 
 const CLIENTS: usize = 3;

@@ -20,11 +20,7 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_storage::{
     LedgerRepository, ModelVersionRepository, RoundRepository, SqlStorage, TaskRepository,
 };
-use folkmoot_tests::{
-    deployment::{Deployment, patiently},
-    halt::Halt,
-    task::TaskSpec,
-};
+use folkmoot_tests::{deployment::Deployment, halt::Halt, patience::patiently, task::TaskSpec};
 use serde_json::{Value, json};
 
 use crate::{

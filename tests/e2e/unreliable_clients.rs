@@ -10,8 +10,9 @@ use folkmoot_protocol::{
 };
 use folkmoot_tests::{
     coordinator_process::CoordinatorConfig,
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
     log::fields_of,
+    patience::patiently,
     raw::{Answer, Connection},
     raw_client::update_path,
     task::TaskSpec,

@@ -9,7 +9,8 @@ use folkmoot_storage::{
     AssignmentRepository, ParticipationRepository, PopulationRepository, PrivacyChange, PrivacyOutcome,
 };
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw_client::RawClient,
     task::{TaskSpec, create_token, now},
     update::TestUpdate,

@@ -11,6 +11,7 @@ use crate::{
     coordinator_process::{CoordinatorConfig, CoordinatorProcess},
     halt::Halt,
     log::Log,
+    patience::patiently,
     raw::{Endpoint, RawRequest},
     task::{TaskSpec, TestTask, open_storage},
 };
@@ -200,20 +201,6 @@ fn reserve_port() -> io::Result<(TcpSocket, u16)> {
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let port = socket.local_addr()?.port();
     Ok((socket, port))
-}
-
-/// How long a test waits for anything before it fails: machines may have much else to do.
-pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Waits for `future`, for as long as anything may take.
-///
-/// # Panics
-/// If it does not come: `what` says what was waited for.
-pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("{what} did not come within {PATIENCE:?}"),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod deployment;
 pub mod halt;
 pub mod log;
 pub mod oracle;
+pub mod patience;
 pub mod raw;
 pub mod raw_client;
 pub mod task;

@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::deployment::patiently;
+use crate::patience::patiently;
 
 /// A connection of a test.
 pub type Connection = BufReader<TlsStream<TcpStream>>;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use folkmoot_protocol::ErrorCode::{self, *};
 use folkmoot_tests::{
-    deployment::patiently,
+    patience::patiently,
     raw::{Answer, Connection, Endpoint},
 };
 use tokio::{

@@ -7,7 +7,8 @@ use folkmoot_protocol::{
     messages::{Assignment, CheckInRequest, CheckInResponse, ReportRequest, UploadState, UploadStatus},
 };
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     raw::{Answer, Endpoint},
     raw_client::RawClient,
     task::{now, random_bytes},

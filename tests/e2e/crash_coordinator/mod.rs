@@ -9,8 +9,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use folkmoot_coordinator::round::Phase;
 use folkmoot_storage::{RoundRepository, TaskRepository};
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
     log::fields_of,
+    patience::patiently,
     task::TaskSpec,
     verify::{EndedRound, verify_rounds},
 };

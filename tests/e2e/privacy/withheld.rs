@@ -12,7 +12,8 @@ use folkmoot_storage::{
     LedgerRepository, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundRepository,
 };
 use folkmoot_tests::{
-    deployment::{Deployment, patiently},
+    deployment::Deployment,
+    patience::patiently,
     task::{TaskSpec, now},
 };
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! `cargo xtask campaign`: what takes too long for every commit, and is run before a release and after a larger change.
 
+use crate::outcome::Outcome;
 use crate::process::{Stopwatch, run as run_command, run_reading, spelled};
 use crate::stages::{browser, fuzz, mobile};
 use crate::suite::harness::{Settings, programs, run as run_programs};
-use crate::suite::outcome::Outcome;
 use crate::suite::summary::Summary;
 use crate::workspace::{Failure, cargo, root};
 use clap::{Args, ValueEnum};

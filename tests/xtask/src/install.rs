@@ -1,9 +1,9 @@
 //! The first stage: installs what the tests need and is missing, and says so before it does.
 
-use crate::process::{run as run_command, spelled, succeeds};
+use crate::outcome::Outcome;
+use crate::process::{announce, run as run_command, succeeds};
 use crate::stages::wheel::torch;
 use crate::stages::{browser, kotlin, lint, mobile};
-use crate::suite::outcome::Outcome;
 use crate::workspace::{Failure, cargo, is_build_server};
 use crate::{python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
@@ -200,10 +200,6 @@ fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
     } else {
         Err(Failure(format!("missing: {}", indispensable.join("; "))))
     }
-}
-
-pub(crate) fn announce(command: &Command) {
-    println!("xtask: install: {}", spelled(command));
 }
 
 fn has_c_compiler() -> bool {

@@ -11,6 +11,7 @@ mod document;
 mod errors;
 mod install;
 mod openapi;
+mod outcome;
 mod process;
 mod python;
 mod repeat;

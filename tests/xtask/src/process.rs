@@ -30,6 +30,11 @@ pub fn end_with_this_program() {
     ended.expect("this is the only handler");
 }
 
+/// Says which command installs something, before it runs.
+pub fn announce(command: &Command) {
+    println!("xtask: install: {}", spelled(command));
+}
+
 /// Writes a command as one would type it.
 pub fn spelled(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());

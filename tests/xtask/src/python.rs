@@ -1,7 +1,6 @@
 //! The Python packages that tests compare with, in an environment of their own.
 
-use crate::install::announce;
-use crate::process::{run, succeeds};
+use crate::process::{announce, run, succeeds};
 use crate::workspace::{Failure, target};
 use std::path::PathBuf;
 use std::process::Command;

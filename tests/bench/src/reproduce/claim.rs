@@ -3,8 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{
-    estimate::{CONFIDENCE, Estimate, Interval},
+    estimate::{Estimate, Interval},
     marks::{Direction, Significance, Size},
+    students_t::CONFIDENCE,
 };
 
 /// What a figure counts.

@@ -8,12 +8,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::ContinuousCDF;
 
-use super::spread::Spread;
+use super::{
+    spread::Spread,
+    students_t::{quantile, students_t},
+};
 
-/// How often an interval contains the true value, over many repetitions of an experiment.
-pub const CONFIDENCE: f64 = 0.95;
 /// A standard error below this share of what is compared is rounding: the seeds do not differ.
 const ROUNDING: f64 = 1e-12;
 
@@ -66,7 +67,7 @@ impl fmt::Display for Sample {
     }
 }
 
-/// From where to where the true value lies, with [`CONFIDENCE`].
+/// From where to where the true value lies, with [`super::students_t::CONFIDENCE`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub low: f64,
@@ -205,24 +206,10 @@ impl Estimate {
     }
 }
 
-/// Returns half of a mean's interval, from the sample's deviation; `None` of one value.
-pub fn half_width(deviation: f64, count: usize) -> Option<f64> {
-    let count = count as f64;
-    (count > 1.0).then(|| quantile(count - 1.0) * deviation / count.sqrt())
-}
-
-/// Returns how many standard errors the interval goes to either side.
-fn quantile(freedom: f64) -> f64 {
-    students_t(freedom).inverse_cdf(f64::midpoint(1.0, CONFIDENCE))
-}
-
-fn students_t(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are above 0")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::students_t::{CONFIDENCE, half_width};
 
     fn is_near(one: f64, other: f64) -> bool {
         (one - other).abs() <= 1e-4 * other.abs().max(1.0)

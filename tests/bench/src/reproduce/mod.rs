@@ -27,6 +27,7 @@ mod robust;
 mod series;
 mod spread;
 mod stale_synchronous;
+mod students_t;
 mod svg;
 
 use std::{fs, path::PathBuf};

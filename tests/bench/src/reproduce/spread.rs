@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::estimate::half_width;
+use super::students_t::half_width;
 
 /// The mean of several seeds, and how far they lie apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -1,7 +1,7 @@
 //! The tests and the benchmark that run in headless Chromium.
 
+use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
-use crate::suite::outcome::{Outcome, Skipped};
 use crate::wasm_package::{self, tools};
 use crate::workspace::{Failure, cargo, root, target};
 use std::env;

@@ -3,9 +3,9 @@
 //! Its built files are in the repository, so that a program with a console needs Rust and nothing else. They are made of the
 //! sources byte for byte, and this stage fails when they are not.
 
+use crate::outcome::Outcome;
 use crate::process::{run as run_command, spelled};
 use crate::stamp::Stamp;
-use crate::suite::outcome::Outcome;
 use crate::wasm_package::tools;
 use crate::workspace::{Failure, root, target};
 use std::collections::BTreeMap;

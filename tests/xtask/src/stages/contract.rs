@@ -1,9 +1,9 @@
 //! The running coordinator against its own description: some two thousand requests that it allows and that it does not, made by
 //! Schemathesis (Hatfield-Dodds and Dygalo 2022, "Deriving semantics-aware fuzzers from web API schemas").
 
+use crate::outcome::Outcome;
 use crate::process::{Server, output, run, run_reading, spelled};
 use crate::python;
-use crate::suite::outcome::Outcome;
 use crate::workspace::{Failure, cargo, root, target};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

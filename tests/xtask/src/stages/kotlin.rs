@@ -1,7 +1,7 @@
 //! The package for Kotlin: the native library, the sources that call it, and the tests on the JVM.
 
+use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
-use crate::suite::outcome::{Outcome, Skipped};
 use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;

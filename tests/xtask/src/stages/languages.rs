@@ -1,9 +1,9 @@
 //! One round of clients in all languages: what the stages before have built meets.
 
 use super::{browser, kotlin, wheel};
+use crate::outcome::Outcome;
 use crate::process::{run_reading, spelled};
 use crate::python;
-use crate::suite::outcome::Outcome;
 use crate::workspace::Failure;
 
 /// Runs the test; where one of the languages is missing it says so, as the stage of that language does.

@@ -1,7 +1,7 @@
 //! Linters of what is not Rust: shell and TypeScript. Python's is in the stage `python`, whose environment it needs.
 
+use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, spelled, succeeds};
-use crate::suite::outcome::{Outcome, Skipped};
 use crate::wasm_package::tools;
 use crate::workspace::{Failure, root};
 use std::path::{Path, PathBuf};

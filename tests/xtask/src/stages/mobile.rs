@@ -3,9 +3,8 @@
 //! No machine code is generated and nothing is linked: that needs Apple's and Google's own tools
 //! (`build-xcframework.sh`, `build-native.sh`). `cargo xtask campaign` generates the code as well.
 
-use crate::install::announce;
-use crate::process::{run as run_command, spelled, succeeds};
-use crate::suite::outcome::Outcome;
+use crate::outcome::Outcome;
+use crate::process::{announce, run as run_command, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};
 use std::env;
 use std::process::Command;

@@ -2,8 +2,8 @@
 
 mod debian;
 
+use crate::outcome::{Outcome, Skipped};
 use crate::process::{output, run as run_command, run_reading, spelled};
-use crate::suite::outcome::{Outcome, Skipped};
 use crate::workspace::{Failure, cargo, root, target};
 use debian::Debian;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,8 @@
 
 pub mod torch;
 
-use crate::install::announce;
-use crate::process::{run as run_command, run_reading, spelled, succeeds};
-use crate::suite::outcome::{Outcome, Skipped};
+use crate::outcome::{Outcome, Skipped};
+use crate::process::{announce, run as run_command, run_reading, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};
 use clap::Args;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change goes in.
 
 pub mod harness;
-pub mod outcome;
 mod rust;
 mod stage;
 pub mod summary;

@@ -5,7 +5,7 @@
 //! code.)
 
 use super::harness::{Settings, programs, run as run_programs};
-use super::outcome::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{run as run_command, spelled};
 use crate::seed::Seed;
 use crate::workspace::{Failure, cargo};

@@ -1,8 +1,8 @@
 //! The stages of `cargo xtask test`, in their order.
 
-use super::outcome::Outcome;
 use super::rust;
 use crate::install;
+use crate::outcome::Outcome;
 use crate::stages::{browser, console, contract, fuzz, kotlin, languages, lint, mobile, swift, wheel};
 use crate::workspace::Failure;
 use clap::ValueEnum;

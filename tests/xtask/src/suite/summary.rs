@@ -1,6 +1,6 @@
 //! What a run of the suite came to.
 
-use super::outcome::{Outcome, Skipped};
+use crate::outcome::{Outcome, Skipped};
 use crate::process::Taken;
 use crate::workspace::Failure;
 use serde_json::{Value, json};

@@ -2,8 +2,7 @@
 //!
 //! The standard library is compiled too: without its messages of panics, and for size rather than speed.
 
-use crate::install::announce;
-use crate::process::{run, spelled, succeeds};
+use crate::process::{announce, run, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;

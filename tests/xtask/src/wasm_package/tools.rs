@@ -1,8 +1,7 @@
 //! Programs that rustup does not bring: wasm-bindgen, and those of npm.
 
 use super::PACKAGE;
-use crate::install::announce;
-use crate::process::{run, spelled, succeeds};
+use crate::process::{announce, run, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,6 @@
 //! An environment with PyTorch: Debian's, because PyPI's brings gigabytes for graphics adapters.
 
-use crate::install::announce;
-use crate::process::{run as run_command, succeeds};
+use crate::process::{announce, run as run_command, succeeds};
 use crate::workspace::{Failure, target};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,8 +9,8 @@
 mod events;
 mod programs;
 
-use super::outcome::{Outcome, Skipped};
 use crate::clock;
+use crate::outcome::{Outcome, Skipped};
 use crate::process::{follow, spelled};
 use crate::workspace::{Failure, forget_own_package};
 use events::Event;
