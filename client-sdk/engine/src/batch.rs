@@ -1,7 +1,8 @@
 //! The buffers from which a step reads its examples. They are made once and filled again and again.
 
+use folkmoot_graph::step;
+
 use crate::examples::{Examples, Labels, gather};
-use crate::step;
 
 /// Features, labels and weights of some examples, as a program reads them.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! Whether examples and weights go with a model and a loss.
 
+use folkmoot_graph::vectorised;
+use folkmoot_onnx::ParameterSpec;
 use folkmoot_protocol::{Loss, NamePattern};
 
-use crate::cpu::vectorised;
 use crate::examples::{Examples, Labels};
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
-use crate::parameter::ParameterSpec;
 
 /// How far the sum of a distribution may be from 1: files are often rounded to a few digits.
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_frozen_pattern_that_stands_for_nothing_gets_a_suggestion() {
-        let specs = Model::from_onnx(&crate::onnx::build::mlp(&[2, 3, 2], 1), &Default::default());
+        let specs = Model::from_onnx(&folkmoot_onnx::build::mlp(&[2, 3, 2], 1), &Default::default());
         let specs = specs.unwrap().parameters().to_vec();
         let frozen = frozen_parameters(&specs, &[NamePattern(specs[0].name.clone())]).unwrap();
         assert_eq!(frozen, [true, false, false, false]);

@@ -1,52 +1,41 @@
 #![doc = include_str!("../README.md")]
 
-// What tests of the library and of its users share names the crate.
-#[cfg(all(test, feature = "gpu"))]
-extern crate self as folkmoot_engine;
-
-mod autodiff;
 mod batch;
-mod cpu;
 pub mod data;
 mod evaluate;
 mod examples;
 mod fit;
-#[cfg(feature = "gpu")]
-mod gpu;
-mod graph;
+#[cfg(all(test, feature = "gpu"))]
+mod gpu_tests;
 mod loss;
 mod metrics;
 mod model;
-pub mod onnx;
-mod op;
-mod parameter;
 mod processor;
-mod program;
-mod random;
 mod safetensors;
-mod schedule;
 mod step;
 mod train;
 
 pub use evaluate::{EvaluateError, Evaluator, evaluate, evaluate_in_detail, evaluate_predictions};
 pub use examples::{Examples, ExamplesError, Labels};
 pub use fit::FitError;
+#[cfg(feature = "gpu")]
+pub use folkmoot_gpu::{Adapter, AdapterPeak, AdapterReport, Clock, Gpu, GpuError, KernelTime};
+pub use folkmoot_graph::op::ShapeError;
+pub use folkmoot_graph::program::ExecuteError;
+pub use folkmoot_graph::step::block_on;
+pub use folkmoot_onnx::{
+    self as onnx, ExportError, ImportError, ImportLimits, ModelNode, ParameterKind, ParameterSpec,
+};
 pub use folkmoot_protocol::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
     PlanError, Precision, RunningStatistics, TrainingPlan,
 };
-#[cfg(feature = "gpu")]
-pub use gpu::{Adapter, AdapterPeak, AdapterReport, Clock, Gpu, GpuError, KernelTime};
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
 };
 pub use model::Model;
-pub use onnx::{ExportError, ImportError, ImportLimits, ModelNode};
-pub use op::ShapeError;
-pub use parameter::{ParameterKind, ParameterSpec};
-pub use program::ExecuteError;
 pub use safetensors::WeightsError;
-pub use step::{SecretChance, block_on};
+pub use step::SecretChance;
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{

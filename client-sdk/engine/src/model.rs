@@ -5,8 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::onnx::{ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode};
-use crate::parameter::ParameterSpec;
+use folkmoot_onnx::ParameterSpec;
+use folkmoot_onnx::{ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode};
+
 use crate::safetensors::{self, WeightsError};
 
 /// A model read from ONNX. Cloning is cheap: copies share their content.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView, serialize};
 
-use crate::parameter::ParameterSpec;
+use folkmoot_onnx::ParameterSpec;
 
 /// Why a safetensors file is not one of the model's weights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -130,8 +130,9 @@ fn damaged(error: SafeTensorError) -> WeightsError {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_onnx::ParameterKind;
+
     use super::*;
-    use crate::parameter::ParameterKind;
 
     fn parameters() -> Vec<ParameterSpec> {
         let spec = |name: &str, shape: &[usize]| ParameterSpec {

@@ -4,6 +4,7 @@
 
 mod accumulation;
 #[cfg(feature = "gpu")]
+#[path = "../../gpu/src/tests/adapter.rs"]
 mod adapter;
 mod digits;
 mod digits_example;
@@ -19,3 +20,6 @@ mod restart;
 mod resume;
 mod training;
 mod trajectories;
+
+#[cfg(feature = "gpu")]
+use folkmoot_engine::Gpu;

@@ -68,7 +68,7 @@ fn tract_agrees_on_every_example_model() {
 
 #[test]
 fn tract_agrees_on_every_operator() {
-    let onnx = include_bytes!("../../engine/tests/data/operators.onnx");
+    let onnx = include_bytes!("../../onnx/tests/data/operators.onnx");
     let features = [1.0, -2.0, 0.5, 3.0, -1.0, 0.25, 4.0, -0.125];
     let model = Model::from_onnx(onnx, &ImportLimits::default()).unwrap();
     let ours = model.predict(&model.initial_weights(), &features, 2).unwrap();

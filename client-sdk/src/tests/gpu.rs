@@ -1,6 +1,6 @@
 //! The client with a graphics adapter. Where there is none these tests are left out, and say so.
 
-#[path = "../../engine/tests/adapter.rs"]
+#[path = "../../gpu/src/tests/adapter.rs"]
 mod adapter;
 
 use std::{
@@ -11,6 +11,7 @@ use std::{
     },
 };
 
+use folkmoot_engine::Gpu;
 use folkmoot_protocol::update::UpdateHeader;
 
 use super::{

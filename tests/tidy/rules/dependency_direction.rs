@@ -1,12 +1,16 @@
 //! An arrow between packages may only point down.
 
-use crate::finding::Finding;
-use crate::manifest::{Package, packages};
-use crate::repository::Repository;
+use crate::{
+    finding::Finding,
+    manifest::{Package, packages},
+    repository::Repository,
+};
 
 /// The picture in `docs/architecture.md`, lowest layer first.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 10] = [
     /* words     */ &["folkmoot-protocol"],
+    /* graphs    */ &["folkmoot-graph"],
+    /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],

@@ -2,9 +2,11 @@
 //!
 //! `tests/tidy/kernels.toml` maps them: by the names of files and not by their folders, so that a file may move.
 
-use crate::finding::Finding;
-use crate::repository::{File, Repository};
-use crate::rust_source::{Kind, functions};
+use crate::{
+    finding::Finding,
+    repository::{File, Repository},
+    rust_source::{Kind, functions},
+};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -42,7 +44,7 @@ fn kernels(repository: &Repository) -> BTreeMap<&str, &File> {
         file.has_extension(&["wgsl"]) && ENTRIES.iter().any(|entry| file.text().contains(entry))
     });
     let builders = repository.rust_files().filter(|file| {
-        let is_kernel = file.path.contains("/src/gpu/") && !is_test(file);
+        let is_kernel = file.path.contains("/gpu/src/") && !is_test(file);
         is_kernel && file.tokens().unwrap_or_default().iter().any(|token| {
             matches!(&token.kind, Kind::Literal(text) if text.contains(ENTRIES[1]) && !is_prose(text))
         })

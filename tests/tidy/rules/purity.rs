@@ -6,8 +6,11 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Time and chance are arguments here.
-const PURE_PACKAGES: [&str; 7] = [
+const PURE_PACKAGES: [&str; 10] = [
     "folkmoot-protocol",
+    "folkmoot-graph",
+    "folkmoot-onnx",
+    "folkmoot-gpu",
     "folkmoot-engine",
     "folkmoot-update",
     "folkmoot-privacy",

@@ -1,6 +1,7 @@
+use folkmoot_graph::program::ExecuteError;
+use folkmoot_onnx::ImportError;
+
 use crate::fit::FitError;
-use crate::onnx::ImportError;
-use crate::program::ExecuteError;
 
 /// Why an evaluation did not happen.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,10 @@
 //! The forward pass of batches of any size: dropout is off, batch normalisation uses its running statistics.
 
+use folkmoot_graph::program::Program;
+use folkmoot_onnx::Mode;
+
 use super::EvaluateError;
 use crate::model::Model;
-use crate::onnx::Mode;
-use crate::program::Program;
 
 /// Examples that are run at once. It bounds memory and does not change the result of a row.
 pub(crate) const BATCH_SIZE: usize = 256;

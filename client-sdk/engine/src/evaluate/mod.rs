@@ -149,9 +149,10 @@ pub fn evaluate_in_detail(
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_onnx::{ImportLimits, build};
+
     use super::*;
     use crate::examples::Labels;
-    use crate::onnx::{ImportLimits, build};
 
     fn examples(count: usize) -> Examples {
         let features = (0..3 * count).map(|index| (index as f32 * 0.7).sin()).collect();

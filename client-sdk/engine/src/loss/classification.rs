@@ -1,7 +1,7 @@
 //! Losses over a softmax along the last axis. Targets are distributions; a class number is one with a single 1.
 
-use crate::graph::{Graph, ValueId};
-use crate::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::{Graph, ValueId};
 
 /// Below any share that a target has: it keeps the logarithm of 0 finite, which is then multiplied by 0.
 const SHARE_MIN: f64 = 1e-30;

@@ -1,7 +1,7 @@
 //! Losses of a score whose sign is the class.
 
-use crate::graph::{Graph, ValueId};
-use crate::op::{ElementOp, ShapeError};
+use folkmoot_graph::op::{ElementOp, ShapeError};
+use folkmoot_graph::{Graph, ValueId};
 
 /// log(1 + eˣ) − t·x, computed as (½ − t)·x + ½|x| + log(1 + e^−|x|).
 ///

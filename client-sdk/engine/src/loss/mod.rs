@@ -8,8 +8,8 @@ mod score;
 
 use folkmoot_protocol::Loss;
 
-use crate::graph::{Graph, ValueId};
-use crate::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::{Graph, ValueId};
 
 pub(crate) use right::right_answers;
 pub(crate) use score::example_loss;

@@ -1,7 +1,7 @@
 //! Losses of outputs that should be near their targets.
 
-use crate::graph::{Graph, ValueId};
-use crate::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::{Graph, ValueId};
 
 /// Added to a sum of squares before its root, so that a row of zeros has a gradient.
 const SQUARES_MIN: f64 = 1e-12;

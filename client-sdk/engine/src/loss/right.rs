@@ -1,10 +1,10 @@
 //! The number of right answers of a batch, as nodes of the graph: for executors that keep the outputs to themselves.
 
+use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
+use folkmoot_graph::{Graph, ValueId};
 use folkmoot_protocol::Loss;
 
 use super::{LabelForm, Layout};
-use crate::graph::{Graph, ValueId};
-use crate::op::{ElementOp, Reduction, ShapeError};
 
 /// Appends the count of the examples all of whose classes are right, as a scalar; 0 if labels are target values.
 ///

@@ -1,9 +1,9 @@
+use folkmoot_graph::autodiff::gradients;
+use folkmoot_graph::op::volume;
+use folkmoot_graph::program::Program;
 use proptest::prelude::*;
 
 use super::*;
-use crate::autodiff::gradients;
-use crate::op::volume;
-use crate::program::Program;
 
 const LOSSES: [Loss; 8] = [
     Loss::SoftmaxCrossEntropy,

@@ -1,7 +1,8 @@
 //! Gradient accumulation: the gradient of a step whose examples are computed in several micro-batches.
 
+use folkmoot_graph::vectorised;
+
 use super::batch_program::BatchProgram;
-use crate::cpu::vectorised;
 
 /// Which of a step's examples a micro-batch holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

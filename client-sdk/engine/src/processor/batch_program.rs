@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use folkmoot_graph::Element;
+use folkmoot_graph::ValueId;
+use folkmoot_graph::program::{Program, ProgramMemory};
+use folkmoot_graph::step::{Observer, StepGraph};
 use folkmoot_protocol::OuterProducts;
 
 use super::dense_gradients::{DenseSlope, Side, dense_slopes};
 use super::recorded::Recorded;
 use crate::batch::Batch;
-use crate::cpu::Element;
-use crate::graph::ValueId;
-use crate::program::{Program, ProgramMemory};
-use crate::step::{Observer, StepError, StepForm, StepGraph, StepSource};
+use crate::step::{StepError, StepForm, StepSource, step_graph};
 
 /// What is needed to compile a batch of any size for the processor.
 #[derive(Clone)]
@@ -61,7 +62,7 @@ impl<E: Element> BatchProgram<E> {
         has_shares: bool,
     ) -> Result<Self, StepError> {
         let form = StepForm { batch_size, has_shares, has_scale: false, has_right: false };
-        let step = StepGraph::new(&source.step, form)?;
+        let step = step_graph(&source.step, form)?;
         let ranges = &source.step.parameters.ranges;
         let place = |(index, value): &(usize, ValueId)| (ranges[*index].clone(), *value);
         let (trained, slopes): (Vec<_>, Vec<_>) = step.slopes.iter().map(place).unzip();

@@ -1,7 +1,7 @@
 //! The gradients of dense layers, as the values whose outer products they are the sum of.
 
-use crate::graph::{Graph, Source, ValueId};
-use crate::op::{ElementOp, Op};
+use folkmoot_graph::op::{ElementOp, Op};
+use folkmoot_graph::{Graph, Source, ValueId};
 
 /// A matrix product that is a gradient, or a part of it: the sum of the outer products of its sides' vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

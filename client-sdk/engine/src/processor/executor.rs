@@ -1,5 +1,6 @@
 //! The processor as an executor: every step changes the weights that the host has.
 
+use folkmoot_graph::step::{Executor, HostState, Observer, StepRequest, StepResult, StepRule};
 use folkmoot_protocol::GradientClipping;
 
 use super::batch_program::BatchSource;
@@ -13,9 +14,7 @@ use super::update::{Adjustment, update_tensor};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::loss::Layout;
-use crate::step::{
-    Executor, HostState, Observer, SecretChance, StepError, StepRequest, StepResult, StepRule, StepSource,
-};
+use crate::step::{SecretChance, StepError, StepSource};
 
 /// Takes steps on the processor.
 pub(crate) struct Processor {

@@ -1,5 +1,7 @@
 //! The gradients of steps of any size, from programs that are compiled once for each batch size.
 
+use folkmoot_graph::random::step_seed;
+use folkmoot_graph::step::{Observer, StepRule};
 use folkmoot_protocol::GradientClipping;
 
 use super::accumulator::{Accumulator, Part};
@@ -11,8 +13,7 @@ use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
 use crate::metrics::correct_examples;
-use crate::random::step_seed;
-use crate::step::{Observer, SecretChance, StepError, StepRule, StepSource};
+use crate::step::{SecretChance, StepError, StepSource};
 
 /// Programs that are always kept: that of full batches and that of the rest.
 const PROGRAMS: usize = 2;

@@ -1,5 +1,6 @@
 //! Per-example clipping (Abadi et al. 2016, algorithm 1), with the noise of DP-SGD or without.
 
+use folkmoot_graph::random::step_seed;
 use folkmoot_protocol::ExamplePrivacy;
 
 use super::accumulator::Part;
@@ -7,7 +8,6 @@ use super::batch_program::BatchProgram;
 use super::clipping::norm_factor;
 use super::private_sum::PrivateSum;
 use crate::batch::Batch;
-use crate::random::step_seed;
 use crate::step::SecretChance;
 
 /// The average of clipped gradients, and what else a batch gives when its examples run one by one.

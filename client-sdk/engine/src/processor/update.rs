@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use folkmoot_graph::vectorised;
+
 use super::optimizer::{Optimizer, SLOTS_MAX, StepNumber};
-use crate::cpu::vectorised;
 
 /// Elements of a piece.
 const PIECE: usize = 1024;

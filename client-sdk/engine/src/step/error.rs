@@ -1,9 +1,10 @@
 //! Why a step cannot be compiled or taken.
 
+use folkmoot_graph::op::ShapeError;
+use folkmoot_graph::program::ExecuteError;
+use folkmoot_onnx::ImportError;
+
 use crate::fit::FitError;
-use crate::onnx::ImportError;
-use crate::op::ShapeError;
-use crate::program::ExecuteError;
 
 /// Why a step cannot be compiled or taken on the processor.
 #[derive(Debug, thiserror::Error)]

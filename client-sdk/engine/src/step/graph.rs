@@ -1,38 +1,14 @@
-//! The graph of a step, which every executor compiles: forward pass, loss, gradients, new running statistics.
+//! Builds the graph of a step: forward pass, loss, gradients, new running statistics.
+
+use folkmoot_graph::autodiff::gradients;
+use folkmoot_graph::op::ElementOp;
+use folkmoot_graph::step::StepGraph;
+use folkmoot_graph::{Graph, Source, ValueId};
+use folkmoot_onnx::Mode;
 
 use super::{Parameters, Role, StepError, StepSource};
-use crate::autodiff::gradients;
 use crate::fit::FitError;
-use crate::graph::{Graph, Source, ValueId};
 use crate::loss;
-use crate::onnx::Mode;
-use crate::op::ElementOp;
-
-/// The graph of a step for one batch size.
-#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the CPU needs fewer of the values"))]
-pub(crate) struct StepGraph {
-    pub(crate) graph: Graph,
-    /// The model's output, `[batch, …]`.
-    pub(crate) output: ValueId,
-    /// The labels, an input.
-    pub(crate) labels: ValueId,
-    /// The share of each example in the loss, an input if examples have weights.
-    pub(crate) shares: Option<ValueId>,
-    /// What the loss is multiplied by before its gradient is taken, an input if that was asked for.
-    pub(crate) scale: Option<ValueId>,
-    /// The mean loss, a scalar.
-    pub(crate) loss: ValueId,
-    /// The nodes that compute the loss from the output.
-    pub(crate) loss_nodes: std::ops::Range<usize>,
-    /// The parameters of which there are gradients, in their order, with these.
-    pub(crate) slopes: Vec<(usize, ValueId)>,
-    /// The number of right answers, a scalar, if it was asked for.
-    pub(crate) right: Option<ValueId>,
-    /// The running statistics that get new values, with these.
-    pub(crate) statistics: Vec<(usize, ValueId)>,
-    /// Whether examples of a batch influence each other, through batch normalisation.
-    pub(crate) mixes_examples: bool,
-}
 
 /// What is different from one step graph to another of the same source.
 #[derive(Debug, Clone, Copy)]
@@ -47,47 +23,47 @@ pub(crate) struct StepForm {
     pub(crate) has_right: bool,
 }
 
-impl StepGraph {
-    /// # Errors
-    /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
-    pub(crate) fn new(source: &StepSource, form: StepForm) -> Result<Self, StepError> {
-        let StepSource { model, parameters, layout, .. } = source;
-        let lowered = model.lower(form.batch_size, Mode::Training)?;
-        let (mut graph, output) = (lowered.graph, lowered.output);
-        let labels = graph.add_input(&layout.label_shape(form.batch_size));
-        let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
-        let forward = graph.nodes.len();
-        let loss = loss::build(&mut graph, source.loss, layout, output, labels, shares)?;
-        let scale = form.has_scale.then(|| graph.add_input(&[]));
-        let root = match scale {
-            Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
-            None => loss,
-        };
-        let loss_nodes = forward..graph.nodes.len();
-        let slopes = slopes_of_trained(&mut graph, root, parameters)?;
-        if slopes.is_empty() {
-            return Err(FitError::NothingToTrain.into());
-        }
-        let right = match form.has_right {
-            true => Some(loss::right_answers(&mut graph, source.loss, layout, output, labels)?),
-            false => None,
-        };
-        let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
-        let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
-        Ok(Self {
-            graph,
-            output,
-            labels,
-            shares,
-            scale,
-            loss,
-            loss_nodes,
-            slopes,
-            right,
-            statistics: updates.copied().collect(),
-            mixes_examples: !lowered.updates.is_empty(),
-        })
+/// Builds the graph of a step for one batch size.
+///
+/// # Errors
+/// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
+pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGraph, StepError> {
+    let StepSource { model, parameters, layout, .. } = source;
+    let lowered = model.lower(form.batch_size, Mode::Training)?;
+    let (mut graph, output) = (lowered.graph, lowered.output);
+    let labels = graph.add_input(&layout.label_shape(form.batch_size));
+    let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
+    let forward = graph.nodes.len();
+    let loss = loss::build(&mut graph, source.loss, layout, output, labels, shares)?;
+    let scale = form.has_scale.then(|| graph.add_input(&[]));
+    let root = match scale {
+        Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
+        None => loss,
+    };
+    let loss_nodes = forward..graph.nodes.len();
+    let slopes = slopes_of_trained(&mut graph, root, parameters)?;
+    if slopes.is_empty() {
+        return Err(FitError::NothingToTrain.into());
     }
+    let right = match form.has_right {
+        true => Some(loss::right_answers(&mut graph, source.loss, layout, output, labels)?),
+        false => None,
+    };
+    let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;
+    let updates = lowered.updates.iter().filter(|(index, _)| is_kept(*index));
+    Ok(StepGraph {
+        graph,
+        output,
+        labels,
+        shares,
+        scale,
+        loss,
+        loss_nodes,
+        slopes,
+        right,
+        statistics: updates.copied().collect(),
+        mixes_examples: !lowered.updates.is_empty(),
+    })
 }
 
 /// Appends the gradients of the trained parameters that have one.

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use folkmoot_onnx::ParameterKind;
 use folkmoot_protocol::{NamePattern, RunningStatistics};
 
 use crate::fit::{FitError, frozen_parameters};
 use crate::model::Model;
-use crate::parameter::ParameterKind;
 
 /// What becomes of one parameter's tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Chance for tests.
 
+use folkmoot_graph::random::standard_normal;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::SecretChance;
-use crate::random::standard_normal;
 
 /// Chance that a seed repeats, with rounded normal noise: nothing for a training that is to protect anybody.
 pub(crate) struct SeededChance(ChaCha20Rng);

@@ -1,9 +1,9 @@
 //! Which examples each step sees.
 
+use folkmoot_graph::random::permute;
 use folkmoot_protocol::TrainingPlan;
 
 use super::poisson;
-use crate::random::permute;
 use crate::step::SecretChance;
 
 /// The order of the examples, as a function of the seed: nothing here has to be stored in a checkpoint. With example

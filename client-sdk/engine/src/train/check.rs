@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
+use folkmoot_graph::autodiff::slope_differences;
+use folkmoot_graph::random::standard_normal;
 use folkmoot_protocol::TrainingPlan;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::TrainError;
-use crate::autodiff::slope_differences;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 use crate::processor::{BatchProgram, BatchSource};
-use crate::random::standard_normal;
 use crate::step::StepSource;
 
 /// Directions along which the loss is differentiated.

@@ -1,12 +1,12 @@
 //! Why training did not start or go on.
 
+use folkmoot_graph::op::ShapeError;
+use folkmoot_graph::program::ExecuteError;
+use folkmoot_onnx::ImportError;
 use folkmoot_protocol::PlanError;
 
 use super::CheckpointError;
 use crate::fit::FitError;
-use crate::onnx::ImportError;
-use crate::op::ShapeError;
-use crate::program::ExecuteError;
 use crate::step::StepError;
 
 /// Why training did not start or go on. None of these goes away by trying again with the same inputs.
@@ -69,7 +69,7 @@ pub enum TrainError {
     /// The graphics processor cannot do what it was asked for.
     #[cfg(feature = "gpu")]
     #[error(transparent)]
-    Gpu(#[from] crate::gpu::GpuError),
+    Gpu(#[from] folkmoot_gpu::GpuError),
     /// The step cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),

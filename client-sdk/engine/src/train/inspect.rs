@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use folkmoot_graph::program::Program;
+use folkmoot_onnx::Mode;
+use folkmoot_onnx::ParameterKind;
 use folkmoot_protocol::TrainingPlan;
 use serde::Serialize;
 
 use super::TrainError;
 use super::batches::full_batch;
 use crate::model::Model;
-use crate::onnx::Mode;
-use crate::parameter::ParameterKind;
 use crate::processor::{BatchProgram, BatchSource, slots};
-use crate::program::Program;
 use crate::step::{Parameters, Role, StepSource};
 
 /// A model under a plan: its tensors, its operators, and what a step costs.

@@ -1,8 +1,8 @@
 //! Poisson sampling: each step draws every example by a coin of its own (Abadi et al. 2016, section 3.1, "lots").
 
+use folkmoot_graph::random::below;
 use folkmoot_protocol::TrainingPlan;
 
-use crate::random::below;
 use crate::step::SecretChance;
 
 /// Writes the examples of a step, in their order: each with the probability `expected` / `example_count`, which is exact,

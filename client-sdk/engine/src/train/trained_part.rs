@@ -1,10 +1,10 @@
 use std::ops::Range;
 
+use folkmoot_onnx::ParameterSpec;
 use folkmoot_protocol::{RunningStatistics, TensorSchema, TensorSpec, TrainingPlan};
 
 use crate::fit::FitError;
 use crate::model::Model;
-use crate::parameter::ParameterSpec;
 use crate::step::Parameters;
 
 /// The tensors of a model that a plan can change in the shared model: not its frozen ones, and no running statistics that
@@ -100,10 +100,10 @@ fn expect_count(expected: usize, weights: &[f32]) -> Result<(), FitError> {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_onnx::{ImportLimits, build::mlp};
     use folkmoot_protocol::{LocalOptimizer, Loss, NamePattern};
 
     use super::*;
-    use crate::onnx::{ImportLimits, build::mlp};
 
     fn part(frozen: &[&str]) -> TrainedPart {
         let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();

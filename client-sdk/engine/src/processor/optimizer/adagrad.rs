@@ -1,5 +1,6 @@
+use folkmoot_graph::vectorised;
+
 use super::{Optimizer, SLOTS_MAX, StepNumber};
-use crate::cpu::vectorised;
 
 /// Adagrad (Duchi et al. 2011) with a diagonal matrix: s ← s + g²; w ← w − r·g / (√s + epsilon).
 #[derive(Debug, Clone, Copy)]

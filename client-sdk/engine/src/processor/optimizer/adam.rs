@@ -1,5 +1,6 @@
+use folkmoot_graph::vectorised;
+
 use super::{Optimizer, SLOTS_MAX, StepNumber};
-use crate::cpu::vectorised;
 
 /// Adam (Kingma and Ba 2015, algorithm 1).
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
+use folkmoot_graph::vectorised;
+
 use super::{Optimizer, SLOTS_MAX, StepNumber};
-use crate::cpu::vectorised;
 
 /// RMSprop (Tieleman and Hinton 2012): s ← decay·s + (1 − decay)·g²; v ← momentum·v + g / (√s + epsilon); w ← w − r·v.
 #[derive(Debug, Clone, Copy)]

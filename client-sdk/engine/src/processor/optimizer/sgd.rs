@@ -1,5 +1,6 @@
+use folkmoot_graph::vectorised;
+
 use super::{Optimizer, SLOTS_MAX, StepNumber};
-use crate::cpu::vectorised;
 
 /// Stochastic gradient descent: v ← momentum·v + g; w ← w − r·v, or w ← w − r·(g + momentum·v).
 #[derive(Debug, Clone, Copy)]

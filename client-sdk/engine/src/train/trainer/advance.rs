@@ -1,12 +1,13 @@
 //! How a training goes on: step by step on the CPU, many steps at a time on a device.
 
-use super::{Progress, Trainer};
+use folkmoot_graph::step::block_on;
 #[cfg(feature = "gpu")]
-use crate::step::StepRequest;
-use crate::step::block_on;
+use folkmoot_graph::{random::step_seed, step::StepRequest};
+
+use super::{Progress, Trainer};
 use crate::train::TrainError;
 #[cfg(feature = "gpu")]
-use crate::{random::step_seed, train::learning_rate::learning_rate};
+use crate::train::learning_rate::learning_rate;
 
 impl Trainer {
     /// Takes the next step. When training is finished it does nothing and reports the same progress again.

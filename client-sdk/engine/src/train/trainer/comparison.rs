@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use folkmoot_gpu::{Clock, Gpu};
+use folkmoot_graph::step::block_on;
 use folkmoot_protocol::Precision;
 
 use super::Trainer;
-use crate::gpu::{Clock, Gpu};
-use crate::step::block_on;
 use crate::train::TrainError;
 
 /// Steps that are measured, at most.

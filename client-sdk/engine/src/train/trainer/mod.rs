@@ -14,6 +14,7 @@ mod restart;
 
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
+use folkmoot_graph::step::{HostState, StepResult, StepRule};
 use folkmoot_protocol::{OuterProducts, TrainingPlan};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
@@ -26,7 +27,7 @@ use crate::fit::{FitError, check_examples, check_weights};
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
-use crate::step::{HostState, Parameters, StepResult, StepRule, StepSource};
+use crate::step::{Parameters, StepSource};
 
 /// How far training is after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,7 +79,7 @@ pub struct Trainer {
     #[cfg(feature = "gpu")]
     gpu: Option<OnGpu>,
     #[cfg(feature = "gpu")]
-    gpu_fault: Option<crate::gpu::GpuError>,
+    gpu_fault: Option<folkmoot_gpu::GpuError>,
 }
 
 /// Steps that may be left out one after the other because gradients overflow with 16 bits: twice as many as take the
@@ -331,7 +332,7 @@ fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>)
     state.resize(slots, 0.0);
     #[cfg(feature = "gpu")]
     if plan.precision == folkmoot_protocol::Precision::Mixed {
-        state.extend(crate::step::LOSS_SCALE);
+        state.extend(folkmoot_graph::step::LOSS_SCALE);
     }
     let _ = plan;
 }

@@ -1,11 +1,12 @@
 //! A training that goes on on a graphics processor, and comes back to the CPU when that fails.
 
+use folkmoot_gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, TrainingSetting};
+use folkmoot_graph::step::{Executor, StepData, StepRequest, block_on};
 use folkmoot_protocol::Precision;
 
 use super::{Trainer, step_rule};
-use crate::gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, TrainingSetting};
 use crate::metrics::Metrics;
-use crate::step::{Executor, StepData, StepForm, StepGraph, StepRequest, block_on};
+use crate::step::{StepForm, step_graph};
 use crate::train::TrainError;
 
 /// The training on the device, and the last state of it that the host has.
@@ -65,12 +66,12 @@ impl Trainer {
             steps_total: self.batches.steps_total(),
         };
         // What the device cannot do is said before graphs are built.
-        setting.update(gpu)?;
+        setting.check(gpu)?;
         let (has_shares, has_scale) = (source.has_shares, rule.precision == Precision::Mixed);
         let batch_sizes = [self.batches.full_batch()].into_iter().chain(self.batches.last_batch());
         let graphs = batch_sizes.map(|batch_size| {
             let form = StepForm { batch_size, has_shares, has_scale, has_right: true };
-            Ok((batch_size, StepGraph::new(source, form)?))
+            Ok((batch_size, step_graph(source, form)?))
         });
         let graphs = graphs.collect::<Result<_, TrainError>>()?;
         Ok(TrainingDraft::new(gpu, &setting, graphs)?)

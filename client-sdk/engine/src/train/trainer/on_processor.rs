@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::slice;
 
+use folkmoot_graph::random::step_seed;
+use folkmoot_graph::step::{Executor, Observer, StepRequest, block_on};
 use folkmoot_protocol::Precision;
 
 use super::{Progress, Trainer};
-use crate::random::step_seed;
-use crate::step::{Executor, Observer, StepRequest, block_on};
 use crate::train::TrainError;
 use crate::train::learning_rate::learning_rate;
 

@@ -17,12 +17,12 @@ impl Trainer {
 mod tests {
     use std::borrow::Cow;
 
+    use folkmoot_graph::step::StepRequest;
+    use folkmoot_onnx::{ImportLimits, build};
     use folkmoot_protocol::{ExamplePrivacy, GradientClipping, LocalOptimizer, Loss, TrainingPlan};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::onnx::{ImportLimits, build};
-    use crate::step::StepRequest;
     use crate::{Examples, Labels, Model};
 
     const EXAMPLES: usize = 8;

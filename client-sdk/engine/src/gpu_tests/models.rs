@@ -1,0 +1,100 @@
+//! The step of every example model: with everything fused that can be, and with every value stored.
+
+use std::path::Path;
+
+use folkmoot_graph::program::Program;
+use folkmoot_graph::step::StepGraph;
+use folkmoot_graph::{Source, ValueId};
+use folkmoot_protocol::Loss;
+
+use super::{Tolerance, gpu, numbers, on_gpu};
+use crate::loss::{LabelForm, Layout};
+use crate::step::{Parameters, StepForm, StepSource, step_graph};
+use crate::{ImportLimits, Model};
+
+const BATCH_SIZE: usize = 3;
+
+/// The names and models of the examples.
+fn models() -> Vec<(String, Model)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/models");
+    let files = std::fs::read_dir(folder).expect("the models are in the repository");
+    let mut paths: Vec<_> = files.map(|file| file.expect("the folder can be read").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
+    paths.sort();
+    let read = |path: std::path::PathBuf| {
+        let onnx = std::fs::read(&path).expect("the file can be read");
+        let model = Model::from_onnx(&onnx, &ImportLimits::default()).expect("every example is valid");
+        (path.file_stem().expect("a file has a name").to_string_lossy().into_owned(), model)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The graph of a step, and made-up inputs: the batch's, then the weights.
+fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
+    let source = StepSource {
+        model: model.clone(),
+        parameters: Parameters::new(model, &[]).expect("nothing is frozen"),
+        loss: Loss::MeanSquaredError,
+        layout: Layout::new(model.output_shape(), LabelForm::Values),
+        has_shares: false,
+    };
+    let form = StepForm { batch_size: BATCH_SIZE, has_shares: false, has_scale: false, has_right: false };
+    let step = step_graph(&source, form).expect("every example can be trained");
+    let count = BATCH_SIZE * model.input_shape().iter().product::<usize>();
+    let looks_up = model.operators().contains_key("Gather");
+    let features = match looks_up {
+        true => (0..count).map(|index| (index * 7 % 5) as f32).collect(),
+        false => numbers(count, 1),
+    };
+    let mut inputs = vec![features, numbers(BATCH_SIZE * source.layout.labels_per_example(), 2)];
+    let weights = model.initial_weights();
+    inputs.extend(model.parameter_ranges().into_iter().map(|range| weights[range].to_vec()));
+    (step, inputs)
+}
+
+fn compare(outputs: impl Fn(&StepGraph) -> Vec<ValueId>, tolerance: Tolerance) {
+    let Some(gpu) = gpu() else { return };
+    for (name, model) in models() {
+        let (step, inputs) = step(&model);
+        let outputs = outputs(&step);
+        let ranges = model.parameter_ranges();
+        let mut twin = Program::<f32>::compile(&step.graph, &outputs, &ranges).expect("it fits");
+        twin.run(&model.initial_weights(), &[&inputs[0], &inputs[1]], 7);
+        // A parameter that is folded away is no input of the graph.
+        let is_read =
+            |index: &usize| step.graph.values.iter().any(|value| value.source == Source::Parameter(*index));
+        let read = (0..ranges.len()).filter(is_read).map(|index| &inputs[2 + index][..]);
+        let inputs: Vec<&[f32]> = [&inputs[0][..], &inputs[1]].into_iter().chain(read).collect();
+        for (index, found) in on_gpu(gpu, &step.graph, &outputs, &inputs).iter().enumerate() {
+            println!("{name}: {:?} {:?}", outputs[index], describe(&step, outputs[index]));
+            tolerance.check(found, twin.output(index));
+        }
+    }
+}
+
+fn describe(step: &StepGraph, id: ValueId) -> String {
+    match step.graph.values[id.0].source {
+        Source::Node(node) => {
+            let node = &step.graph.nodes[node];
+            let shapes: Vec<_> = node.inputs.iter().map(|input| step.graph.shape(*input)).collect();
+            format!("{:?} of {shapes:?} to {:?}", node.op, step.graph.shape(id))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn losses_and_gradients() {
+    let outputs = |step: &StepGraph| {
+        let slopes = step.slopes.iter().map(|(_, slope)| *slope);
+        [step.output, step.loss].into_iter().chain(slopes).collect()
+    };
+    // Gradients are sums of sums, of which large parts cancel.
+    compare(outputs, Tolerance { relative: 1e-4, absolute: 1e-6 });
+}
+
+#[test]
+fn every_value() {
+    let outputs = |step: &StepGraph| step.graph.nodes.iter().map(|node| node.output).collect();
+    compare(outputs, Tolerance { relative: 1e-4, absolute: 1e-6 });
+}

@@ -1,0 +1,67 @@
+//! Reverse-mode differentiation of a graph: the gradients are nodes like all others.
+
+mod accumulate;
+mod differences;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use differences::slope_differences;
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, Source, ValueId};
+use crate::op::ShapeError;
+
+/// Appends the gradients of `loss`, a value of one element, with respect to each of `of`. `None` where the loss
+/// does not depend on it.
+///
+/// # Errors
+/// Returns a [`ShapeError`] only if a rule is wrong: the forward shapes were checked before.
+pub fn gradients(
+    graph: &mut Graph,
+    loss: ValueId,
+    of: &[ValueId],
+) -> Result<Vec<Option<ValueId>>, ShapeError> {
+    let leads = values_that_depend_on(graph, of);
+    let mut contributions: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
+    let shape = graph.shape(loss).to_vec();
+    let one = graph.add_constant(&shape, vec![1.0]);
+    contributions.insert(loss, vec![one]);
+    for index in (0..graph.nodes.len()).rev() {
+        let node = graph.nodes[index].clone();
+        if !leads[node.output.0] {
+            continue;
+        }
+        let Some(parts) = contributions.remove(&node.output) else { continue };
+        let gradient = accumulate::sum(graph, &parts)?;
+        for position in 0..node.inputs.len() {
+            let input = node.inputs[position];
+            if !leads[input.0] {
+                continue;
+            }
+            if let Some(part) = rules::input_gradient(graph, &node, position, gradient)? {
+                debug_assert_eq!(graph.shape(part), graph.shape(input), "{:?} input {position}", node.op);
+                contributions.entry(input).or_default().push(part);
+            }
+        }
+    }
+    of.iter()
+        .map(|id| match contributions.get(id) {
+            Some(parts) => accumulate::sum(graph, parts).map(Some),
+            None => Ok(None),
+        })
+        .collect()
+}
+
+/// For each value whether one of `of` influences it. No gradient is computed for one that none does.
+fn values_that_depend_on(graph: &Graph, of: &[ValueId]) -> Vec<bool> {
+    let mut leads = vec![false; graph.values.len()];
+    of.iter().for_each(|id| leads[id.0] = true);
+    for (index, value) in graph.values.iter().enumerate() {
+        if let Source::Node(node) = value.source {
+            leads[index] = leads[index] || graph.nodes[node].inputs.iter().any(|input| leads[input.0]);
+        }
+    }
+    leads
+}

@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+pub mod autodiff;
+mod cpu;
+mod graph;
+pub mod op;
+pub mod program;
+pub mod random;
+pub mod schedule;
+pub mod step;
+
+pub use cpu::{Element, vectorised};
+pub use graph::{Graph, Node, Source, Value, ValueId};

@@ -1,0 +1,83 @@
+//! Chance as a function of a seed. Own algorithms over ChaCha20, so that no library update changes a run.
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Writes the order in which an epoch visits `length` examples: a uniform permutation (Fisher and Yates).
+pub fn permute(order: &mut Vec<usize>, length: usize, seed: u64, epoch: u64) {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(epoch);
+    order.clear();
+    order.extend(0..length);
+    for last in (1..length).rev() {
+        let chosen = below(|| rng.next_u64(), last as u64 + 1) as usize;
+        order.swap(last, chosen);
+    }
+}
+
+/// The seed of a step's own chance (dropout), by the finaliser of SplitMix64: near inputs give unlike seeds.
+pub fn step_seed(seed: u64, step: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A uniform integer below `bound`, which is at least 1, without bias, from uniform words.
+pub fn below(mut word: impl FnMut() -> u64, bound: u64) -> u64 {
+    let accepted = u64::MAX - u64::MAX % bound;
+    loop {
+        let drawn = word();
+        if drawn < accepted {
+            return drawn % bound;
+        }
+    }
+}
+
+/// A draw from the normal distribution with mean 0 and deviation 1 (Box and Muller).
+pub fn standard_normal(rng: &mut ChaCha20Rng) -> f64 {
+    let radius = (-2.0 * uniform(rng).ln()).sqrt();
+    radius * (std::f64::consts::TAU * uniform(rng)).cos()
+}
+
+/// A uniform number above 0, up to 1, with 53 bits.
+fn uniform(rng: &mut ChaCha20Rng) -> f64 {
+    ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_epoch_visits_all_examples_in_its_own_order() {
+        let permutation = |epoch| {
+            let mut order = vec![7; 3];
+            permute(&mut order, 100, 5, epoch);
+            order
+        };
+        let (first, second) = (permutation(0), permutation(1));
+        assert_ne!(first, second);
+        assert_eq!(first, permutation(0));
+        let mut sorted = second;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_step_has_a_seed_of_its_own() {
+        // The first number of SplitMix64 from state 0, as published.
+        assert_eq!(step_seed(0, 0), 0xe220_a839_7b1d_cdaf);
+        let seeds: std::collections::BTreeSet<u64> = (0..1000).map(|step| step_seed(7, step)).collect();
+        assert_eq!(seeds.len(), 1000);
+    }
+
+    #[test]
+    fn normal_draws_have_mean_0_and_variance_1() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let draws: Vec<f64> = (0..20_000).map(|_| standard_normal(&mut rng)).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|draw| draw * draw).sum::<f64>() / draws.len() as f64;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "mean {mean}, variance {variance}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Counts what a model has become while it is lowered, against the limits.
+
+use super::{ImportError, ImportLimits};
+use folkmoot_graph::Graph;
+
+/// The limits, and the frozen tensors that have been counted so far.
+pub(super) struct Budget {
+    pub(super) limits: ImportLimits,
+    counted: usize,
+    constant_elements: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limits: &ImportLimits) -> Self {
+        Self { limits: limits.clone(), counted: 0, constant_elements: 0 }
+    }
+
+    /// Checks what the graph has become.
+    pub(super) fn check(&mut self, graph: &Graph) -> Result<(), ImportError> {
+        let (count, limit) = (graph.nodes.len(), self.limits.graph_nodes_max);
+        if count > limit {
+            return Err(ImportError::TooMany { what: "operations", count, limit });
+        }
+        let added: usize = graph.constants[self.counted..].iter().map(Vec::len).sum();
+        self.counted = graph.constants.len();
+        self.constant_elements += added;
+        self.room_for_constants(0)
+    }
+
+    /// Checks that there may be a frozen tensor of so many elements more.
+    pub(super) fn room_for_constants(&self, elements: usize) -> Result<(), ImportError> {
+        let count = self.constant_elements.saturating_add(elements);
+        let limit = self.limits.constant_elements_max;
+        if count > limit {
+            return Err(ImportError::TooMany { what: "elements in frozen tensors", count, limit });
+        }
+        Ok(())
+    }
+}

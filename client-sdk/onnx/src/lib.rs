@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+
+mod attributes;
+mod budget;
+pub mod build;
+mod decode;
+mod error;
+mod export;
+mod import;
+mod limits;
+mod locate;
+mod lowering;
+mod mode;
+mod model_file;
+pub mod network;
+mod node;
+mod operators;
+mod parameter;
+mod proto;
+mod tensor;
+mod wire;
+
+pub use error::{ExportError, ImportError};
+use export::with_weights;
+pub use import::ModelNode;
+pub use limits::ImportLimits;
+use locate::Chunks;
+pub use lowering::Lowered;
+pub use mode::Mode;
+pub use model_file::ModelFile;
+pub use operators::SUPPORTED_OPERATORS;
+pub use parameter::{ParameterKind, ParameterSpec};
+
+#[cfg(test)]
+mod tests;

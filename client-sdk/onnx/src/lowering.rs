@@ -1,0 +1,149 @@
+//! A decoded model to a graph for one batch size: sources first, then node after node.
+
+use std::collections::BTreeMap;
+
+use super::attributes::{node_name, operator_name, unsupported_use};
+use super::budget::Budget;
+use super::decode::{Content, Decoded, Initializer};
+use super::limits::RANK_MAX;
+use super::mode::Mode;
+use super::node::{NodeLowering, Tensor};
+use super::operators::{self, Operator};
+use super::proto::NodeProto;
+use super::tensor::{Constant, ElementType, checked_volume};
+use super::{ImportError, ImportLimits};
+use folkmoot_graph::op::volume;
+use folkmoot_graph::{Graph, ValueId};
+
+/// A model for one batch size.
+pub struct Lowered {
+    /// Its input 0 is the features `[batch, …]`.
+    pub graph: Graph,
+    /// `[batch, …]`.
+    pub output: ValueId,
+    /// New values of running statistics, by the position of the parameter. Only in training.
+    pub updates: Vec<(usize, ValueId)>,
+}
+
+/// The graph under construction and the names known so far.
+pub(super) struct Lowering<'a> {
+    pub(super) graph: Graph,
+    pub(super) updates: Vec<(usize, ValueId)>,
+    names: BTreeMap<&'a str, Tensor>,
+    budget: Budget,
+    opset: i64,
+    mode: Mode,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(opset: i64, limits: &ImportLimits, mode: Mode) -> Self {
+        let (graph, updates, names) = (Graph::default(), Vec::new(), BTreeMap::new());
+        Self { graph, updates, names, budget: Budget::new(limits), opset, mode }
+    }
+
+    /// Adds the features, or another thing that a run brings.
+    pub(super) fn add_input(
+        &mut self,
+        name: &'a str,
+        shape: &[usize],
+        element_type: ElementType,
+    ) -> Result<ValueId, ImportError> {
+        checked_volume(name, shape, &self.budget.limits)?;
+        let value = self.graph.add_input(shape);
+        self.names.insert(name, Tensor { value, element_type });
+        Ok(value)
+    }
+
+    /// Adds a tensor whose elements are known.
+    pub(super) fn add_constant(&mut self, name: &'a str, constant: &Constant) -> Result<(), ImportError> {
+        let value = self.graph.add_constant(&constant.shape, constant.elements.clone());
+        self.names.insert(name, Tensor { value, element_type: constant.element_type });
+        self.budget.check(&self.graph)
+    }
+
+    /// Adds the initializers and then every node.
+    pub(super) fn add_model(&mut self, model: &'a Decoded) -> Result<(), ImportError> {
+        let mut parameters = 0;
+        for Initializer { name, shape, content } in &model.initializers {
+            match content {
+                Content::Frozen(constant) => self.add_constant(name, constant)?,
+                Content::Trained(_) => {
+                    let value = self.graph.add_parameter(parameters, shape);
+                    self.names.insert(name, Tensor { value, element_type: ElementType::Float });
+                    parameters += 1;
+                }
+            }
+        }
+        model.nodes.iter().try_for_each(|node| self.add_node(node))
+    }
+
+    /// What a name stands for.
+    pub(super) fn tensor(&self, name: &str) -> Option<Tensor> {
+        self.names.get(name).copied()
+    }
+
+    fn add_node(&mut self, node: &'a NodeProto) -> Result<(), ImportError> {
+        let operator = operators::find(node).ok_or_else(|| ImportError::UnsupportedOperator {
+            node: node_name(node),
+            operator: operator_name(node),
+        })?;
+        let inputs = self.inputs(node, operator)?;
+        let outputs = (operator.lower)(&mut NodeLowering {
+            graph: &mut self.graph,
+            updates: &mut self.updates,
+            proto: node,
+            inputs,
+            budget: &mut self.budget,
+            opset: self.opset,
+            mode: self.mode,
+        })?;
+        self.budget.check(&self.graph)?;
+        self.bind(node, &outputs)
+    }
+
+    fn inputs(&self, node: &NodeProto, operator: &Operator) -> Result<Vec<Option<Tensor>>, ImportError> {
+        // Empty names at the end are how ONNX leaves optional inputs out.
+        let count = node.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
+        let input = |(position, name): (usize, &String)| match self.tensor(name) {
+            None if name.is_empty() => Ok(None),
+            None => Err(ImportError::MissingValue {
+                reader: format!("node {}", node_name(node)),
+                value: name.clone(),
+            }),
+            Some(tensor) if self.is_empty(tensor) && !operator.reads_empty(position) => {
+                Err(unsupported_use(node, &format!("reads {name}, which is empty")))
+            }
+            Some(tensor) => Ok(Some(tensor)),
+        };
+        node.input[..count].iter().enumerate().map(input).collect()
+    }
+
+    fn bind(&mut self, node: &'a NodeProto, outputs: &[Tensor]) -> Result<(), ImportError> {
+        if node.output.iter().skip(outputs.len()).any(|name| !name.is_empty()) {
+            return Err(unsupported_use(node, &format!("has {} outputs", node.output.len())));
+        }
+        for (name, tensor) in node.output.iter().zip(outputs) {
+            self.check_result(node, *tensor)?;
+            if !name.is_empty() {
+                self.names.insert(name, *tensor);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_result(&self, node: &NodeProto, tensor: Tensor) -> Result<(), ImportError> {
+        let shape = self.graph.shape(tensor.value);
+        if shape.len() > RANK_MAX {
+            return Err(unsupported_use(node, "makes a tensor of too many dimensions"));
+        }
+        checked_volume(&format!("the result of node {}", node_name(node)), shape, &self.budget.limits)?;
+        if self.is_empty(tensor) && self.graph.constant(tensor.value).is_none() {
+            return Err(unsupported_use(node, "makes an empty tensor"));
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self, tensor: Tensor) -> bool {
+        volume(self.graph.shape(tensor.value)) == 0
+    }
+}

@@ -1,0 +1,157 @@
+//! The same elements in another shape or order, and joined.
+
+use super::{NodeLowering, Outputs};
+use crate::ImportError;
+use crate::limits::RANK_MAX;
+use crate::node::Tensor;
+use folkmoot_graph::op::volume;
+
+/// `Reshape`: 0 copies the input's dimension, one -1 takes what is left.
+pub(super) fn reshape(node: &mut NodeLowering<'_>) -> Outputs {
+    let zero_is_zero = node.attributes(&["allowzero"])?.flag("allowzero")?;
+    node.expect_inputs(2..=2)?;
+    let input = node.input(0)?;
+    let wanted = node.known_integers(1)?.unwrap_or_default();
+    let from = node.shape(input.value);
+    let copied = if zero_is_zero { None } else { Some(&from[..]) };
+    let shape = target_shape(node, copied, &wanted, volume(&from))?;
+    Ok(vec![input.with(node.reshape(input.value, &shape)?)])
+}
+
+/// The shape that is meant. A 0 copies one of the sizes, if there are any.
+fn target_shape(
+    node: &NodeLowering<'_>,
+    copied: Option<&[usize]>,
+    wanted: &[i64],
+    total: usize,
+) -> Result<Vec<usize>, ImportError> {
+    if wanted.len() > RANK_MAX {
+        return Err(node.refuse("makes a tensor of too many dimensions"));
+    }
+    let mut open = None;
+    let mut shape = Vec::new();
+    for (position, size) in wanted.iter().enumerate() {
+        shape.push(match (size, usize::try_from(*size)) {
+            (-1, _) if open.is_none() => {
+                open = Some(position);
+                1
+            }
+            (0, _) => match copied.map(|sizes| sizes.get(position)) {
+                None => 0,
+                Some(Some(size)) => *size,
+                Some(None) => return Err(node.refuse("copies a dimension that the input does not have")),
+            },
+            (_, Ok(size)) => size,
+            _ => return Err(node.refuse(&format!("has the invalid dimension {size}"))),
+        });
+    }
+    if let Some(position) = open {
+        let known = node.fits(&shape)?;
+        if known == 0 || !total.is_multiple_of(known) {
+            return Err(node.refuse("has no whole number for the dimension -1"));
+        }
+        shape[position] = total / known;
+    }
+    Ok(shape)
+}
+
+/// `Flatten` around `axis`: the dimensions before it become the first, the others the second.
+pub(super) fn flatten(node: &mut NodeLowering<'_>) -> Outputs {
+    let axis = node.attributes(&["axis"])?.integer("axis", 1)?;
+    node.expect_inputs(1..=1)?;
+    let input = node.input(0)?;
+    let shape = node.shape(input.value);
+    // The axis may also be the end.
+    let split = if axis == shape.len() as i64 { shape.len() } else { node.axis(axis, shape.len())? };
+    let flat = [volume(&shape[..split]), volume(&shape[split..])];
+    Ok(vec![input.with(node.reshape(input.value, &flat)?)])
+}
+
+/// `Transpose`: without a permutation, the axes are reversed.
+pub(super) fn transpose(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["perm"])?;
+    node.expect_inputs(1..=1)?;
+    let input = node.input(0)?;
+    let rank = node.graph.shape(input.value).len();
+    let axes = match attributes.integers("perm")? {
+        Some(axes) => axes.iter().map(|axis| node.axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).rev().collect(),
+    };
+    Ok(vec![input.with(node.transpose(input.value, &axes)?)])
+}
+
+/// `Squeeze`: takes away the given axes, or all, of size 1.
+pub(super) fn squeeze(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axes"])?;
+    node.expect_inputs(1..=2)?;
+    let input = node.input(0)?;
+    let shape = node.shape(input.value);
+    let axes = match node.integers(&attributes, "axes", 1)? {
+        Some(axes) => node.axes(&axes, shape.len())?,
+        None => (0..shape.len()).filter(|axis| shape[*axis] == 1).collect(),
+    };
+    if axes.iter().any(|axis| shape[*axis] != 1) {
+        return Err(node.refuse("takes away a dimension that is not 1"));
+    }
+    let left: Vec<usize> =
+        (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
+    Ok(vec![input.with(node.reshape(input.value, &left)?)])
+}
+
+/// `Unsqueeze`: adds axes of size 1, whose positions are those in the result.
+pub(super) fn unsqueeze(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axes"])?;
+    node.expect_inputs(1..=2)?;
+    let input = node.input(0)?;
+    let Some(axes) = node.integers(&attributes, "axes", 1)? else {
+        return Err(node.refuse("lacks axes"));
+    };
+    if axes.len() > RANK_MAX {
+        return Err(node.refuse("makes a tensor of too many dimensions"));
+    }
+    let shape = node.shape(input.value);
+    let rank = shape.len() + axes.len();
+    let axes = node.axes(&axes, rank)?;
+    let mut sizes = shape.into_iter();
+    let size = |axis: usize| if axes.contains(&axis) { 1 } else { sizes.next().unwrap_or(1) };
+    let larger: Vec<usize> = (0..rank).map(size).collect();
+    Ok(vec![input.with(node.reshape(input.value, &larger)?)])
+}
+
+/// `Identity`
+pub(super) fn identity(node: &mut NodeLowering<'_>) -> Outputs {
+    node.attributes(&[])?;
+    node.expect_inputs(1..=1)?;
+    Ok(vec![node.input(0)?])
+}
+
+/// `Concat`: joins along an axis. Tensors without elements add nothing.
+pub(super) fn concat(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axis"])?;
+    if !attributes.has("axis") {
+        return Err(node.refuse("lacks an axis"));
+    }
+    let first = node.input(0)?;
+    let rank = node.graph.shape(first.value).len();
+    let axis = node.axis(attributes.integer("axis", 0)?, rank)?;
+    let tensors: Vec<Tensor> =
+        (0..node.inputs.len()).map(|position| node.input(position)).collect::<Result<_, _>>()?;
+    let (mut parts, mut sizes) = (Vec::new(), Vec::new());
+    for tensor in tensors {
+        let shape = node.graph.shape(tensor.value);
+        if shape.len() != rank {
+            return Err(node.refuse("joins tensors of different numbers of dimensions"));
+        }
+        sizes.push(shape[axis]);
+        if !shape.contains(&0) {
+            parts.push(tensor.value);
+        }
+    }
+    if parts.is_empty() {
+        let mut shape = node.shape(first.value);
+        shape[axis] = sizes.into_iter().fold(0, usize::saturating_add);
+        node.fits(&shape)?;
+        return Ok(vec![first.with(node.empty(&shape))]);
+    }
+    Ok(vec![first.with(node.concat(&parts, axis)?)])
+}

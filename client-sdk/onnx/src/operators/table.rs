@@ -1,0 +1,141 @@
+//! Every supported operator, by name.
+
+use super::{
+    Operator, activation, arithmetic, cast, constant, convolution, dropout, einsum, gather, matrix,
+    normalization, pad, pooling, recurrent, reduction, repeat, reshape, slice,
+};
+use crate::node::{NodeLowering, Outputs};
+use folkmoot_graph::op::{ElementOp, Reduction};
+
+/// Sorted by name.
+pub(super) const OPERATORS: [Operator; COUNT] = [
+    operator("Abs", |node| arithmetic::unary(node, ElementOp::Absolute)).reading_empty(),
+    operator("Add", |node| arithmetic::binary(node, ElementOp::Add)).reading_empty(),
+    operator("And", |node| arithmetic::logic(node, ElementOp::And)).reading_empty(),
+    operator("ArgMax", |node| reduction::argument(node, Reduction::Maximum)),
+    operator("ArgMin", |node| reduction::argument(node, Reduction::Minimum)),
+    operator("AveragePool", pooling::average),
+    operator("BatchNormalization", normalization::batch),
+    operator("Cast", cast::cast).reading_empty(),
+    operator("CastLike", cast::cast_like).reading_empty(),
+    operator("Clip", activation::clip).with_settings(&[1, 2]),
+    operator("Concat", reshape::concat).reading_empty(),
+    operator("Constant", constant::constant),
+    operator("ConstantOfShape", constant::of_shape).with_settings(&[0]),
+    operator("Conv", convolution::convolution),
+    operator("ConvTranspose", convolution::transposed),
+    operator("Div", |node| arithmetic::binary(node, ElementOp::Divide)).reading_empty(),
+    operator("Dropout", dropout::dropout).with_settings(&[1, 2]),
+    operator("Einsum", einsum::einsum),
+    operator("Elu", activation::elu),
+    operator("Equal", |node| arithmetic::comparison(node, ElementOp::Equal)).reading_empty(),
+    operator("Erf", |node| arithmetic::unary(node, ElementOp::Erf)).reading_empty(),
+    operator("Exp", |node| arithmetic::unary(node, ElementOp::Exponential)).reading_empty(),
+    operator("Expand", repeat::expand).with_settings(&[1]),
+    operator("Flatten", reshape::flatten),
+    operator("Floor", |node| arithmetic::unary(node, ElementOp::Floor)).reading_empty(),
+    operator("GRU", recurrent::gru).with_settings(&[4]),
+    operator("Gather", gather::gather),
+    operator("Gelu", activation::gelu),
+    operator("Gemm", matrix::gemm),
+    operator("GlobalAveragePool", pooling::global_average),
+    operator("GlobalMaxPool", pooling::global_maximum),
+    operator("Greater", |node| arithmetic::reversed_comparison(node, ElementOp::Less)).reading_empty(),
+    operator("GreaterOrEqual", |node| arithmetic::reversed_comparison(node, ElementOp::LessOrEqual))
+        .reading_empty(),
+    operator("GroupNormalization", normalization::group),
+    operator("HardSigmoid", activation::hard_sigmoid),
+    operator("HardSwish", activation::hard_swish),
+    operator("Identity", reshape::identity).reading_empty(),
+    operator("InstanceNormalization", normalization::instance),
+    operator("LSTM", recurrent::lstm).with_settings(&[4]),
+    operator("LayerNormalization", normalization::layer),
+    operator("LeakyRelu", activation::leaky_relu),
+    operator("Less", |node| arithmetic::comparison(node, ElementOp::Less)).reading_empty(),
+    operator("LessOrEqual", |node| arithmetic::comparison(node, ElementOp::LessOrEqual)).reading_empty(),
+    operator("Log", |node| arithmetic::unary(node, ElementOp::Logarithm)).reading_empty(),
+    operator("LogSoftmax", activation::log_softmax),
+    operator("MatMul", matrix::matmul),
+    operator("Max", |node| arithmetic::variadic(node, ElementOp::Maximum)).reading_empty(),
+    operator("MaxPool", pooling::maximum),
+    operator("Mean", arithmetic::mean).reading_empty(),
+    operator("Min", |node| arithmetic::variadic(node, ElementOp::Minimum)).reading_empty(),
+    operator("Mul", |node| arithmetic::binary(node, ElementOp::Multiply)).reading_empty(),
+    operator("Neg", |node| arithmetic::unary(node, ElementOp::Negate)).reading_empty(),
+    operator("Not", arithmetic::not).reading_empty(),
+    operator("Or", |node| arithmetic::logic(node, ElementOp::Or)).reading_empty(),
+    operator("PRelu", activation::parametric_relu),
+    operator("Pad", pad::pad).with_settings(&[1, 2, 3]),
+    operator("Pow", arithmetic::power).reading_empty(),
+    operator("RNN", recurrent::rnn).with_settings(&[4]),
+    operator("Range", constant::range).with_settings(&[0, 1, 2]),
+    operator("Reciprocal", arithmetic::reciprocal).reading_empty(),
+    operator("ReduceMax", |node| reduction::reduce(node, Reduction::Maximum))
+        .with_settings(&[1])
+        .reading_empty(),
+    operator("ReduceMean", reduction::mean).with_settings(&[1]),
+    operator("ReduceMin", |node| reduction::reduce(node, Reduction::Minimum))
+        .with_settings(&[1])
+        .reading_empty(),
+    operator("ReduceSum", |node| reduction::reduce(node, Reduction::Sum)).with_settings(&[1]).reading_empty(),
+    operator("Relu", |node| arithmetic::unary(node, ElementOp::Relu)).reading_empty(),
+    operator("Reshape", reshape::reshape).with_settings(&[1]).reading_empty(),
+    operator("Selu", activation::selu),
+    operator("Shape", constant::shape).reading_empty(),
+    operator("Sigmoid", |node| arithmetic::unary(node, ElementOp::Sigmoid)).reading_empty(),
+    operator("Sign", |node| arithmetic::unary(node, ElementOp::Sign)).reading_empty(),
+    operator("Size", constant::size).reading_empty(),
+    operator("Slice", slice::slice).with_settings(&[1, 2, 3, 4]).reading_empty(),
+    operator("Softmax", activation::softmax),
+    operator("Softplus", activation::softplus),
+    operator("Split", slice::split).with_settings(&[1]).reading_empty(),
+    operator("Sqrt", |node| arithmetic::unary(node, ElementOp::SquareRoot)).reading_empty(),
+    operator("Squeeze", reshape::squeeze).with_settings(&[1]),
+    operator("Sub", |node| arithmetic::binary(node, ElementOp::Subtract)).reading_empty(),
+    operator("Sum", |node| arithmetic::variadic(node, ElementOp::Add)).reading_empty(),
+    operator("Tanh", |node| arithmetic::unary(node, ElementOp::Tanh)).reading_empty(),
+    operator("Tile", repeat::tile).with_settings(&[1]),
+    operator("Transpose", reshape::transpose),
+    operator("Unsqueeze", reshape::unsqueeze).with_settings(&[1]),
+    operator("Where", arithmetic::select).reading_empty(),
+    operator("Xor", arithmetic::exclusive_or).reading_empty(),
+];
+
+const COUNT: usize = 85;
+
+/// The names of [`OPERATORS`].
+pub(super) const NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut position = 0;
+    while position < COUNT {
+        names[position] = OPERATORS[position].name;
+        position += 1;
+    }
+    names
+};
+
+const fn operator(name: &'static str, lower: fn(&mut NodeLowering<'_>) -> Outputs) -> Operator {
+    Operator { name, lower, settings: &[], reads_empty: false }
+}
+
+impl Operator {
+    /// Says which inputs are settings.
+    const fn with_settings(self, settings: &'static [usize]) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Allows tensors without elements.
+    const fn reading_empty(self) -> Self {
+        Self { reads_empty: true, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(NAMES.is_sorted(), "binary search finds nothing otherwise");
+    }
+}
