@@ -92,7 +92,7 @@ fn has(repository: &Repository, path: &str, is_right: impl Fn(&File) -> bool) ->
 }
 
 fn is_test(file: &File) -> bool {
-    file.path.contains("/tests/")
+    file.path.contains("/tests/") || file.path.contains("_tests/")
 }
 
 fn stem(file: &File) -> &str {
@@ -115,13 +115,13 @@ mod tests {
             (KERNELS, TABLE),
             ("a/shader/relu.wgsl", "@compute fn main() {}"),
             ("a/shader/shared/tile.wgsl", "fn tile() {}"),
-            ("a/shader/shared/norm.wgsl", "fn element(i: u32) {}"),
+            ("a/shader/norm/norm.wgsl", "fn element(i: u32) {}"),
             ("a/shader/reduce.wgsl", "fn element(i: u32) {}"),
-            ("a/src/gpu/rows.rs", "const SOURCE: &str = \"fn element(i: u32) {}\";"),
-            ("a/src/gpu/prose.rs", "/// Calls `fn element(i: u32)`.\nstruct Prose;"),
+            ("a/gpu/src/rows.rs", "const SOURCE: &str = \"fn element(i: u32) {}\";"),
+            ("a/gpu/src/prose.rs", "/// Calls `fn element(i: u32)`.\nstruct Prose;"),
             ("a/src/cpu/relu.rs", "struct Relu; impl Relu { fn run() {} }"),
-            ("a/src/gpu/relu.rs", "fn fold() {}"),
-            ("a/src/gpu/tests/compare.rs", "#[test] fn relus() {}"),
+            ("a/gpu/src/relu.rs", "fn fold() {}"),
+            ("a/gpu/src/tests/compare.rs", "#[test] fn relus() {}"),
         ];
         let mut messages: Vec<String> =
             check(&Repository::from_texts(&files)).iter().map(Finding::to_string).collect();

@@ -10,12 +10,12 @@ use super::geometry::Geometry;
 use super::product::{Product, STORE_ROW, constants, store_zeros};
 
 const FORWARD: &str = include_str!("../../shader/conv.wgsl");
-const INPUT_GRADIENT: &str = include_str!("../../shader/shared/conv_input_gradient.wgsl");
-const FILTER_GRADIENT: &str = include_str!("../../shader/shared/conv_filter_gradient.wgsl");
+const INPUT_GRADIENT: &str = include_str!("../../shader/conv/conv_input_gradient.wgsl");
+const FILTER_GRADIENT: &str = include_str!("../../shader/conv/conv_filter_gradient.wgsl");
 /// How the windows of an image are read.
-const WINDOWS: &str = include_str!("../../shader/shared/windows.wgsl");
+const WINDOWS: &str = include_str!("../../shader/conv/windows.wgsl");
 /// Which pixels and offsets belong to a phase.
-const PHASES: &str = include_str!("../../shader/shared/phases.wgsl");
+const PHASES: &str = include_str!("../../shader/conv/phases.wgsl");
 
 const STORE_PIXEL: &str = "\
 fn store_element(batch: u32, row: u32, column: u32, value: f32) {

@@ -9,8 +9,8 @@ use super::geometry::Geometry;
 use super::product::{add_parts, constants, lines};
 
 const FORWARD: &str = include_str!("../../shader/depthwise.wgsl");
-const INPUT_GRADIENT: &str = include_str!("../../shader/shared/depthwise_input_gradient.wgsl");
-const FILTER_GRADIENT: &str = include_str!("../../shader/shared/depthwise_filter_gradient.wgsl");
+const INPUT_GRADIENT: &str = include_str!("../../shader/conv/depthwise_input_gradient.wgsl");
+const FILTER_GRADIENT: &str = include_str!("../../shader/conv/depthwise_filter_gradient.wgsl");
 
 /// Neighbours along a row, one stride apart, that an invocation computes.
 const BLOCK: usize = 4;

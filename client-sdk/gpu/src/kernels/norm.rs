@@ -2,10 +2,10 @@
 
 use super::super::lowering::{Kernel, WORKGROUP};
 
-const PARTS: &str = include_str!("../../shader/shared/norm_parts.wgsl");
-const TOTAL: &str = include_str!("../../shader/shared/norm.wgsl");
+const PARTS: &str = include_str!("../../shader/norm/norm_parts.wgsl");
+const TOTAL: &str = include_str!("../../shader/norm/norm.wgsl");
 /// Sums over the invocations of a workgroup.
-const SUM: &str = include_str!("../../shader/shared/norm_sum.wgsl");
+const SUM: &str = include_str!("../../shader/norm/norm_sum.wgsl");
 
 /// Elements that one invocation squares, at least, before another workgroup helps.
 const ELEMENTS_OF_LANE: usize = 16;

@@ -5,12 +5,12 @@ use folkmoot_protocol::{GradientClipping, LocalOptimizer};
 use super::super::lowering::Kernel;
 use super::norm;
 
-const UPDATE: &str = include_str!("../../shader/shared/update.wgsl");
+const UPDATE: &str = include_str!("../../shader/optimizer/update.wgsl");
 /// `log_loss`: the loss of the step goes to the log.
-const LOG: &str = include_str!("../../shader/shared/log.wgsl");
+const LOG: &str = include_str!("../../shader/optimizer/log.wgsl");
 /// `adam_step`: Adam and AdamW.
-const MOMENTS: &str = include_str!("../../shader/shared/moments.wgsl");
-const SCALE: &str = include_str!("../../shader/shared/scale.wgsl");
+const MOMENTS: &str = include_str!("../../shader/optimizer/moments.wgsl");
+const SCALE: &str = include_str!("../../shader/optimizer/scale.wgsl");
 
 /// Tensors of a kernel, at most: the limit of WebGPU.
 const TENSORS_MAX: usize = 8;
@@ -162,19 +162,19 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
             let numbers = declared(&[("MOMENTUM", momentum), ("WEIGHT_DECAY", weight_decay)]);
             let flag = format!("const NESTEROV: bool = {nesterov};\n");
-            [&numbers, &flag, include_str!("../../shader/shared/sgd.wgsl")].concat()
+            [&numbers, &flag, include_str!("../../shader/optimizer/sgd.wgsl")].concat()
         }
         LocalOptimizer::Adam { beta1, beta2, epsilon, weight_decay, .. } => {
             let numbers = moments(beta1, beta2, epsilon, weight_decay);
-            [&numbers, MOMENTS, include_str!("../../shader/shared/adam.wgsl")].concat()
+            [&numbers, MOMENTS, include_str!("../../shader/optimizer/adam.wgsl")].concat()
         }
         LocalOptimizer::AdamW { beta1, beta2, epsilon, weight_decay, .. } => {
             let numbers = moments(beta1, beta2, epsilon, weight_decay);
-            [&numbers, MOMENTS, include_str!("../../shader/shared/adamw.wgsl")].concat()
+            [&numbers, MOMENTS, include_str!("../../shader/optimizer/adamw.wgsl")].concat()
         }
         LocalOptimizer::Adagrad { epsilon, weight_decay, .. } => {
             let numbers = declared(&[("EPSILON", epsilon), ("WEIGHT_DECAY", weight_decay)]);
-            numbers + include_str!("../../shader/shared/adagrad.wgsl")
+            numbers + include_str!("../../shader/optimizer/adagrad.wgsl")
         }
         LocalOptimizer::RmsProp { decay, epsilon, momentum, weight_decay, .. } => {
             let numbers = [
@@ -184,7 +184,7 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
                 ("MOMENTUM", momentum),
                 ("WEIGHT_DECAY", weight_decay),
             ];
-            declared(&numbers) + include_str!("../../shader/shared/rms_prop.wgsl")
+            declared(&numbers) + include_str!("../../shader/optimizer/rms_prop.wgsl")
         }
     }
 }

@@ -6,14 +6,14 @@ use super::super::lowering::{Kernel, Lowering};
 use super::super::tensor::Tensor;
 
 /// Functions of the window, which all of these shaders use.
-const WINDOW: &str = include_str!("../../shader/shared/pool_window.wgsl");
-const LARGEST: &str = include_str!("../../shader/shared/pool_largest.wgsl");
-const MAXIMUM: &str = include_str!("../../shader/shared/pool_maximum.wgsl");
-const MAXIMUM_GRADIENT: &str = include_str!("../../shader/shared/pool_maximum_gradient.wgsl");
-const POSITIONS: &str = include_str!("../../shader/shared/pool_positions.wgsl");
-const POSITIONS_GRADIENT: &str = include_str!("../../shader/shared/pool_positions_gradient.wgsl");
-const AVERAGE: &str = include_str!("../../shader/shared/pool_average.wgsl");
-const AVERAGE_GRADIENT: &str = include_str!("../../shader/shared/pool_average_gradient.wgsl");
+const WINDOW: &str = include_str!("../../shader/pool/pool_window.wgsl");
+const LARGEST: &str = include_str!("../../shader/pool/pool_largest.wgsl");
+const MAXIMUM: &str = include_str!("../../shader/pool/pool_maximum.wgsl");
+const MAXIMUM_GRADIENT: &str = include_str!("../../shader/pool/pool_maximum_gradient.wgsl");
+const POSITIONS: &str = include_str!("../../shader/pool/pool_positions.wgsl");
+const POSITIONS_GRADIENT: &str = include_str!("../../shader/pool/pool_positions_gradient.wgsl");
+const AVERAGE: &str = include_str!("../../shader/pool/pool_average.wgsl");
+const AVERAGE_GRADIENT: &str = include_str!("../../shader/pool/pool_average_gradient.wgsl");
 
 /// Elements of a window, at most, for which each of its elements looks for the largest anew.
 const SEARCHED_MAX: usize = 16;

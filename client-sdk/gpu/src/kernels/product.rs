@@ -8,7 +8,7 @@ use super::super::lowering::{Kernel, Lowering, WORKGROUPS_MAX};
 use super::super::tensor::Tensor;
 use super::super::tile::{DEPTH, Tile};
 
-const SHADER: &str = include_str!("../../shader/shared/product.wgsl");
+const SHADER: &str = include_str!("../../shader/product/product.wgsl");
 
 /// `store_element` where the output is the row-major C of each batch.
 pub(super) const STORE_ROW: &str = "\

@@ -6,10 +6,10 @@ use super::super::lowering::{Kernel, Lowering};
 use super::super::tensor::Tensor;
 use super::gather::Table;
 
-const SEARCH: &str = include_str!("../../shader/shared/scatter_search.wgsl");
-const CLEAR: &str = include_str!("../../shader/shared/scatter_clear.wgsl");
-const LINK: &str = include_str!("../../shader/shared/scatter_link.wgsl");
-const SUM: &str = include_str!("../../shader/shared/scatter_sum.wgsl");
+const SEARCH: &str = include_str!("../../shader/scatter/scatter_search.wgsl");
+const CLEAR: &str = include_str!("../../shader/scatter/scatter_clear.wgsl");
+const LINK: &str = include_str!("../../shader/scatter/scatter_link.wgsl");
+const SUM: &str = include_str!("../../shader/scatter/scatter_sum.wgsl");
 
 /// Positions that are read in vain, at most, before it is worth the trouble to link them.
 const SEARCHES_MAX: usize = 1 << 22;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::super::super::tile::{DEPTH, Sizes};
 
-const TILED: &str = include_str!("../../../shader/shared/product_tiled.wgsl");
-const DIRECT: &str = include_str!("../../../shader/shared/product_direct.wgsl");
+const TILED: &str = include_str!("../../../shader/product/product_tiled.wgsl");
+const DIRECT: &str = include_str!("../../../shader/product/product_direct.wgsl");
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
 /// One line for each number below `count`.
