@@ -5,8 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use folkmoot_onnx::ParameterSpec;
-use folkmoot_onnx::{ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode};
+use folkmoot_onnx::{
+    ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode, ParameterSpec,
+};
 
 use crate::safetensors::{self, WeightsError};
 

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use folkmoot_graph::op::ElementOp;
-use folkmoot_graph::op::{Instruction, Operand};
+use folkmoot_graph::op::{ElementOp, Instruction, Operand};
 
 use super::math::function_name;
 use super::tensor::Tensor;

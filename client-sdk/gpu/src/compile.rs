@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folkmoot_graph::op::Operand;
-use folkmoot_graph::op::{Op, Reduction, volume};
+use folkmoot_graph::op::{Op, Operand, Reduction, volume};
 use folkmoot_graph::schedule::{Group, group, needed_nodes};
 use folkmoot_graph::{Graph, Node, Source as Origin, ValueId};
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use folkmoot_graph::Element;
-use folkmoot_graph::ValueId;
 use folkmoot_graph::program::{Program, ProgramMemory};
 use folkmoot_graph::step::{Observer, StepGraph};
+use folkmoot_graph::{Element, ValueId};
 use folkmoot_protocol::OuterProducts;
 
 use super::dense_gradients::{DenseSlope, Side, dense_slopes};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use folkmoot_graph::program::Program;
-use folkmoot_onnx::Mode;
-use folkmoot_onnx::ParameterKind;
+use folkmoot_onnx::{Mode, ParameterKind, ParameterSpec};
 use folkmoot_protocol::TrainingPlan;
 use serde::Serialize;
 
@@ -135,7 +134,7 @@ impl Inspection {
 
 fn inspected(model: &Model, parameters: &Parameters) -> Vec<InspectedParameter> {
     let roles = model.parameters().iter().zip(&parameters.roles);
-    let inspect = |(spec, role): (&crate::ParameterSpec, &Role)| InspectedParameter {
+    let inspect = |(spec, role): (&ParameterSpec, &Role)| InspectedParameter {
         name: spec.name.clone(),
         shape: spec.shape.clone(),
         role: match (role, spec.kind) {

@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use folkmoot_graph::op::Operand;
-use folkmoot_graph::op::{ElementOp, Reduction};
+use folkmoot_graph::op::{ElementOp, Operand, Reduction};
 
 use super::super::accessor::{Read, Sink, Source, number};
 use super::super::lowering::{Draft, Kernel};
