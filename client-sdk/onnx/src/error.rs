@@ -2,7 +2,7 @@
 
 use folkmoot_graph::op::ShapeError;
 
-/// Why ONNX bytes did not become a [`crate::Model`]. The message tells the model's author what to change.
+/// Why ONNX bytes did not become a model. The message tells the model's author what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -177,7 +177,7 @@ pub enum ExportError {
     /// The number of weights is not that of the model's parameters.
     #[error("the model has {expected} parameters, {found} weights were given")]
     WrongLength {
-        /// [`crate::Model::parameter_count`].
+        /// How many values the model has.
         expected: usize,
         /// The weights given.
         found: usize,

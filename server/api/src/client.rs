@@ -122,7 +122,7 @@ impl AdminClient {
         self.send("tasks", request).await
     }
 
-    /// Brings examples on which the coordinator evaluates, as [`evaluation_data::write`] writes them.
+    /// Brings examples on which the coordinator evaluates, in the form that a coordinator keeps.
     ///
     /// # Errors
     /// [`AdminError`].

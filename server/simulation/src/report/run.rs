@@ -11,7 +11,7 @@ pub struct Report {
     pub metric: Metric,
     /// A value of the metric; the summary says when each run first reached it.
     pub target: Option<f64>,
-    /// The runs, 1 to [`RUNS_MAX`].
+    /// The runs, 1 to [`super::RUNS_MAX`].
     pub runs: Vec<Run>,
 }
 
