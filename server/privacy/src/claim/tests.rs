@@ -161,9 +161,9 @@ fn there_is_one_way_to_an_epsilon() {
     const ACCOUNTANTS: [&str; 3] = ["zcdp_epsilon(", "gaussian_epsilon(", "RdpCurve::"];
     let server =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is a folder of the server");
-    let mut folders = ["privacy/src", "coordinator/src", "simulation/src", "storage/src", "src"]
-        .map(|folder| server.join(folder))
-        .to_vec();
+    let above = ["api", "cli", "coordinator", "rounds", "service", "simulation", "storage", "task-file"];
+    let mut folders: Vec<_> =
+        above.iter().chain(&["privacy"]).map(|package| server.join(package).join("src")).collect();
     let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {

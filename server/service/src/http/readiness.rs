@@ -27,9 +27,12 @@ pub async fn problems(app: &App) -> Vec<String> {
     if let Some(folder) = coordinator.ingest.log().folder() {
         problems.extend(check_room(folder).err());
     }
-    problems.extend(wrong_clock(app.started_at, (app.clock)()));
     if app.drivers.is_down() {
         problems.push("the drivers panicked and are being started again; the log says why".to_owned());
+    }
+    // Last, and only where nothing else is wrong: a clock that cannot be read brings the drivers down, who say so.
+    if problems.is_empty() {
+        problems.extend(wrong_clock(app.started_at, (app.clock)()));
     }
     problems
 }
