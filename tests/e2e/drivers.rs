@@ -46,7 +46,7 @@ async fn drivers_that_panic_are_seen_and_come_back() {
     };
     let is_broken = Arc::new(AtomicBool::new(false));
     let (broken, now) = (is_broken.clone(), system_clock());
-    // Nothing but the drivers asks for the time here.
+    // Only the drivers ask for the time here, and a healthy `/readyz`.
     let clock: Clock = Arc::new(move || {
         assert!(!broken.load(Ordering::Relaxed), "the clock is broken on purpose");
         now()

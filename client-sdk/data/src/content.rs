@@ -1,4 +1,4 @@
-//! What a format has read, on its way to examples.
+//! The content of a file or folder, on its way to examples.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use folkmoot_engine::{Examples, Labels};
 
 use crate::{DataError, Dataset, Fault, Groups};
 
-/// What a format reads, before it is checked as a whole.
+/// The content that a format has read, before it is checked as a whole.
 pub(crate) struct Content {
     /// Row-major.
     pub(crate) features: Vec<f32>,

@@ -114,7 +114,7 @@ async fn follow(
 
 impl DownstreamParts {
     /// Returns the parts in which a version of a task travels to the clients that know its codecs; none where it travels as
-    /// float32 to self.
+    /// float32 to all.
     ///
     /// The driver asks before it assigns, so that no client waits for parts to be made but after a restart. Who is dropped
     /// in between leaves what is made.

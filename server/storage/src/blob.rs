@@ -51,9 +51,7 @@ impl BlobStore {
     /// # Errors
     /// [`BlobStoreError::Store`] if the folder cannot be made or used.
     pub fn local(folder: impl AsRef<Path>) -> Result<Self, BlobStoreError> {
-        let failed =
-            |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
+        std::fs::create_dir_all(&folder).map_err(folder_error)?;
         let store = LocalFileSystem::new_with_prefix(&folder)?.with_fsync(true);
         Ok(Self { folder: Some(folder.as_ref().to_owned()), ..Self::new(Arc::new(store)) })
     }
@@ -81,10 +79,8 @@ impl BlobStore {
     /// # Errors
     /// [`BlobStoreError::Store`] if it does not, or its folder is gone.
     pub async fn check(&self) -> Result<(), BlobStoreError> {
-        let failed =
-            |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
         if let Some(folder) = &self.folder {
-            let _ = tokio::fs::read_dir(folder).await.map_err(failed)?;
+            drop(tokio::fs::read_dir(folder).await.map_err(folder_error)?);
         }
         // No blob has this name: who knows that it is not there has answered.
         match self.store.head(&ObjectPath::from("ready")).await {
@@ -186,19 +182,21 @@ fn path_of(digest: &BlobDigest) -> ObjectPath {
 
 /// Deletes the files in which a local store gathers a blob before it has its name: `<digest>#<number>`.
 fn delete_staged(folder: &Path, digest: &BlobDigest) -> Result<(), object_store::Error> {
-    let failed =
-        |source: std::io::Error| object_store::Error::Generic { store: "blobs", source: source.into() };
     let digits = digest.to_string();
     let Ok(files) = std::fs::read_dir(folder.join(&digits[..2])) else { return Ok(()) };
     for file in files {
-        let file = file.map_err(failed)?;
+        let file = file.map_err(folder_error)?;
         let name = file.file_name();
         let staged = name.to_str().and_then(|name| name.strip_prefix(digits.as_str()));
         if staged.is_some_and(|rest| rest.starts_with('#')) {
-            std::fs::remove_file(file.path()).map_err(failed)?;
+            std::fs::remove_file(file.path()).map_err(folder_error)?;
         }
     }
     Ok(())
+}
+
+fn folder_error(source: std::io::Error) -> object_store::Error {
+    object_store::Error::Generic { store: "blobs", source: source.into() }
 }
 
 /// Hashes beside the runtime: SHA-256 over a large model takes a while.

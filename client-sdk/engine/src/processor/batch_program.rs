@@ -1,4 +1,4 @@
-//! What a step computes of a batch, compiled for one batch size.
+//! The computation of a step on a batch, compiled for one batch size.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::recorded::Recorded;
 use crate::batch::Batch;
 use crate::step::{StepError, StepForm, StepSource, step_graph};
 
-/// What is needed to compile a batch of any size for the processor.
+/// The source of the programs of every batch size.
 #[derive(Clone)]
 pub(crate) struct BatchSource {
     pub(crate) step: StepSource,

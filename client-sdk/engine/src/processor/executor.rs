@@ -121,17 +121,17 @@ impl Processor {
         self.gradients.recorder()
     }
 
-    /// Sets what example privacy draws its coins and its noise from.
+    /// Sets the chance from which example privacy draws its coins and its noise.
     pub(crate) fn set_chance(&mut self, chance: Box<dyn SecretChance>) {
         self.chance = Some(chance);
     }
 
-    /// What example privacy draws its coins and its noise from, if it was set.
+    /// The chance from which example privacy draws its coins and its noise, if it was set.
     pub(crate) fn chance(&mut self) -> Option<&mut (dyn SecretChance + 'static)> {
         self.chance.as_deref_mut()
     }
 
-    /// What the graph of a step is made of.
+    /// The source of the graph of a step.
     pub(crate) fn source(&self) -> &StepSource {
         &self.gradients.source().step
     }
@@ -157,7 +157,7 @@ impl Processor {
         self.gradients.memory_bytes()
     }
 
-    /// What compiled steps may take besides the host's state and the batch.
+    /// The memory that compiled steps may take besides the host's state and the batch.
     pub(crate) fn limit(&self, host: &HostState) -> MemoryLimit {
         let held = host.memory_bytes() + self.batch.memory_bytes();
         MemoryLimit { held, bytes_max: self.rule.memory_bytes_max }

@@ -287,7 +287,7 @@ impl Gradients {
         self.program().trained().iter().map(|range| range.len()).sum()
     }
 
-    /// What the programs are compiled from.
+    /// The source of the programs.
     pub(crate) fn source(&self) -> &BatchSource {
         &self.source
     }

@@ -10,16 +10,16 @@ use super::{Parameters, Role, StepError, StepSource};
 use crate::fit::FitError;
 use crate::loss;
 
-/// What is different from one step graph to another of the same source.
+/// The choices by which step graphs of one source differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepForm {
     /// Examples of a batch.
     pub(crate) batch_size: usize,
-    /// Whether examples have weights.
+    /// True if examples have weights.
     pub(crate) has_shares: bool,
-    /// Whether gradients are those of a scaled loss.
+    /// True if the loss is scaled before gradients are taken.
     pub(crate) has_scale: bool,
-    /// Whether right answers are counted in the graph.
+    /// True if the graph counts right answers.
     pub(crate) has_right: bool,
 }
 

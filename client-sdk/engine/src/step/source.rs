@@ -1,4 +1,4 @@
-//! What the graph of a step is made of.
+//! The source of the graph of a step: model, parameters, loss and layout.
 
 use folkmoot_protocol::{Loss, NamePattern};
 
@@ -14,7 +14,7 @@ pub(crate) struct StepSource {
     pub(crate) parameters: Parameters,
     pub(crate) loss: Loss,
     pub(crate) layout: Layout,
-    /// Whether examples have weights.
+    /// True if examples have weights.
     pub(crate) has_shares: bool,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct StepSetting {
     pub(super) update: Update,
     /// Whether activations are stored with 16 bits.
     pub(super) is_mixed: bool,
-    /// Whether examples have weights.
+    /// True if examples have weights.
     pub(super) has_shares: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct TrainingSetting<'a> {
     pub examples: usize,
     /// Numbers of an example's features, and of its labels.
     pub widths: [usize; 2],
-    /// Whether examples have weights.
+    /// True if examples have weights.
     pub has_shares: bool,
     /// Where each parameter lies in a flat vector of weights.
     pub ranges: &'a [Range<usize>],

@@ -16,7 +16,6 @@ mod error;
 mod evaluate;
 mod first_run;
 mod follow;
-mod gamma;
 mod output;
 mod partition;
 mod plan;

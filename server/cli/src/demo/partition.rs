@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use folkmoot_simulation::chance::dirichlet;
 use rand::{Rng, RngExt};
-
-use super::gamma::log_gamma_draw;
 
 /// Deals the examples `indices` out to `clients`, label by label, in shares from a Dirichlet distribution.
 ///
@@ -52,15 +51,6 @@ pub fn shuffle(items: &mut [usize], rng: &mut impl Rng) {
     for last in (1..items.len()).rev() {
         items.swap(last, rng.random_range(0..=last));
     }
-}
-
-/// Draws `count` shares that add up to 1 from the symmetric Dirichlet distribution: gamma draws, normalised.
-fn dirichlet(count: usize, alpha: f64, rng: &mut impl Rng) -> Vec<f64> {
-    let logs: Vec<f64> = (0..count).map(|_| log_gamma_draw(alpha, rng)).collect();
-    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let draws: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
-    let total: f64 = draws.iter().sum();
-    draws.iter().map(|draw| draw / total).collect()
 }
 
 /// Gives every client without examples one of the client that has most.

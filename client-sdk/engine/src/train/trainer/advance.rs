@@ -1,13 +1,11 @@
 //! How a training goes on: step by step on the CPU, many steps at a time on a device.
 
 use folkmoot_graph::step::block_on;
-#[cfg(feature = "gpu")]
-use folkmoot_graph::{random::step_seed, step::StepRequest};
 
+#[cfg(feature = "gpu")]
+use super::step_request;
 use super::{Progress, Trainer};
 use crate::train::TrainError;
-#[cfg(feature = "gpu")]
-use crate::train::learning_rate::learning_rate;
 
 impl Trainer {
     /// Takes the next step. When training is finished it does nothing and reports the same progress again.
@@ -70,8 +68,7 @@ impl Trainer {
         }
         #[cfg(feature = "gpu")]
         if self.gpu.is_some() {
-            let rows = rows.to_vec().into();
-            let request = StepRequest { rows, ..self.request(self.metrics.step_count) };
+            let request = step_request(&self.plan, self.seed, self.metrics.step_count, rows.into());
             block_on(self.run_on_gpu(vec![request]))?;
             if self.gpu.is_some() {
                 return Ok(self.progress());
@@ -79,13 +76,5 @@ impl Trainer {
         }
         block_on(self.train_on(rows))?;
         Ok(self.progress())
-    }
-
-    /// The request of a step, counted from 0.
-    #[cfg(feature = "gpu")]
-    pub(super) fn request(&mut self, number: u64) -> StepRequest<'static> {
-        let rows = self.batches.batch(number).to_vec().into();
-        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
-        StepRequest { rows, number, seed, learning_rate }
     }
 }

@@ -12,15 +12,19 @@ mod private;
 mod recording;
 mod restart;
 
+use std::borrow::Cow;
+
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
-use folkmoot_graph::step::{HostState, StepResult, StepRule};
+use folkmoot_graph::random::step_seed;
+use folkmoot_graph::step::{HostState, StepRequest, StepResult, StepRule};
 use folkmoot_protocol::{OuterProducts, TrainingPlan};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
 
 use super::batches::BatchOrder;
 use super::checkpoint::{self, Checkpoint};
+use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
 use crate::fit::{FitError, check_examples, check_weights};
@@ -312,7 +316,17 @@ impl Trainer {
     }
 }
 
-/// What of a plan an executor has to know.
+/// The request of a step, counted from 0, of a training with this seed on these rows of the examples.
+fn step_request<'rows>(
+    plan: &TrainingPlan,
+    seed: u64,
+    number: u64,
+    rows: Cow<'rows, [usize]>,
+) -> StepRequest<'rows> {
+    StepRequest { rows, number, seed: step_seed(seed, number), learning_rate: learning_rate(plan, number) }
+}
+
+/// The part of a plan that an executor has to know.
 fn step_rule(plan: &TrainingPlan) -> StepRule {
     StepRule {
         batch_size: plan.batch_size as usize,

@@ -4,7 +4,7 @@ use folkmoot_gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, Traini
 use folkmoot_graph::step::{Executor, StepData, StepRequest, block_on};
 use folkmoot_protocol::Precision;
 
-use super::{Trainer, step_rule};
+use super::{Trainer, step_request, step_rule};
 use crate::metrics::Metrics;
 use crate::step::{StepForm, step_graph};
 use crate::train::TrainError;
@@ -106,8 +106,14 @@ impl Trainer {
         let Some(on_gpu) = &self.gpu else { return Ok(()) };
         let first = self.metrics.step_count;
         let end = goal.min(first + on_gpu.training.steps_max() as u64);
-        let requests = (first..end).map(|step| self.request(step)).collect();
+        let requests = (first..end).map(|step| self.batch_request(step)).collect();
         self.run_on_gpu(requests).await
+    }
+
+    /// The request of a step on its batch. It owns the rows, because those of the next step take their place.
+    fn batch_request(&mut self, number: u64) -> StepRequest<'static> {
+        let rows = self.batches.batch(number).to_vec().into();
+        step_request(&self.plan, self.seed, number, rows)
     }
 
     pub(super) async fn run_on_gpu(&mut self, requests: Vec<StepRequest<'_>>) -> Result<(), TrainError> {
@@ -133,7 +139,7 @@ impl Trainer {
         if self.progress().finished {
             return Ok(Vec::new());
         }
-        let request = self.request(self.metrics.step_count);
+        let request = self.batch_request(self.metrics.step_count);
         let Some(on_gpu) = &mut self.gpu else { return Err(GpuError::NoAdapter.into()) };
         let (result, times) = block_on(on_gpu.training.run_timed(&request))?;
         self.count(&[result])?;

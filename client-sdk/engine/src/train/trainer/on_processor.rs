@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 use std::slice;
 
-use folkmoot_graph::random::step_seed;
-use folkmoot_graph::step::{Executor, Observer, StepRequest, block_on};
+use folkmoot_graph::step::{Executor, Observer, block_on};
 use folkmoot_protocol::Precision;
 
-use super::{Progress, Trainer};
+use super::{Progress, Trainer, step_request};
 use crate::train::TrainError;
-use crate::train::learning_rate::learning_rate;
 
 impl Trainer {
     /// Trains on the examples of the next step on the CPU, and tells `observe` of each operation after it has run: its
@@ -41,8 +39,7 @@ impl Trainer {
             }
             None => self.batches.batch(number),
         };
-        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
-        let request = StepRequest { rows: Cow::Borrowed(rows), number, seed, learning_rate };
+        let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
         let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
         self.count(&results)
     }
@@ -51,8 +48,7 @@ impl Trainer {
     pub(super) async fn train_on(&mut self, rows: &[usize]) -> Result<(), TrainError> {
         self.expect_single_precision()?;
         let number = self.metrics.step_count;
-        let (seed, learning_rate) = (step_seed(self.seed, number), learning_rate(&self.plan, number));
-        let request = StepRequest { rows: Cow::Borrowed(rows), number, seed, learning_rate };
+        let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
         let observe: Observer<'_> = &mut |_, _| {};
         let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
         self.count(&results)

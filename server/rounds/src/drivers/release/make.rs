@@ -49,7 +49,7 @@ impl Prepared {
             UpdateMetrics::default()
         };
         let staleness = Staleness::of(&accepted, record.round.base_version);
-        let making = making(coordinator, task, &record, accepted.clone()).await?;
+        let making = making(coordinator, task, &record, accepted.clone(), staleness.mean).await?;
         Ok(Self { record, accepted, metrics, staleness, making })
     }
 
@@ -137,6 +137,7 @@ async fn making(
     task: &TaskRecord,
     record: &RoundRecord,
     accepted: Vec<AcceptedUpdate>,
+    mean_staleness: f64,
 ) -> Result<Making, DriveError> {
     let base_version = record.round.base_version;
     let base = version(coordinator, task, base_version).await?;
@@ -163,7 +164,6 @@ async fn making(
         policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
     };
     let attenuations = accepted.iter().map(attenuation).collect();
-    let mean_staleness = Staleness::of(&accepted, base_version).mean;
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
