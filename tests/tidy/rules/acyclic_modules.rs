@@ -2,69 +2,25 @@
 //!
 //! Who reads a ring has to go round it: none of its modules can be understood, or built, before the
 //! others. The way out is nearly always to move a type to the floor below.
-//!
-//! `tests/tidy/rings.toml` holds the arrows of rings that are still there, which may only become
-//! fewer. `TIDY_BLESS=1` writes it anew and keeps the notes; each needs one.
 
 use crate::finding::Finding;
 use crate::manifest::packages;
 use crate::modules::{Arrow, Tree, arrows, read, rings};
-use crate::repository::{File, Repository};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::{env, fs};
-use toml::{Table, Value};
+use crate::repository::Repository;
+use std::collections::BTreeMap;
 
-const RINGS: &str = "tests/tidy/rings.toml";
-
-/// The rings of a group of modules with one parent that hang together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Listed {
-    /// The folder of the modules.
-    folder: String,
-    /// Why the rings are there.
-    note: String,
-    /// `from -> to`, sorted.
-    arrows: BTreeSet<String>,
-}
-
-/// A ring as it is found: its folder, and its arrows by name and by place.
+/// A ring: its folder, and its arrows by name and by place.
 #[derive(Debug)]
 struct Ring {
+    /// The folder of the modules.
     folder: String,
     names: Vec<String>,
     places: Vec<String>,
 }
 
-/// Finds rings that are not listed, and listed arrows that are in no ring any more.
+/// Finds rings.
 pub fn check(repository: &Repository) -> Vec<Finding> {
-    let listed = parse(repository.file(RINGS).map(File::text).unwrap_or_default());
-    let found = find(repository);
-    if env::var_os("TIDY_BLESS").is_some_and(|value| value == "1") {
-        let text = render(&found, &listed);
-        fs::write(repository.root.join(RINGS), text).expect("the list of rings can be written");
-        return Vec::new();
-    }
-    compare(&found, &listed)
-}
-
-fn parse(text: &str) -> Vec<Listed> {
-    let table: Table = text.parse().expect("tests/tidy/rings.toml is TOML");
-    let entries = table.get("ring").and_then(Value::as_array).into_iter().flatten();
-    let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-    entries
-        .map(|entry| Listed {
-            folder: text(entry, "folder").expect("a ring has a `folder`"),
-            note: text(entry, "note").unwrap_or_default(),
-            arrows: entry
-                .get("arrows")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .map(|arrow| arrow.as_str().expect("an arrow is a text").to_owned())
-                .collect(),
-        })
-        .collect()
+    find(repository).iter().map(finding).collect()
 }
 
 /// Finds for every arrow in a ring the shortest ring through it, each ring once.
@@ -97,81 +53,12 @@ fn name(tree: &Tree, arrow: &Arrow) -> String {
     format!("{} -> {}", tree.modules[arrow.from].name, tree.modules[arrow.to].name)
 }
 
-fn compare(found: &[Ring], listed: &[Listed]) -> Vec<Finding> {
-    let is_listed = |folder: &str, name: &String| {
-        listed.iter().any(|entry| entry.folder == folder && entry.arrows.contains(name))
-    };
-    let new = found.iter().filter(|ring| ring.names.iter().any(|name| !is_listed(&ring.folder, name)));
-    let mut findings: Vec<Finding> = new.map(finding).collect();
-    for entry in listed {
-        let rings = || found.iter().filter(|ring| ring.folder == entry.folder);
-        let gone = entry.arrows.iter().filter(|name| !rings().any(|ring| ring.names.contains(*name)));
-        findings.extend(gone.map(|name| {
-            let advice =
-                format!("`{name}` is in no ring any more: take it off {RINGS}; TIDY_BLESS=1 does it");
-            Finding::on(&entry.folder, advice)
-        }));
-        if entry.note.is_empty() {
-            findings.push(Finding::on(RINGS, format!("say in `note` why {} has a ring", entry.folder)));
-        }
-    }
-    findings
-}
-
 /// Names the ring and the place of each of its arrows.
 fn finding(ring: &Ring) -> Finding {
     let arrows: Vec<String> =
         ring.names.iter().zip(&ring.places).map(|(name, place)| format!("{name} ({place})")).collect();
     let advice = "move what both need to the floor below";
     Finding::on(&ring.folder, format!("modules in a ring, {}: {advice}", arrows.join(", ")))
-}
-
-/// Writes the list: one entry for the rings of a folder that share a module.
-fn render(found: &[Ring], listed: &[Listed]) -> String {
-    let mut text = String::from(
-        "# Arrows between modules with one parent that stand in a ring; they may only become fewer.\n\
-         # `TIDY_BLESS=1 cargo test -p folkmoot-tidy acyclic_modules` writes them anew and keeps the notes.\n",
-    );
-    for entry in entries(found) {
-        let note = note(&entry, listed);
-        let _ = write!(text, "\n[[ring]]\nfolder = \"{}\"\nnote = \"{note}\"\narrows = [\n", entry.folder);
-        for arrow in &entry.arrows {
-            let _ = writeln!(text, "  \"{arrow}\",");
-        }
-        text.push_str("]\n");
-    }
-    text
-}
-
-fn entries(found: &[Ring]) -> Vec<Listed> {
-    let mut entries: Vec<Listed> = Vec::new();
-    for ring in found {
-        let mut joined = Listed {
-            folder: ring.folder.clone(),
-            note: String::new(),
-            arrows: ring.names.iter().cloned().collect(),
-        };
-        let hangs_together = |entry: &mut Listed| {
-            let shared = modules(&entry.arrows).intersection(&modules(&joined.arrows)).next().is_some();
-            entry.folder == ring.folder && shared
-        };
-        for entry in entries.extract_if(.., hangs_together).collect::<Vec<_>>() {
-            joined.arrows.extend(entry.arrows);
-        }
-        entries.push(joined);
-    }
-    entries
-}
-
-fn modules(arrows: &BTreeSet<String>) -> BTreeSet<String> {
-    arrows.iter().flat_map(|arrow| arrow.split(" -> ")).map(str::to_owned).collect()
-}
-
-/// Finds the note of an entry, also of one whose folder has moved.
-fn note<'a>(entry: &Listed, listed: &'a [Listed]) -> &'a str {
-    let shares = |other: &&Listed| !other.arrows.is_disjoint(&entry.arrows);
-    let here = listed.iter().filter(|other| other.folder == entry.folder).find(shares);
-    here.or_else(|| listed.iter().find(shares)).map_or("", |other| other.note.as_str())
 }
 
 #[cfg(test)]
@@ -235,24 +122,5 @@ mod tests {
             ("a/src/three/tests.rs", "use crate::one::B;"),
         ]);
         assert_eq!(found, Vec::<String>::new());
-    }
-
-    #[test]
-    fn the_list_may_only_shrink() {
-        let sources = [
-            ("a/src/lib.rs", "mod one; mod two; mod three;"),
-            ("a/src/one.rs", "use crate::{two, three};"),
-            ("a/src/two.rs", "use crate::one;"),
-            ("a/src/three.rs", "use crate::one;"),
-        ];
-        let found = rings_of(&sources);
-        let blessed = render(&found, &[]);
-        assert_eq!(parse(&blessed).len(), 1);
-        assert!(compare(&found, &parse(&blessed))[0].message.contains("say in `note`"));
-        let noted = parse(&blessed.replace("note = \"\"", "note = \"old\""));
-        assert_eq!(compare(&found, &noted), []);
-        assert!(compare(&found[..1], &noted)[0].message.contains("in no ring any more"));
-        assert_eq!(parse(&render(&found[..1], &noted))[0].note, "old");
-        assert!(compare(&found, &parse(&render(&found[..1], &noted)))[0].message.contains("in a ring"));
     }
 }
