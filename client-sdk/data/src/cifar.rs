@@ -7,21 +7,21 @@ use folkmoot_engine::Labels;
 
 use crate::{DataError, Fault, Place, ReadOptions, content::Content, file, guess::is_cifar10, pixels::push};
 
-/// Bytes of an image: three channels of 32 × 32.
+/// The number of bytes in an image: three channels of 32 × 32.
 const IMAGE_BYTES: usize = 3 * 32 * 32;
 
-/// What tells the two apart.
+/// The differences between CIFAR-10 and CIFAR-100.
 pub(crate) struct Kind {
     name: &'static str,
-    /// For each label byte of a record: its name and how many classes it has.
+    /// For each label byte of a record, the name of the label and its number of classes.
     labels: &'static [(&'static str, u8)],
-    /// The label that is read if none is named.
+    /// The index of the default label.
     default_label: usize,
-    /// Says whether a file of a folder holds training images.
+    /// Returns whether a file of this name holds training images. Other files in the folder are ignored.
     is_training: fn(&str) -> bool,
 }
 
-/// Ten classes, five files of training images.
+/// CIFAR-10: ten classes, five files of training images.
 pub(crate) const CIFAR_10: Kind = Kind {
     name: "CIFAR-10",
     labels: &[("label", 10)],
@@ -29,7 +29,7 @@ pub(crate) const CIFAR_10: Kind = Kind {
     is_training: |name| is_cifar10(name) && name.starts_with("data_batch_"),
 };
 
-/// Twenty coarse and a hundred fine classes, one file of training images.
+/// CIFAR-100: twenty coarse and a hundred fine classes, one file of training images.
 pub(crate) const CIFAR_100: Kind = Kind {
     name: "CIFAR-100",
     labels: &[("coarse", 20), ("fine", 100)],
@@ -48,11 +48,11 @@ pub(crate) fn read(path: &Path, options: &ReadOptions, kind: &Kind) -> Result<Co
         let invalid = |fault| DataError::invalid(&file, fault);
         if content.is_empty() || !content.len().is_multiple_of(record_bytes) {
             let reason = format!(
-                "has {} bytes, which are not whole records of the {record_bytes} bytes of {}",
+                "has {} bytes, which is not a multiple of the {record_bytes} bytes of a record of {}",
                 content.len(),
                 kind.name
             );
-            return Err(invalid(Fault::new(reason, "fetch it again in the binary version, and unpack it")));
+            return Err(invalid(Fault::new(reason, "download the binary version again, and unpack it")));
         }
         let records = content.len() / record_bytes;
         let examples = (classes.len() + records) as u64;
@@ -68,7 +68,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions, kind: &Kind) -> Result<Co
     Ok(Content { features, shape: vec![3, 32, 32], labels: Labels::Classes(classes), groups: None })
 }
 
-/// The index of the label that was asked for.
+/// Returns the index of the requested label.
 fn label(kind: &Kind, name: Option<&str>) -> Result<usize, Fault> {
     let Some(name) = name else { return Ok(kind.default_label) };
     kind.labels.iter().position(|(label, _)| *label == name).ok_or_else(|| {
@@ -82,7 +82,7 @@ fn check_labels(kind: &Kind, labels: &[u8]) -> Result<(), Fault> {
     match kind.labels.iter().zip(labels).find(|((_, classes), label)| *label >= classes) {
         None => Ok(()),
         Some(((name, classes), label)) => {
-            let reason = format!("its {name} is {label}, but {} has {classes} classes there", kind.name);
+            let reason = format!("its {name} is {label}, but {} has only {classes} such classes", kind.name);
             Err(Fault::damaged(reason))
         }
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::{Dataset, Limits};
 
-    /// A record whose channels are of one brightness each.
+    /// Returns a record whose image has one brightness per channel.
     fn record(labels: &[u8], channels: [u8; 3]) -> Vec<u8> {
         let image = channels.iter().flat_map(|level| [*level; 1024]);
         labels.iter().copied().chain(image).collect()
@@ -147,10 +147,7 @@ mod tests {
         assert!(message.contains("test_batch.bin: record 2: its label is 10"), "{message}");
         let cut = record(&[0], [0; 3])[..3000].to_vec();
         let message = read_files(&[("test_batch.bin", cut)], "test_batch.bin", &plain).unwrap_err();
-        assert!(
-            message.contains("has 3000 bytes, which are not whole records of the 3073 bytes"),
-            "{message}"
-        );
+        assert!(message.contains("has 3000 bytes, which is not a multiple of the 3073 bytes"), "{message}");
         let limits = Limits { values_max: 3072, ..Limits::default() };
         let files = [("data_batch_1.bin", record(&[0], [0; 3])), ("data_batch_2.bin", record(&[0], [0; 3]))];
         let message = read_files(&files, "", &ReadOptions { limits, ..plain }).unwrap_err();

@@ -1,4 +1,4 @@
-//! Comma-separated values: the engine's reader, and a column of groups beside it.
+//! Comma-separated values: uses the engine's reader, and adds support for a group column.
 
 use std::path::Path;
 
@@ -7,11 +7,12 @@ use folkmoot_engine::data::{CsvOptions, DataError as EngineError, LabelColumn, r
 
 use crate::{DataError, Dataset, Fault, Groups, LabelKind, ReadOptions, dataset::GroupsBuilder, file};
 
-/// The first line names the columns if no number is among its fields, or if an option names a column.
+/// Reads a CSV file. The first line is a header if none of its fields is a number, or if an option names a column.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     let content = file::bytes(path, &options.limits)?;
     let commas = content.iter().filter(|byte| **byte == b',').count() as u64;
-    // Of the columns of a line, which are one more than its commas, one is the label.
+    // A line has one more column than commas, and one column is the label. So a line has at most as many features as
+    // commas.
     options.limits.expect_room(path, 0, commas)?;
     let names_column = options.label_column.is_some() || options.group_column.is_some();
     let csv_options = CsvOptions {
@@ -31,7 +32,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
     Ok(Dataset { examples, groups: Some(table.groups) })
 }
 
-/// Says whether the first line names the columns: no number is among its fields.
+/// Returns whether the first line is a header: none of its fields is a number.
 fn has_header(content: &[u8]) -> bool {
     let first = content.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(first);
@@ -39,20 +40,20 @@ fn has_header(content: &[u8]) -> bool {
     fields.all(|field| field.parse::<f64>().is_err())
 }
 
-/// A table from which the column of groups was taken out.
+/// A table without its group column.
 struct Table {
     text: Vec<u8>,
     groups: Groups,
-    /// Where the column was, from 0.
+    /// The index of the removed column, from 0.
     position: usize,
-    /// For each line of `text` the line on which its record ended.
+    /// For each line of `text`, the original line on which its record ended.
     lines: Vec<u64>,
 }
 
-/// Takes the column of this name out of the table.
+/// Removes the column with this name from the table.
 fn without_column(content: &[u8], name: &str) -> Result<Table, Fault> {
     let unreadable = |error: ::csv::Error| Fault::new(error.to_string(), "correct the line");
-    // With a line end behind the last record the reader's position is always on the line after a record.
+    // A line break after the last record keeps the reader's position on the line after each record.
     let content = [content, b"\n"].concat();
     let mut reader = ReaderBuilder::new().flexible(true).trim(::csv::Trim::All).from_reader(&content[..]);
     let header = reader.headers().map_err(unreadable)?.clone();
@@ -60,7 +61,7 @@ fn without_column(content: &[u8], name: &str) -> Result<Table, Fault> {
         let columns = header.iter().collect::<Vec<_>>().join(", ");
         Fault::new(format!("there is no column named {name}"), format!("the columns are {columns}"))
     })?;
-    // A line's end within a field would move all lines behind it.
+    // Replace line breaks inside a field, because they would shift the numbers of all later lines.
     let rest = |record: &StringRecord| {
         let fields = record.iter().enumerate().filter(|(index, _)| *index != position);
         fields.map(|(_, field)| field.replace(['\n', '\r'], " ")).collect::<StringRecord>()
@@ -73,7 +74,10 @@ fn without_column(content: &[u8], name: &str) -> Result<Table, Fault> {
     while reader.read_record(&mut record).map_err(unreadable)? {
         let line = reader.position().line() - 1;
         let group = record.get(position).filter(|group| !group.is_empty()).ok_or_else(|| {
-            Fault::new(format!("line {line}, column {name}: the group is empty"), "give every example one")
+            Fault::new(
+                format!("line {line}, column {name}: the group is empty"),
+                "give every example a group",
+            )
         })?;
         let number = groups.number(group);
         groups.push(number);
@@ -84,9 +88,9 @@ fn without_column(content: &[u8], name: &str) -> Result<Table, Fault> {
     Ok(Table { text, groups: groups.finish(), position, lines })
 }
 
-/// Says what to do about an error of the engine's reader, and counts the column that was taken out.
+/// Adds a remedy to an error of the engine's reader, and corrects its position for the removed column.
 fn refused(path: &Path, error: EngineError, options: &ReadOptions, table: Option<&Table>) -> DataError {
-    // Columns and lines are counted from 1 there, positions from 0.
+    // The engine counts columns and lines from 1; `position` is counted from 0.
     let original = |column: usize| column + usize::from(table.is_some_and(|table| column > table.position));
     let all = |columns: usize| columns + usize::from(table.is_some());
     let line_of = |line: u64| {
@@ -103,7 +107,7 @@ fn refused(path: &Path, error: EngineError, options: &ReadOptions, table: Option
             let (line, column) = (line_of(line), original(column));
             (
                 EngineError::InvalidField { line, column, text, expected },
-                "correct the field, or take the column out",
+                "correct the field, or remove the column",
             )
         }
         EngineError::ColumnCount { line, expected, found } => {
@@ -114,7 +118,7 @@ fn refused(path: &Path, error: EngineError, options: &ReadOptions, table: Option
             )
         }
         EngineError::NoSuchColumn { .. } => (error, "name one of them with --label-column"),
-        EngineError::Empty => (error, "name a file that has some"),
+        EngineError::Empty => (error, "choose a file with at least one example"),
         other => (other, "correct the file"),
     };
     let remedy = match (&error, options.label_kind) {
@@ -178,7 +182,7 @@ mod tests {
     #[test]
     fn errors_name_line_and_column_of_the_file_itself() {
         let message = |text: &str| read_text(text, &grouped(None)).unwrap_err();
-        // The bad field stands in column 3, behind the group in column 1.
+        // The invalid field is in column 3, after the group in column 1.
         let text = "who,a,b,label\n\n\"two\nlines\",1,2,0\nx,1,word,0\n";
         assert!(
             message(text).contains("a.csv: line 5, column 3: \"word\" is not a number; correct"),
@@ -189,7 +193,7 @@ mod tests {
         let text = "a,b,who,label\n1,2,x,0\n1,x\n";
         assert!(message(text).contains("line 3"), "{}", message(text));
         let text = "who,a,label\nx,1,2\nx,1\n";
-        assert!(message(text).contains("line 3 has 2 columns, 3 were expected"), "{}", message(text));
+        assert!(message(text).contains("line 3 has 2 columns, but 3 were expected"), "{}", message(text));
         assert!(message("who,a,label\n,1,2\n").contains("line 2, column who: the group is empty"));
         assert!(message("a,label\n1,2\n").contains("no column named who; the columns are a, label"));
     }

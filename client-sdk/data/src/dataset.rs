@@ -1,28 +1,28 @@
-//! Examples, and whose they are.
+//! Examples and their groups.
 
 use std::collections::BTreeMap;
 
 use folkmoot_engine::Examples;
 
-/// What a file came to.
+/// The examples read from a file or folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     /// Features and labels.
     pub examples: Examples,
-    /// Which client each example belongs to by nature, where the file says so.
+    /// The natural client of each example, if the file has this information.
     pub groups: Option<Groups>,
 }
 
 /// The natural client of each example: a writer, a speaker, a hospital.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Groups {
-    /// For each example the index of its group in `names`.
+    /// For each example, the index of its group in `names`.
     pub of: Vec<u32>,
     /// The groups, in the order in which the file first names them.
     pub names: Vec<String>,
 }
 
-/// Numbers groups while they are read.
+/// Numbers the groups during reading.
 #[derive(Debug, Default)]
 pub(crate) struct GroupsBuilder {
     groups: Groups,
@@ -30,7 +30,7 @@ pub(crate) struct GroupsBuilder {
 }
 
 impl GroupsBuilder {
-    /// Returns the number of the group, a new one for a new name.
+    /// Returns the number of a group; a new name gets a new number.
     pub(crate) fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -42,7 +42,7 @@ impl GroupsBuilder {
         number
     }
 
-    /// Gives the next example to the group of this number.
+    /// Assigns the next example to the group with this number.
     pub(crate) fn push(&mut self, number: u32) {
         self.groups.of.push(number);
     }

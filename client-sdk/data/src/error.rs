@@ -1,60 +1,60 @@
-//! Why a file did not become examples.
+//! Errors of reading examples.
 
 use std::{
     fmt, io,
     path::{Path, PathBuf},
 };
 
-/// What to do about a file that is not what it says.
-pub(crate) const DAMAGED: &str = "the file is damaged or cut off: fetch or write it again";
+/// The remedy for a damaged file.
+pub(crate) const DAMAGED: &str = "the file is damaged or truncated: download or write it again";
 
-/// Why a file did not become examples. Every message names the file, the place in it, and what to do.
+/// Why a file or folder could not be read as examples. Every message names the file, the position in it, and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The operating system does not hand the file out.
+    /// The operating system cannot open or read the file.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The path does not say what is in it.
-    #[error("{}: the name does not say its format; name one (--format {})", path.display(), crate::Format::names())]
+    /// The format does not follow from the path.
+    #[error("{}: the name does not show the format; choose one (--format {})", path.display(), crate::Format::names())]
     UnknownFormat {
         /// The file or folder.
         path: PathBuf,
     },
-    /// There is more than a limit allows. Nothing of that size has been allocated.
-    #[error("{}: {found} {what} are more than the limit of {limit}; take a part of it, or raise {setting}",
+    /// The content exceeds a limit. The check runs before memory for the content is allocated.
+    #[error("{}: {found} {what} exceed the limit of {limit}; use a part of the data, or raise {setting}",
         path.display())]
     OverLimit {
         /// The file or folder.
         path: PathBuf,
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// How much of it was found, at least.
+        /// The amount found so far. The content may have more.
         found: u64,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
         /// The field of [`crate::Limits`].
         setting: &'static str,
     },
-    /// The options ask for something that the format does not have.
+    /// The format does not support an option.
     #[error("{}: {fault}", path.display())]
     Options {
         /// The file or folder.
         path: PathBuf,
-        /// What does not go together.
+        /// The conflict and its remedy.
         fault: Fault,
     },
-    /// The content is not what the format promises, or is of a kind that is not read.
+    /// The content is invalid, or of an unsupported kind.
     #[error("{}: {fault}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault, its position and its remedy.
         fault: Fault,
     },
 }
@@ -69,14 +69,14 @@ impl DataError {
     }
 }
 
-/// What is wrong, where, and what to do.
+/// A fault, its position and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where in the file.
+    /// The position in the file.
     pub place: Place,
-    /// What is wrong.
+    /// The fault, as a predicate: "has …", "is …".
     pub reason: String,
-    /// What to do.
+    /// The remedy, as an imperative.
     pub remedy: String,
 }
 
@@ -85,7 +85,7 @@ impl Fault {
         Self { place: Place::Whole, reason: reason.into(), remedy: remedy.into() }
     }
 
-    /// A fault that only another copy of the file mends.
+    /// Creates a fault whose only remedy is another copy of the file.
     pub(crate) fn damaged(reason: impl Into<String>) -> Self {
         Self::new(reason, DAMAGED)
     }
@@ -104,15 +104,15 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A place in a file. Lines, columns, rows, records and examples are counted from 1.
+/// A position in a file. Lines, columns, rows, records and examples are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// Nowhere in particular; or the reason says where, because a reader below does.
+    /// No specific position, or the reason already contains the position.
     Whole,
-    /// A record of fixed length.
+    /// A record of fixed length, by number.
     Record(u64),
-    /// A column of a table.
+    /// A column of a table, by name.
     Column(String),
     /// A field of a table.
     Field {
@@ -121,7 +121,7 @@ pub enum Place {
         /// The column's name.
         column: String,
     },
-    /// A file in an archive.
+    /// A file in an archive, by name.
     Member(String),
     /// An example of a LEAF user.
     User {

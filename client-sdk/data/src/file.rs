@@ -1,4 +1,4 @@
-//! Files and folders within limits.
+//! Reads files and folders within limits.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::{DataError, Fault, Limits};
 
-/// What a gzipped file begins with (RFC 1952, section 2.3.1).
+/// The first bytes of gzip data (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Returns the last part of the path.
@@ -34,7 +34,7 @@ pub(crate) fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, DataError> 
         return Err(over(length));
     }
     let mut content = Vec::new();
-    // It may be a pipe, or grow while it is read.
+    // The file may be a pipe, or may grow during reading.
     file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(DataError::unreadable(path))?;
     if content.len() as u64 > limit {
         return Err(over(content.len() as u64));
@@ -42,7 +42,7 @@ pub(crate) fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, DataError> 
     Ok(content)
 }
 
-/// Reads a file and decompresses it if it is gzipped.
+/// Reads a file, and decompresses it if it is in gzip format.
 pub(crate) fn inflated(path: &Path, limits: &Limits) -> Result<Vec<u8>, DataError> {
     let content = bytes(path, limits)?;
     if !content.starts_with(&GZIP) {
@@ -76,7 +76,8 @@ pub(crate) fn entries(folder: &Path, limits: &Limits) -> Result<Vec<PathBuf>, Da
     Ok(paths)
 }
 
-/// Returns the path itself if it is a file, or the files in the folder whose names are wanted.
+/// Returns the path itself if it is a file. If it is a folder, returns the files in it whose names satisfy the
+/// condition.
 pub(crate) fn wanted(
     path: &Path,
     limits: &Limits,
@@ -89,7 +90,7 @@ pub(crate) fn wanted(
     let mut files = entries(path, limits)?;
     files.retain(|file| file.is_file() && is_wanted(&name(file)));
     if files.is_empty() {
-        let fault = Fault::new(format!("the folder has no {kind}"), "name the folder in which they lie");
+        let fault = Fault::new(format!("the folder has no {kind}"), "choose the folder that contains them");
         return Err(DataError::invalid(path, fault));
     }
     Ok(files)

@@ -1,20 +1,20 @@
-//! The formats.
+//! The supported formats.
 
 use std::fmt;
 
-/// What is in a file or a folder.
+/// The format of a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Format {
     /// Comma-separated values.
     Csv,
-    /// NumPy's arrays, features and labels in a file each.
+    /// NumPy arrays, with features and labels in one file each.
     Npy,
-    /// NumPy's archive of arrays.
+    /// A NumPy archive of arrays.
     Npz,
-    /// Apache Parquet, a file or a folder of them.
+    /// Apache Parquet: a file, or a folder of files.
     Parquet,
-    /// A folder with a folder of PNG or JPEG images for each class.
+    /// A folder with one folder of PNG or JPEG images per class.
     Images,
     /// The files of MNIST, Fashion-MNIST and EMNIST, gzipped or not.
     Idx,
@@ -22,12 +22,12 @@ pub enum Format {
     Cifar10,
     /// The binary version of CIFAR-100.
     Cifar100,
-    /// The JSON files of the LEAF benchmark, a file or a folder of them.
+    /// The JSON files of the LEAF benchmark: a file, or a folder of files.
     Leaf,
 }
 
 impl Format {
-    /// All formats, in the order of their names in messages.
+    /// All formats, in the order used in messages.
     pub const ALL: [Self; 9] = [
         Self::Csv,
         Self::Npy,

@@ -1,4 +1,4 @@
-//! Which format a path is likely to hold.
+//! Guesses the format of a path.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn of_name(name: &str) -> Option<Format> {
     }
 }
 
-/// Guesses the format of a folder: that of a file in it, or images if it has folders of its own.
+/// Guesses the format of a folder from the name of a file in it. A folder that contains folders is a folder of images.
 fn of_folder(folder: &Path, limits: &Limits) -> Result<Option<Format>, DataError> {
     let entries = file::entries(folder, limits)?;
     let in_folders = [Format::Idx, Format::Cifar10, Format::Cifar100, Format::Parquet, Format::Leaf];
@@ -44,13 +44,13 @@ fn of_folder(folder: &Path, limits: &Limits) -> Result<Option<Format>, DataError
     Ok(first.or_else(|| entries.iter().any(|entry| entry.is_dir()).then_some(Format::Images)))
 }
 
-/// Says whether it is a name like `train-images-idx3-ubyte.gz` or `t10k-labels.idx1-ubyte`.
+/// Returns whether the name is like `train-images-idx3-ubyte.gz` or `t10k-labels.idx1-ubyte`.
 fn is_idx(name: &str) -> bool {
     let name = name.strip_suffix(".gz").unwrap_or(name);
     name.ends_with("-ubyte") && name.contains("idx") || name.ends_with(".idx")
 }
 
-/// Says whether it is the name of one of CIFAR-10's six files.
+/// Returns whether the name is one of CIFAR-10's six files.
 pub(crate) fn is_cifar10(name: &str) -> bool {
     let batch = name.strip_prefix("data_batch_").and_then(|rest| rest.strip_suffix(".bin"));
     name == "test_batch.bin" || batch.is_some_and(|number| number.parse::<u8>().is_ok())

@@ -13,7 +13,7 @@ use crate::{
     pixels::{push, push_transposed},
 };
 
-/// The element type of unsigned bytes, the only one of these data sets.
+/// The element type "unsigned byte", the only one in these data sets.
 const UNSIGNED_BYTE: u8 = 0x08;
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {
@@ -30,7 +30,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
         array(&labels, "labels").map_err(|fault| DataError::invalid(&labels_path, fault))?;
     if label_count != count {
         let reason = format!("has {label_count} labels for {count} images");
-        let remedy = format!("name the labels of {} with --labels", file::name(&images_path));
+        let remedy = format!("give the file of labels for {} with --labels", file::name(&images_path));
         return Err(DataError::invalid(&labels_path, Fault::new(reason, remedy)));
     }
     options.limits.expect_room(&images_path, count as u64, pixels.len() as u64)?;
@@ -48,38 +48,40 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
     Ok(Content { features, shape, labels, groups: None })
 }
 
-/// Returns the dimensions and the elements, which are as many as the dimensions say.
+/// Parses an IDX file. Returns its dimensions and its elements, whose number is the product of the dimensions.
 fn array<'a, const RANK: usize>(content: &'a [u8], what: &str) -> Result<([usize; RANK], &'a [u8]), Fault> {
-    let (magic, rest) = content.split_first_chunk().ok_or_else(|| Fault::damaged("is no IDX file"))?;
+    let (magic, rest) = content.split_first_chunk().ok_or_else(|| Fault::damaged("is not an IDX file"))?;
     let [0, 0, element_type, found_rank] = *magic else {
-        return Err(Fault::damaged("is no IDX file: it does not begin with two zeros"));
+        return Err(Fault::damaged("is not an IDX file: it does not begin with two zeros"));
     };
     if element_type != UNSIGNED_BYTE {
         let reason = format!("has elements of type {element_type:#04x}");
-        return Err(Fault::new(reason, "files of unsigned bytes (0x08) are read, as those of MNIST are"));
+        return Err(Fault::new(reason, "choose a file of unsigned bytes (0x08), such as those of MNIST"));
     }
     if usize::from(found_rank) != RANK {
         let reason = format!("has {found_rank} dimensions, but {what} have {RANK}");
-        return Err(Fault::new(reason, "name the file of images as data, and that of labels with --labels"));
+        return Err(Fault::new(
+            reason,
+            "give the file of images as data, and the file of labels with --labels",
+        ));
     }
     let mut dimensions = [0; RANK];
     let mut data = rest;
     for dimension in &mut dimensions {
         let (size, rest) =
-            data.split_first_chunk().ok_or_else(|| Fault::damaged("is cut off in its header"))?;
+            data.split_first_chunk().ok_or_else(|| Fault::damaged("is truncated in its header"))?;
         *dimension = u32::from_be_bytes(*size) as usize;
         data = rest;
     }
     let elements = dimensions.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
     if elements != Some(data.len()) {
-        let reason =
-            format!("says that its dimensions are {dimensions:?}, but holds {} elements", data.len());
+        let reason = format!("declares the dimensions {dimensions:?}, but holds {} elements", data.len());
         return Err(Fault::damaged(reason));
     }
     Ok((dimensions, data))
 }
 
-/// In a folder it is the one file of training images.
+/// Returns the file of images; a folder must contain exactly one file of training images.
 fn images_path(path: &Path, options: &ReadOptions) -> Result<PathBuf, DataError> {
     let is_wanted = |name: &str| name.contains("train-images") && name.contains("idx3");
     let files = file::wanted(path, &options.limits, "file like train-images-idx3-ubyte", is_wanted)?;
@@ -88,20 +90,22 @@ fn images_path(path: &Path, options: &ReadOptions) -> Result<PathBuf, DataError>
         several => {
             let names: Vec<String> = several.iter().map(|file| file::name(file)).collect();
             let reason = format!("the folder has several sets of training images: {}", names.join(", "));
-            Err(DataError::invalid(path, Fault::new(reason, "name one of these files")))
+            Err(DataError::invalid(path, Fault::new(reason, "choose one of these files")))
         }
     }
 }
 
-/// `train-images-idx3-ubyte` goes with `train-labels-idx1-ubyte`, gzipped or not.
+/// Returns the file of labels: `train-labels-idx1-ubyte` for `train-images-idx3-ubyte`, with or without gzip.
 fn labels_path(images: &Path) -> Result<PathBuf, DataError> {
     let name = file::name(images);
     let unknown = |reason: String| {
-        let fault = Fault::new(reason, "name the file of labels with --labels");
+        let fault = Fault::new(reason, "give the file of labels with --labels");
         DataError::Options { path: images.to_owned(), fault }
     };
     if !name.contains("images") {
-        return Err(unknown("the name of the labels does not follow from that of the images".into()));
+        let reason =
+            "the name of the images file does not contain `images`, so that of the labels file is unknown";
+        return Err(unknown(reason.into()));
     }
     let labels = name.replace("images", "labels").replace("idx3", "idx1");
     let plain = labels.strip_suffix(".gz").unwrap_or(&labels);
@@ -109,7 +113,7 @@ fn labels_path(images: &Path) -> Result<PathBuf, DataError> {
         .into_iter()
         .map(|name| images.with_file_name(name))
         .find(|path| path.is_file());
-    found.ok_or_else(|| unknown(format!("there is no {labels} beside it")))
+    found.ok_or_else(|| unknown(format!("the same folder has no {labels}")))
 }
 
 #[cfg(test)]
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
     use crate::Dataset;
 
-    /// A file by the published layout.
+    /// Returns a file in the published layout.
     fn idx(dimensions: &[u32], elements: &[u8]) -> Vec<u8> {
         let mut file = vec![0, 0, 8, dimensions.len() as u8];
         file.extend(dimensions.iter().flat_map(|size| size.to_be_bytes()));
@@ -135,7 +139,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Reads the first of the files.
+    /// Reads the first of these files.
     fn read_files(files: &[(&str, Vec<u8>)], options: &ReadOptions) -> Result<Dataset, String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {
@@ -144,7 +148,7 @@ mod tests {
         crate::read(&folder.path().join(files[0].0), options).map_err(|error| error.to_string())
     }
 
-    /// Two images of two rows and three columns.
+    /// Returns two images with two rows and three columns.
     fn images() -> Vec<u8> {
         idx(&[2, 2, 3], &[0, 51, 102, 153, 204, 255, 255, 0, 0, 0, 0, 51])
     }
@@ -198,12 +202,12 @@ mod tests {
         let labels = || idx(&[2], &[1, 2]);
         let huge = idx(&[u32::MAX, u32::MAX, u32::MAX], &[0; 6]);
         assert!(message(huge, labels()).contains("holds 6 elements; the file is damaged"));
-        assert!(message(vec![0, 0, 8], labels()).contains("is no IDX file"));
+        assert!(message(vec![0, 0, 8], labels()).contains("is not an IDX file"));
         assert!(message(vec![0, 0, 13, 3, 0], labels()).contains("type 0x0d"));
         assert!(message(labels(), labels()).contains("has 1 dimensions, but images have 3"));
         let text = message(images(), idx(&[1], &[1]));
         assert!(text.contains("a-labels-idx1-ubyte: has 1 labels for 2 images"), "{text}");
         let text = read_files(&[("images-idx3-ubyte", images())], &ReadOptions::default()).unwrap_err();
-        assert!(text.contains("no labels-idx1-ubyte beside it; name the file of labels"), "{text}");
+        assert!(text.contains("the same folder has no labels-idx1-ubyte; give the file of labels"), "{text}");
     }
 }

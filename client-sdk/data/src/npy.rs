@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files: features in one, labels in another.
+//! NumPy's `.npy` files: one with features, one with labels.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use folkmoot_engine::data::{DataError as EngineError, read_npy};
 
 use crate::{DataError, Dataset, Fault, Limits, Place, ReadOptions, file};
 
-/// Bytes at the beginning in which the element type is looked for.
+/// The number of bytes at the start of a file that are searched for the element type.
 const HEADER_BYTES: usize = 128;
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
-    // `ReadOptions::check` has refused a path without labels.
+    // `ReadOptions::check` has already refused a path without labels.
     let labels_path = options.labels.as_deref().unwrap_or(path);
     let features = file::bytes(path, &options.limits)?;
     let labels = file::bytes(labels_path, &options.limits)?;
@@ -23,28 +23,28 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
     Ok(Dataset { examples, groups: None })
 }
 
-/// Checks that an array may have so many values.
+/// Checks the number of values that this array can hold against the limit.
 pub(crate) fn expect_room(path: &Path, array: &[u8], limits: &Limits) -> Result<(), DataError> {
     limits.expect_room(path, 0, values_at_most(array))
 }
 
-/// Says whether it is the array of labels that is wrong.
+/// Returns whether the fault is in the array of labels.
 pub(crate) fn is_of_labels(error: &EngineError) -> bool {
     matches!(error, EngineError::InvalidNpy { file: "labels", .. })
 }
 
-/// Names the file and says what to do.
+/// Adds the file and a remedy to an error.
 pub(crate) fn into_data_error(error: &EngineError, path: &Path, place: Place) -> DataError {
     let remedy = match error {
-        EngineError::Empty => "name an array that has some",
+        EngineError::Empty => "choose an array with at least one example",
         EngineError::Examples(_) => "give features and labels the same first dimension, and finite values",
         _ => "write it again with numpy.save, as float32, float64, uint8 or int64 in C order",
     };
     DataError::invalid(path, Fault::new(error.to_string(), remedy).at(place))
 }
 
-/// How many values the bytes hold at most: the engine's reader checks the header against the length, so it is the
-/// length that bounds what it allocates.
+/// Returns an upper bound for the number of values that the bytes can hold. The engine's reader checks the header
+/// against the length, so the length limits its allocations.
 fn values_at_most(bytes: &[u8]) -> u64 {
     let header = &bytes[..bytes.len().min(HEADER_BYTES)];
     let has = |name: &[u8]| header.windows(name.len()).any(|window| window == name);
@@ -53,7 +53,8 @@ fn values_at_most(bytes: &[u8]) -> u64 {
     } else if has(b"<f4") {
         4
     } else {
-        // The other types that are read; all the rest are refused before anything is allocated.
+        // The other supported types have 8 bytes per value. The engine's reader refuses unsupported types before it
+        // allocates.
         8
     };
     (bytes.len() / element_bytes) as u64
@@ -67,7 +68,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A file of version 1.
+    /// Returns a file of version 1.
     pub(crate) fn array(element_type: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{element_type}', 'fortran_order': False, 'shape': {shape}, }}\n");
         let length = u16::try_from(header.len()).unwrap().to_le_bytes();

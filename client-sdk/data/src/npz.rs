@@ -1,4 +1,4 @@
-//! NumPy's `.npz` archives: a ZIP file with an `.npy` file for each array.
+//! NumPy's `.npz` archives: a ZIP file with one `.npy` file per array.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use zip::{ZipArchive, result::ZipError};
 
 use crate::{DataError, Dataset, Fault, Place, ReadOptions, file, npy};
 
-/// Names under which features and labels are usually saved together, the likeliest first.
+/// Common names of the arrays of features and labels, the most likely pair first.
 const PAIRS: [(&str, &str); 10] = [
     ("x", "y"),
     ("X", "y"),
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
     let damaged = |error: ZipError| invalid(Fault::damaged(format!("is not an .npz archive: {error}")));
     let mut archive = ZipArchive::new(Cursor::new(&content[..])).map_err(damaged)?;
     if archive.has_duplicate_names() {
-        return Err(invalid(Fault::damaged("has two members of one name")));
+        return Err(invalid(Fault::damaged("has two members with the same name")));
     }
     let names = names(&mut archive).map_err(damaged)?;
     let (features, labels) = pair(&names, options.label_column.as_deref()).map_err(invalid)?;
@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
     Ok(Dataset { examples, groups: None })
 }
 
-/// The arrays by name, each with its index in the archive.
+/// Returns the arrays by name, each with its index in the archive.
 fn names<R: Read + std::io::Seek>(archive: &mut ZipArchive<R>) -> Result<BTreeMap<String, usize>, ZipError> {
     let mut names = BTreeMap::new();
     for index in 0..archive.len() {
@@ -59,15 +59,15 @@ fn names<R: Read + std::io::Seek>(archive: &mut ZipArchive<R>) -> Result<BTreeMa
     Ok(names)
 }
 
-/// Chooses the arrays of features and of labels.
+/// Chooses the arrays of features and labels.
 fn pair(names: &BTreeMap<String, usize>, labels: Option<&str>) -> Result<(String, String), Fault> {
     let listed = || names.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let has = |name: &str| names.contains_key(name);
     let Some(labels) = labels else {
         let known = PAIRS.iter().find(|(features, labels)| has(features) && has(labels));
         let (features, labels) = known.ok_or_else(|| {
-            let reason = format!("has no arrays x and y, or of other usual names, but {}", listed());
-            Fault::new(reason, "name the array of the labels with --label-column")
+            let reason = format!("has no arrays x and y or other common names, but {}", listed());
+            Fault::new(reason, "give the name of the array of labels with --label-column")
         })?;
         return Ok(((*features).to_owned(), (*labels).to_owned()));
     };
@@ -83,13 +83,13 @@ fn pair(names: &BTreeMap<String, usize>, labels: Option<&str>) -> Result<(String
     match others[..] {
         [features] => Ok((features.clone(), labels.to_owned())),
         _ => {
-            let reason = format!("it is not clear which array has the features for {labels}: {}", listed());
-            Err(Fault::new(reason, "save them as x and y in an archive of their own"))
+            let reason = format!("several arrays could be the features for {labels}: {}", listed());
+            Err(Fault::new(reason, "save features and labels as x and y in a separate archive"))
         }
     }
 }
 
-/// Decompresses an array, within the limit, whatever its header says.
+/// Decompresses one array. Stops at the size limit, even if the header declares a smaller size.
 fn member<R: Read + std::io::Seek>(
     archive: &mut ZipArchive<R>,
     names: &BTreeMap<String, usize>,
@@ -183,7 +183,7 @@ mod tests {
     fn errors_name_the_member() {
         let members = [("spam.npy", features()), ("eggs.npy", labels([1, 2]))];
         let message = read_archive(&members, &ReadOptions::default()).unwrap_err();
-        assert!(message.contains("but eggs, spam; name the array of the labels"), "{message}");
+        assert!(message.contains("but eggs, spam; give the name of the array of labels"), "{message}");
         assert!(read_archive(&members, &named("eggs")).is_ok(), "the only other one has the features");
         let members = [("x.npy", features()), ("y.npy", b"no".to_vec())];
         let message = read_archive(&members, &ReadOptions::default()).unwrap_err();

@@ -1,4 +1,4 @@
-//! How to read, and how much at most.
+//! Options and limits for reading.
 
 use std::path::{Path, PathBuf};
 
@@ -6,49 +6,49 @@ use folkmoot_engine::data::LabelKind;
 
 use crate::{DataError, Fault, Format};
 
-/// How to read a file or a folder. What a format does not have is refused, not ignored.
+/// Options for reading a file or a folder. Reading fails if the format does not support an option that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// What is in the path; guessed from its name, or from the names in the folder, without this.
+    /// The format of the path. By default it is guessed from its name, or from the names in the folder.
     pub format: Option<Format>,
-    /// NPY: the file of labels. IDX: the file of labels, if its name does not follow from that of the images.
+    /// NPY: the file of labels. IDX: the file of labels, if its name does not follow from the name of the images.
     pub labels: Option<PathBuf>,
-    /// CSV and Parquet: the column of the labels, the last one without this. NPZ: the member of the labels.
-    /// CIFAR-100: `fine` or `coarse`, fine without this.
+    /// CSV and Parquet: the label column, by default the last one. NPZ: the member with the labels. CIFAR-100: `fine`
+    /// (the default) or `coarse`.
     pub label_column: Option<String>,
-    /// CSV and Parquet: the column that says whose an example is. It is not a feature.
+    /// CSV and Parquet: the column with the group of each example. It is not a feature.
     pub group_column: Option<String>,
-    /// What a label is: a class number, or a target value for regression. NPY and NPZ say it by the element type,
-    /// and [`LabelKind::Target`] makes targets even of whole numbers.
+    /// The kind of labels: class numbers, or target values for regression. For NPY and NPZ the element type decides;
+    /// [`LabelKind::Target`] turns integers into targets too.
     pub label_kind: LabelKind,
-    /// IDX: exchange rows and columns of every image, because EMNIST stores them so.
+    /// IDX: swaps rows and columns of every image, because EMNIST stores images transposed.
     pub transposed: bool,
-    /// Whether the features of an example are one row of numbers, for a model whose input has one dimension.
+    /// Whether to flatten the features of an example to one row, for a model whose input has one dimension.
     pub flat: bool,
-    /// How much is read at most.
+    /// The limits on the size of the data.
     pub limits: Limits,
 }
 
-/// How much is read at most. More is an error, before memory of that size is asked for.
+/// Limits on the size of the data. If a limit is exceeded, reading fails before it allocates the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one file.
+    /// The maximum size of a file, in bytes.
     pub file_bytes_max: u64,
-    /// Bytes of one file or member after decompression.
+    /// The maximum size of a file or archive member after decompression, in bytes.
     pub inflated_bytes_max: u64,
-    /// Examples.
+    /// The maximum number of examples.
     pub examples_max: u64,
-    /// Feature values of all examples together, of four bytes each in memory.
+    /// The maximum number of feature values in all examples together. Each takes four bytes of memory.
     pub values_max: u64,
-    /// Pixels of one image of a folder.
+    /// The maximum number of pixels in an image file.
     pub image_pixels_max: u64,
-    /// Files and folders in one folder.
+    /// The maximum number of files and folders in one folder.
     pub entries_max: u64,
 }
 
 impl Default for Limits {
-    /// 8 GiB a file, before and after decompression; ten million examples; 8 GiB of features; 4096 × 4096 pixels;
-    /// a million entries of a folder.
+    /// Returns these limits: 8 GiB per file, before and after decompression; ten million examples; 8 GiB of features;
+    /// 4096 × 4096 pixels per image; a million entries per folder.
     fn default() -> Self {
         Self {
             file_bytes_max: 8 << 30,
@@ -62,7 +62,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Checks that so many examples with so many feature values altogether are allowed.
+    /// Checks that this many examples with this many feature values in total are allowed.
     pub(crate) fn expect_room(&self, path: &Path, examples: u64, values: u64) -> Result<(), DataError> {
         let over = |what, found, limit, setting| {
             let path = path.to_owned();
@@ -77,7 +77,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks that so many bytes are allowed after decompression.
+    /// Checks that this many bytes are allowed after decompression.
     pub(crate) fn expect_inflated(&self, path: &Path, found: u64) -> Result<(), DataError> {
         let limit = self.inflated_bytes_max;
         if found <= limit {
@@ -89,33 +89,36 @@ impl Limits {
 }
 
 impl ReadOptions {
-    /// Refuses what the format does not have.
+    /// Refuses options that the format does not support.
     pub(crate) fn check(&self, format: Format, path: &Path) -> Result<(), DataError> {
         let refused = |reason: String, remedy: &str| {
             Err(DataError::Options { path: path.to_owned(), fault: Fault::new(reason, remedy) })
         };
         let takes_column = [Format::Csv, Format::Parquet, Format::Npz, Format::Cifar100].contains(&format);
         if self.labels.is_some() && takes_column {
-            let remedy = "leave --labels out, or say where they are with --label-column";
-            return refused(format!("a {format} file holds its labels itself"), remedy);
+            let remedy = "omit --labels, or choose the labels with --label-column";
+            return refused(format!("a {format} file contains its own labels"), remedy);
         }
         if self.labels.is_some() && ![Format::Npy, Format::Idx].contains(&format) {
-            return refused(format!("the format {format} has no file of labels"), "leave --labels out");
+            return refused(format!("the format {format} has no file of labels"), "omit --labels");
         }
         if self.labels.is_none() && format == Format::Npy {
-            return refused("a .npy file holds only features".into(), "name its labels with --labels");
+            return refused(
+                "a .npy file holds only features".into(),
+                "give the file of labels with --labels",
+            );
         }
         if self.label_column.is_some() && !takes_column {
-            return refused(format!("the format {format} has no label column"), "leave --label-column out");
+            return refused(format!("the format {format} has no label column"), "omit --label-column");
         }
         if self.group_column.is_some() && ![Format::Csv, Format::Parquet].contains(&format) {
-            return refused(format!("the format {format} has no group column"), "leave --group-column out");
+            return refused(format!("the format {format} has no group column"), "omit --group-column");
         }
         if self.group_column.is_some() && self.group_column == self.label_column {
-            return refused("one column cannot be label and group".into(), "name another --group-column");
+            return refused("one column cannot be label and group".into(), "choose another --group-column");
         }
         if self.transposed && format != Format::Idx {
-            return refused("only images in IDX files are exchanged".into(), "leave --transposed out");
+            return refused("only images in IDX files can be transposed".into(), "omit --transposed");
         }
         Ok(())
     }
@@ -146,9 +149,6 @@ mod tests {
             assert_eq!(message(format, &transposed).is_none(), format == Format::Idx);
         }
         let message = message(Format::Csv, &labels).unwrap();
-        assert!(
-            message.starts_with("x: a csv file holds its labels itself; leave --labels out"),
-            "{message}"
-        );
+        assert!(message.starts_with("x: a csv file contains its own labels; omit --labels"), "{message}");
     }
 }

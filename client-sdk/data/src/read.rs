@@ -1,4 +1,4 @@
-//! From a path to examples.
+//! Reads examples from a path.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::{
     DataError, Dataset, Format, ReadOptions, cifar, content, csv, guess, idx, images, leaf, npy, npz, parquet,
 };
 
-/// Reads examples, and whose they are where the file says so, from a file or a folder.
+/// Reads examples from a file or a folder, with their groups if the file has them.
 ///
-/// Features are float32; bytes of images, IDX and CIFAR become 0 to 1, channels first. The same file gives the same
-/// examples in the same order on every machine: folders are read in the order of their names.
+/// Features are float32. Bytes of images, IDX and CIFAR become numbers from 0 to 1, channels first. The same files give
+/// the same examples in the same order on every machine: folders are read in name order.
 ///
 /// # Errors
-/// Returns a [`DataError`] that names the file, the place in it, and what to do.
+/// Returns a [`DataError`] that names the file, the position in it, and a remedy.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     let format = match options.format {
         Some(format) => format,
@@ -37,7 +37,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     Ok(Dataset { examples: adapted(examples, path, options)?, groups: dataset.groups })
 }
 
-/// Makes what the options want of labels and shape, if it is not that already.
+/// Converts labels and shape to what the options request, if they differ.
 fn adapted(examples: Examples, path: &Path, options: &ReadOptions) -> Result<Examples, DataError> {
     let to_targets =
         options.label_kind == LabelKind::Target && matches!(examples.labels(), Labels::Classes(_));

@@ -1,4 +1,4 @@
-//! One table in several formats is one data set.
+//! The same table in several formats gives the same data set.
 
 use std::{
     fmt::Write as _,
@@ -18,7 +18,7 @@ use parquet::{
 use proptest::prelude::*;
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// Rows of one width, in the order of their owners.
+/// Rows with equal widths, in the order of their owners.
 #[derive(Debug, Clone)]
 struct Table {
     rows: Vec<Vec<f32>>,
@@ -28,7 +28,7 @@ struct Table {
 
 fn tables() -> impl Strategy<Value = Table> {
     (1usize..5).prop_flat_map(|width| {
-        // Eighths are exact in every format.
+        // Multiples of 1/8 are exact in every format.
         let row = prop::collection::vec((-800i16..800).prop_map(|eighths| f32::from(eighths) / 8.0), width);
         prop::collection::vec((row, 0u8..10, 0u8..4), 1..20).prop_map(|mut rows| {
             rows.sort_by_key(|(_, _, owner)| *owner);
@@ -84,7 +84,7 @@ impl Table {
         writer.finish().expect("it is written to memory").into_inner()
     }
 
-    /// Two row groups, and the features as a list.
+    /// Returns a file with two row groups, and the features as a list.
     fn parquet(&self) -> Vec<u8> {
         let schema = "message schema { REQUIRED BYTE_ARRAY who (UTF8); REQUIRED INT32 label;
             REQUIRED group x (LIST) { REPEATED group list { REQUIRED FLOAT element; } } }";

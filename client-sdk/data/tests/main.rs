@@ -1,6 +1,6 @@
-//! Files in every format, well-formed and broken.
+//! Reads valid and broken files in every format.
 //!
-//! One program for all of them: each links everything below it, which takes longer than most of them run.
+//! All tests are in one binary: linking each separately would take longer than most of them run.
 
 mod agreement;
 mod mutations;

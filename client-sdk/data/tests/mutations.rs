@@ -1,6 +1,6 @@
-//! Whatever happens to a file on its way: it is read, or there is an error that names it; nothing panics.
+//! Mutated files are read, or give an error that names the file; nothing panics.
 //!
-//! The mutations are seeded, so that every run makes the same.
+//! The mutations are seeded, so every run makes the same ones.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
-/// Small, so that a lie that is believed is seen.
+/// Small limits, so that a reader that trusts a false size is noticed.
 fn limits() -> Limits {
     Limits {
         file_bytes_max: 1 << 20,
@@ -25,7 +25,7 @@ fn limits() -> Limits {
     }
 }
 
-/// A sample in a folder of its own.
+/// A sample in its own folder.
 struct Bench {
     sample: Sample,
     folder: TempDir,
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// Changes one file and reads the sample. Says whether it could be read.
+    /// Changes one file and reads the sample. Returns whether reading succeeded.
     fn reads(&self, changed: usize, content: &[u8], what: &str) -> bool {
         let name = self.sample.name;
         fs::write(self.folder.path().join(self.sample.files[changed].0), content)

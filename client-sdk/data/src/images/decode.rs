@@ -1,4 +1,4 @@
-//! One image.
+//! Decodes one image.
 
 use std::{io::Cursor, path::Path};
 
@@ -6,28 +6,28 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
 
 use crate::{Fault, Limits, file};
 
-/// Bytes of a pixel, at most: four channels of two bytes.
+/// The maximum number of bytes per pixel: four channels of two bytes.
 const PIXEL_BYTES_MAX: u64 = 8;
-/// What a decoder may take beside the pixels.
+/// The maximum number of bytes that a decoder may use in addition to the pixels.
 const DECODER_BYTES_MAX: u64 = 1 << 26;
 
-/// An image, its channels apart.
+/// An image with separate channels.
 pub(super) struct Image {
     width: u32,
     height: u32,
-    /// One if it is grey, three if it is in colour; each row-major, 0 to 1.
+    /// The brightness of each pixel from 0 to 1, row-major: one channel for grey images, three for colour.
     channels: Vec<Vec<f32>>,
 }
 
 impl Image {
-    /// Decodes a PNG or JPEG image, whatever its name says it is.
+    /// Decodes a PNG or JPEG image. The content decides the format, not the file name.
     ///
-    /// The size in the header is compared with the limit and with the first image before there is memory for pixels.
+    /// Compares the size in the header with the limit and with the first image before it allocates memory for pixels.
     pub(super) fn decode(content: &[u8], first: Option<&Self>, limits: &Limits) -> Result<Self, Fault> {
         let unreadable = |error: ImageError| {
             Fault::new(
-                format!("is not a PNG or JPEG image that can be read: {error}"),
-                "save it again as one",
+                format!("cannot be read as a PNG or JPEG image: {error}"),
+                "save it again as PNG or JPEG",
             )
         };
         let mut reader = ImageReader::new(Cursor::new(content))
@@ -45,14 +45,14 @@ impl Image {
             return Err(Fault::new(reason, "make it smaller, or raise image_pixels_max"));
         }
         if first.is_some_and(|first| (first.width, first.height) != (width, height)) {
-            // `fit` says so; there is nothing to decode.
+            // Skip decoding: `fit` reports that the size differs.
             return Ok(Self { width, height, channels: Vec::new() });
         }
         let image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
         Ok(Self { width, height, channels: channels(&image)? })
     }
 
-    /// Compares the image with the first one, and makes a grey one coloured if that is.
+    /// Compares the image with the first one. Converts a grey image to colour if the first one is in colour.
     pub(super) fn fit(&mut self, first: &Self, first_path: &Path) -> Result<(), Fault> {
         let from = file::name(first_path);
         if (self.width, self.height) != (first.width, first.height) {
@@ -72,7 +72,7 @@ impl Image {
         Ok(())
     }
 
-    /// The number of values.
+    /// Returns the number of values in all channels together.
     pub(super) fn values(&self) -> u64 {
         self.shape().iter().map(|size| *size as u64).product()
     }
@@ -81,19 +81,19 @@ impl Image {
         vec![self.channels.len(), self.height as usize, self.width as usize]
     }
 
-    /// Appends the channels, one after the other.
+    /// Appends the channels, one after another.
     pub(super) fn push(&self, features: &mut Vec<f32>) {
         features.extend(self.channels.iter().flatten());
     }
 
-    /// What others are compared with.
+    /// Returns the image without pixels, for comparison with other images.
     pub(super) fn without_samples(&self) -> Self {
         let channels = vec![Vec::new(); self.channels.len()];
         Self { width: self.width, height: self.height, channels }
     }
 }
 
-/// Takes the channels apart and leaves an opaque alpha channel out.
+/// Separates the channels and drops an opaque alpha channel.
 fn channels(image: &DynamicImage) -> Result<Vec<Vec<f32>>, Fault> {
     let interleaved = usize::from(image.color().channel_count()).max(1);
     let samples = samples(image)?;
@@ -103,13 +103,13 @@ fn channels(image: &DynamicImage) -> Result<Vec<Vec<f32>>, Fault> {
     if image.color().has_alpha() {
         let alpha = channels.pop().unwrap_or_default();
         if alpha.iter().any(|value| *value < 1.0) {
-            return Err(Fault::new("is transparent in places", "save it without an alpha channel"));
+            return Err(Fault::new("has transparent pixels", "save it without an alpha channel"));
         }
     }
     Ok(channels)
 }
 
-/// All samples from 0 to 1, interleaved.
+/// Returns the samples of all pixels, from 0 to 1, with the channels of a pixel next to each other.
 fn samples(image: &DynamicImage) -> Result<Vec<f32>, Fault> {
     let bytes = |samples: &[u8]| samples.iter().map(|sample| f32::from(*sample) / 255.0).collect();
     let words = |samples: &[u16]| samples.iter().map(|sample| f32::from(*sample) / 65535.0).collect();

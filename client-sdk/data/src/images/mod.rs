@@ -1,4 +1,4 @@
-//! A folder of images: one folder for each class, PNG or JPEG, all of one size.
+//! A folder of images: one folder for each class with PNG or JPEG files of the same size.
 
 mod decode;
 
@@ -9,10 +9,11 @@ use folkmoot_engine::Labels;
 
 use crate::{DataError, Fault, ReadOptions, content::Content, file};
 
-/// The endings of the names of images.
+/// The file extensions of images.
 const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
 
-/// Classes are numbered in the order of their folders' names; if all names are whole numbers, in the order of these.
+/// Reads the images. Classes are numbered in the order of their folders' names; names that are all integers are sorted
+/// numerically.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {
     let classes = classes(path, options)?;
     let count: u64 = classes.iter().map(|images| images.len() as u64).sum();
@@ -39,18 +40,22 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
     Ok(Content { features, shape: image.shape(), labels: Labels::Classes(labels), groups: None })
 }
 
-/// The images of each class.
+/// Returns the images of each class.
 fn classes(path: &Path, options: &ReadOptions) -> Result<Vec<Vec<PathBuf>>, DataError> {
     if !path.is_dir() {
-        let fault = Fault::new("images are read from a folder", "name the folder of the classes' folders");
+        let fault = Fault::new(
+            "images are read from a folder",
+            "choose the folder that contains one folder per class",
+        );
         return Err(DataError::invalid(path, fault));
     }
     let mut folders = file::entries(path, &options.limits)?;
     if let Some(stray) = folders.iter().find(|entry| is_image(entry)) {
-        let fault = Fault::new("is in no class's folder", "move it into one, or name the folder above");
+        let fault =
+            Fault::new("is not in the folder of a class", "move it into one, or choose the parent folder");
         return Err(DataError::invalid(stray, fault));
     }
-    // A list of classes beside the folders is not of interest.
+    // Files beside the folders, such as a list of classes, are ignored.
     folders.retain(|entry| entry.is_dir());
     if folders.is_empty() {
         return Err(no_classes(path));
@@ -62,7 +67,7 @@ fn classes(path: &Path, options: &ReadOptions) -> Result<Vec<Vec<PathBuf>>, Data
     folders.iter().map(|folder| images(folder, options)).collect()
 }
 
-/// The images of one class.
+/// Returns the images of one class.
 fn images(folder: &Path, options: &ReadOptions) -> Result<Vec<PathBuf>, DataError> {
     let entries = file::entries(folder, &options.limits)?;
     if let Some(stray) = entries.iter().find(|entry| !is_image(entry)) {
@@ -71,7 +76,7 @@ fn images(folder: &Path, options: &ReadOptions) -> Result<Vec<PathBuf>, DataErro
         return Err(DataError::invalid(stray, fault));
     }
     if entries.is_empty() {
-        let fault = Fault::new("is a class without an image", "put some in, or take the folder away");
+        let fault = Fault::new("is a class without images", "add images, or remove the folder");
         return Err(DataError::invalid(folder, fault));
     }
     Ok(entries)
@@ -186,10 +191,15 @@ mod tests {
         let text = message(&[("a/1.png", small.clone()), ("a/2.png", colour)]);
         assert!(text.contains("2.png: is in colour, but ") && text.contains("is grey"), "{text}");
         let glass = png(RgbaImage::from_pixel(2, 1, Rgba([0, 0, 0, 254])));
-        assert!(message(&[("a/1.png", glass)]).contains("1.png: is transparent"));
-        assert!(message(&[("a/1.png", b"no".to_vec())]).contains("1.png: is not a PNG or JPEG image"));
+        assert!(message(&[("a/1.png", glass)]).contains("1.png: has transparent pixels"));
+        assert!(
+            message(&[("a/1.png", b"no".to_vec())]).contains("1.png: cannot be read as a PNG or JPEG image")
+        );
         assert!(message(&[("a/notes.txt", vec![])]).contains("notes.txt: is not a .png"));
-        assert!(message(&[("1.png", small.clone()), ("a/1.png", small)]).contains("is in no class's folder"));
+        assert!(
+            message(&[("1.png", small.clone()), ("a/1.png", small)])
+                .contains("is not in the folder of a class")
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The shape of the JSON, read straight into rows: a tree of it would be many times as large as the file.
+//! Deserializes the JSON directly into rows: a generic tree would take many times the file's size.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::rows::{Number, Rows};
 
-/// A visitor of one method or more, and the seed that starts it.
+/// Defines a visitor with one or more methods, and its deserialization seed.
 macro_rules! seed {
     ($name:ident, $start:ident, $expecting:literal, { $($methods:tt)* }) => {
         impl<'de> DeserializeSeed<'de> for $name<'_, '_> {
@@ -29,7 +29,7 @@ macro_rules! seed {
     };
 }
 
-/// Ends the reading; the rows keep what they refused.
+/// Stops deserialization; the rows keep the actual error.
 fn refused<E: Error>(_: super::rows::Refused) -> E {
     E::custom("refused")
 }

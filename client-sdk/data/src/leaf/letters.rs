@@ -1,18 +1,21 @@
-//! The letters of LEAF's Shakespeare set, as numbers.
+//! The characters of LEAF's Shakespeare set, as numbers.
 
 use crate::Fault;
 
-/// The alphabet of S. Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018 (its `language_utils`); a
-/// letter's place in it is its number, so that models for that benchmark fit.
+/// The alphabet of S. Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018 (its `language_utils`). A
+/// character's number is its index here, so models for that benchmark are compatible.
 const LETTERS: &str = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}";
 
-/// Returns the number of a letter, from 0 to 79.
+/// Returns the number of a character, from 0 to 79.
 pub(super) fn number(letter: char) -> Result<u8, Fault> {
-    // All letters are single bytes, so that a byte's place is a letter's.
+    // All characters are single bytes, so byte positions are character positions.
     let place = LETTERS.find(letter).and_then(|place| u8::try_from(place).ok());
     place.ok_or_else(|| {
-        let reason = format!("{letter:?} is none of the 80 letters of LEAF's Shakespeare set");
-        Fault::new(reason, "of LEAF's sets of text only Shakespeare is read; turn others into numbers first")
+        let reason = format!("{letter:?} is not one of the 80 characters of LEAF's Shakespeare set");
+        Fault::new(
+            reason,
+            "of LEAF's text sets only Shakespeare is supported; convert others to numbers first",
+        )
     })
 }
 

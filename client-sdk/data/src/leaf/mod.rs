@@ -13,9 +13,9 @@ use serde::de::DeserializeSeed;
 
 use crate::{DataError, Fault, ReadOptions, content::Content, file};
 
-/// Users of one name in several files are one group.
+/// Reads LEAF files. Users with the same name in several files form one group.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {
-    let files = file::wanted(path, &options.limits, "file of JSON", |name| name.ends_with(".json"))?;
+    let files = file::wanted(path, &options.limits, "JSON file", |name| name.ends_with(".json"))?;
     let mut rows = Rows::new(options);
     for file in files {
         let content = file::bytes(&file, &options.limits)?;
@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
     Ok(rows.into_content())
 }
 
-/// Says what is wrong: what the rows refused, or else what is no JSON of this kind.
+/// Returns the error that the rows kept or, if they kept none, the JSON parser's error.
 fn refused(rows: &mut Rows<'_>, file: &Path, error: &serde_json::Error) -> DataError {
     if let Some(refusal) = rows.take_refusal() {
         return match refusal {
@@ -42,7 +42,7 @@ fn refused(rows: &mut Rows<'_>, file: &Path, error: &serde_json::Error) -> DataE
     }
     let fault = Fault::new(
         format!("is not a JSON file of LEAF: {error}"),
-        "name a file that LEAF's preprocessing wrote, or a folder of them",
+        "choose a file that LEAF's preprocessing wrote, or a folder of them",
     );
     DataError::invalid(file, fault.at(rows.place()))
 }
@@ -98,7 +98,7 @@ mod tests {
         let play = r#"{"user_data": {"HAMLET": {"x": ["To b", "o be"], "y": ["e", "\n"], "raw": "x"}}}"#;
         let dataset = read_files(&[play], &ReadOptions::default()).unwrap();
         assert_eq!(dataset.examples.feature_shape(), [4]);
-        // Places in the alphabet: T is 25 + 19, o is 53 + 14, the space is 1, b is 53 + 1, e is 53 + 4.
+        // Indexes in the alphabet: T is 25 + 19, o is 53 + 14, the space is 1, b is 53 + 1, e is 53 + 4.
         assert_eq!(dataset.examples.features(), [44.0, 67.0, 1.0, 54.0, 67.0, 1.0, 54.0, 57.0]);
         assert_eq!(dataset.examples.labels(), &Labels::Classes(vec![57, 0]));
     }
@@ -128,7 +128,10 @@ mod tests {
     fn what_does_not_fit_names_user_and_example() {
         let of = |user: &str| message(&format!(r#"{{"user_data": {{"u": {user}}}}}"#));
         let text = of(r#"{"x": [[1, 2], [3]], "y": [0, 1]}"#);
-        assert!(text.contains("user u, example 2: has 1 values, the first example has 2 (line 1"), "{text}");
+        assert!(
+            text.contains("user u, example 2: has 1 values, but the first example has 2 (line 1"),
+            "{text}"
+        );
         assert!(of(r#"{"x": [[1], [2]], "y": [0]}"#).contains("has 2 examples and 1 labels"));
         assert!(of(r#"{"y": [0]}"#).contains("has 0 examples and 1 labels"));
         assert!(of(r#"{"x": [[1e300]], "y": [0]}"#).contains("1e300 is too large"));
@@ -137,11 +140,16 @@ mod tests {
         assert!(message("{}").contains("no user_data"));
         assert!(message(r#"{"user_data": {}}"#).contains("has no examples"));
         let twice = r#"{"user_data": {"u": {"x": [1], "y": [1]}, "u": {"x": [1], "y": [1]}}}"#;
-        assert!(message(twice).contains("user u: is there twice"));
+        assert!(message(twice).contains("user u: appears twice"));
         let lie = FEMNIST.replace("[2, 1]", "[2, 2]");
-        assert!(message(&lie).contains("user f1_2: has 1 examples, num_samples says 2"), "{}", message(&lie));
+        assert!(
+            message(&lie).contains("user f1_2: has 1 examples, but num_samples says 2"),
+            "{}",
+            message(&lie)
+        );
         let lie = FEMNIST.replace("\"f1_2\"], \"num", "\"f3\"], \"num");
-        assert!(message(&lie).contains("user f3: is named in users, but has no data"), "{}", message(&lie));
+        let text = message(&lie);
+        assert!(text.contains("user f3: is listed in users, but has no entry in user_data"), "{text}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rows of features and labels as they come, and what is refused of them.
+//! Collects rows of features and labels, and keeps the first error.
 
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,14 @@ use folkmoot_engine::Labels;
 use super::letters;
 use crate::{DataError, Fault, LabelKind, Place, ReadOptions, content::Content, dataset::GroupsBuilder};
 
-/// Which sets are read, for whom it may concern.
+/// The remedy that lists the supported sets.
 const READ_SETS: &str =
-    "of LEAF's sets FEMNIST, Synthetic and Shakespeare are read; turn other texts into numbers first";
+    "of LEAF's sets FEMNIST, Synthetic and Shakespeare are supported; convert other texts to numbers first";
 
-/// [`Rows`] has kept an error: reading ends.
+/// Signals that [`Rows`] has kept an error and reading must end.
 pub(super) struct Refused;
 
-/// A number as JSON writes it.
+/// A number in JSON.
 #[derive(Clone, Copy)]
 pub(super) enum Number {
     Real(f64),
@@ -35,7 +35,7 @@ impl Number {
         }
     }
 
-    /// A class number, which may be written as `3.0`.
+    /// Converts to a class number, which may be written as `3.0`.
     fn class(self) -> Option<u32> {
         match self {
             Self::Whole(number) => u32::try_from(number).ok(),
@@ -48,14 +48,14 @@ impl Number {
     }
 }
 
-/// What is known of the user that is being read.
+/// The state of the current user.
 #[derive(Default)]
 struct User {
     name: String,
     group: u32,
-    /// The example that is being read, from 1; 0 before the first.
+    /// The number of the current example, from 1; 0 before the first example.
     example: u64,
-    /// Lists around the number that is being read.
+    /// The number of lists around the current number.
     depth: u32,
     has_features: bool,
     has_labels: bool,
@@ -65,20 +65,20 @@ struct User {
     labels: u64,
 }
 
-/// All rows so far.
+/// The rows read so far.
 pub(super) struct Rows<'o> {
     options: &'o ReadOptions,
     path: PathBuf,
     refusal: Option<DataError>,
     features: Vec<f32>,
-    /// Values of an example, known from the first on.
+    /// The number of values per example, set by the first example.
     width: Option<usize>,
     row_start: usize,
     classes: Vec<u32>,
     targets: Vec<f32>,
     groups: GroupsBuilder,
     user: User,
-    /// Examples of each user of this file; `None` before there is `user_data`.
+    /// The number of examples of each user of this file; `None` before `user_data`.
     counts: Option<BTreeMap<String, u64>>,
 }
 
@@ -105,7 +105,7 @@ impl<'o> Rows<'o> {
         self.counts = None;
     }
 
-    /// Compares what the file says of itself with what it holds.
+    /// Compares the file's declarations (`users`, `num_samples`) with its content.
     pub(super) fn end_file(
         &mut self,
         users: Option<Vec<String>>,
@@ -113,7 +113,7 @@ impl<'o> Rows<'o> {
     ) -> Result<(), Refused> {
         self.user = User::default();
         let Some(found) = mem::take(&mut self.counts) else {
-            return self.refuse("has no user_data", "name a file that LEAF's preprocessing wrote");
+            return self.refuse("has no user_data", "choose a file that LEAF's preprocessing wrote");
         };
         let Some(users) = users else { return Ok(()) };
         for (index, name) in users.into_iter().enumerate() {
@@ -122,10 +122,11 @@ impl<'o> Rows<'o> {
             self.user.name = name;
             match (examples, said) {
                 (None, _) => {
-                    return self.refuse("is named in users, but has no data", crate::error::DAMAGED);
+                    return self
+                        .refuse("is listed in users, but has no entry in user_data", crate::error::DAMAGED);
                 }
                 (Some(examples), Some(said)) if examples != said => {
-                    let reason = format!("has {examples} examples, num_samples says {said}");
+                    let reason = format!("has {examples} examples, but num_samples says {said}");
                     return self.refuse(reason, crate::error::DAMAGED);
                 }
                 _ => {}
@@ -143,7 +144,7 @@ impl<'o> Rows<'o> {
         let group = self.groups.number(&name);
         self.user = User { name, group, ..User::default() };
         match is_known {
-            true => self.refuse("is there twice", "give every user one entry"),
+            true => self.refuse("appears twice", "give every user one entry"),
             false => Ok(()),
         }
     }
@@ -156,7 +157,7 @@ impl<'o> Rows<'o> {
             return self.refuse(reason, "give every example of x one label in y");
         }
         if features > 0 && has_text != has_text_labels {
-            let reason = "has texts and numbers for x and y, which is not Shakespeare";
+            let reason = "has text in only one of x and y";
             return self.refuse(reason, READ_SETS);
         }
         for _ in 0..features {
@@ -178,7 +179,7 @@ impl<'o> Rows<'o> {
         if is_second { self.refuse("names y twice", "give every user one y") } else { Ok(()) }
     }
 
-    /// Counts the example that comes next, so that errors name it.
+    /// Counts the next example, so that errors can name it.
     pub(super) fn next_row(&mut self) {
         self.user.example += 1;
     }
@@ -200,7 +201,7 @@ impl<'o> Rows<'o> {
         Ok(())
     }
 
-    /// Appends an example that is a text, of which each letter is a value.
+    /// Appends a text example; each character is a value.
     pub(super) fn push_letters(&mut self, text: &str) -> Result<(), Refused> {
         if self.user.depth > 0 {
             return self.refuse("has texts in a list", READ_SETS);
@@ -218,11 +219,11 @@ impl<'o> Rows<'o> {
         let found = self.features.len() - self.row_start;
         let width = *self.width.get_or_insert(found);
         if found == 0 {
-            return self.refuse("has no values", "give every example some");
+            return self.refuse("has no values", "give every example at least one value");
         }
         if found != width {
-            let reason = format!("has {found} values, the first example has {width}");
-            return self.refuse(reason, "give every example as many");
+            let reason = format!("has {found} values, but the first example has {width}");
+            return self.refuse(reason, "give every example the same number of values");
         }
         self.row_start = self.features.len();
         self.user.features += 1;
@@ -247,11 +248,11 @@ impl<'o> Rows<'o> {
         self.end_label()
     }
 
-    /// Appends a label that is the next letter of a text.
+    /// Appends a label that is the next character of a text.
     pub(super) fn push_letter_label(&mut self, text: &str) -> Result<(), Refused> {
         let mut letters = text.chars();
         let (Some(letter), None) = (letters.next(), letters.next()) else {
-            return self.refuse("its label is a text of other than one letter", READ_SETS);
+            return self.refuse("its label is not a single character", READ_SETS);
         };
         self.user.has_text_labels = true;
         let number = self.letter(letter)?;
@@ -299,7 +300,7 @@ impl<'o> Rows<'o> {
         Refused
     }
 
-    /// The user and the example that are being read.
+    /// Returns the current user and example.
     pub(super) fn place(&self) -> Place {
         match self.user.name.is_empty() {
             true => Place::Whole,

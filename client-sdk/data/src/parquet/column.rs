@@ -1,4 +1,4 @@
-//! The values of one column of one row group.
+//! Reads the values of one column of one row group.
 
 use ::parquet::{
     column::reader::{ColumnReader, ColumnReaderImpl},
@@ -11,29 +11,29 @@ use super::{
 };
 use crate::{Fault, Place};
 
-/// Rows that are decoded at a time.
+/// The number of rows decoded at a time.
 const BATCH_ROWS: u64 = 1024;
 
-/// A column of a row group that is about to be read.
+/// A column of a row group, ready for reading.
 pub(super) struct Chunk<'a> {
     pub(super) column: &'a Column,
     pub(super) reader: ColumnReader,
-    /// How many rows the row group has.
+    /// The number of rows in the row group.
     pub(super) rows: u64,
-    /// The number of the first of them in the file, from 1.
+    /// The number of the first row in the file, from 1.
     pub(super) first_row: u64,
-    /// How many values may be read.
+    /// The number of values that may still be read before the limit `values_max` is exceeded.
     pub(super) room: u64,
 }
 
-/// What a column of a row group holds, row by row.
+/// The values of a column of a row group, row by row.
 pub(super) struct Values<V> {
     pub(super) values: Vec<V>,
-    /// Values of each row, at least one.
+    /// The number of values per row, at least 1.
     pub(super) width: usize,
 }
 
-/// Which rows are read, of a reader that is apart from them.
+/// The position of the current rows in the file, and the limits for reading them.
 struct Rows<'a> {
     column: &'a Column,
     rows: u64,
@@ -42,7 +42,7 @@ struct Rows<'a> {
 }
 
 impl Chunk<'_> {
-    /// Reads numbers, or lists of numbers of one length.
+    /// Reads numbers, or lists of numbers with equal lengths.
     pub(super) fn numbers(self) -> Result<Values<f64>, Fault> {
         let (rows, reader) = self.split();
         let is_unsigned = rows.column.kind == Kind::Unsigned;
@@ -58,11 +58,11 @@ impl Chunk<'_> {
             ColumnReader::Int64ColumnReader(reader) => rows.read(reader, |value| Ok(*value as f64)),
             ColumnReader::FloatColumnReader(reader) => rows.read(reader, |value| Ok(f64::from(*value))),
             ColumnReader::DoubleColumnReader(reader) => rows.read(reader, |value| Ok(*value)),
-            _ => Err(rows.fault("holds no numbers", "name another column")),
+            _ => Err(rows.fault("does not hold numbers", "choose another column")),
         }
     }
 
-    /// Reads names: texts, or whole numbers as they are written.
+    /// Reads names: texts, or integers formatted as text.
     pub(super) fn texts(self) -> Result<Values<String>, Fault> {
         let (rows, reader) = self.split();
         let is_unsigned = rows.column.kind == Kind::Unsigned;
@@ -79,7 +79,7 @@ impl Chunk<'_> {
                 rows.read(reader, |value| Ok(value.cast_unsigned().to_string()))
             }
             ColumnReader::Int64ColumnReader(reader) => rows.read(reader, |value| Ok(value.to_string())),
-            _ => Err(rows.fault("is neither text nor whole numbers", "name another --group-column")),
+            _ => Err(rows.fault("is neither text nor whole numbers", "choose another --group-column")),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Rows<'_> {
             let read = reader.read_records(wanted, levels, lists, &mut batch);
             let (rows, _, _) = read.map_err(|error| unreadable(error).at(self.place()))?;
             if rows == 0 {
-                let reason = format!("holds {done} rows, but the file says {}", self.rows);
+                let reason = format!("holds {done} rows, but the file declares {}", self.rows);
                 return Err(self.fault(&reason, crate::error::DAMAGED));
             }
             self.check_nulls(&definitions, &repetitions, done)?;
@@ -118,8 +118,8 @@ impl Rows<'_> {
                 return Err(self.fault("does not have a value for each row", crate::error::DAMAGED));
             }
             if (found.values.len() + batch.len()) as u64 > self.room {
-                let reason = "the values are more than the limit of values_max";
-                return Err(self.fault(reason, "take a part of the rows, or raise the limit"));
+                let reason = "the file has more values than the limit values_max allows";
+                return Err(self.fault(reason, "use a part of the rows, or raise values_max"));
             }
             for value in &batch {
                 found.values.push(convert(value).map_err(|fault| fault.at(self.place()))?);
@@ -129,7 +129,7 @@ impl Rows<'_> {
         Ok(found)
     }
 
-    /// Refuses rows, or elements of lists, that hold nothing.
+    /// Refuses null rows and null list elements.
     fn check_nulls(&self, definitions: &[i16], repetitions: &[i16], done: u64) -> Result<(), Fault> {
         let Some(index) = definitions.iter().position(|level| *level < self.column.definition_max) else {
             return Ok(());
@@ -139,7 +139,7 @@ impl Rows<'_> {
             _ => repetitions.iter().take(index + 1).filter(|level| **level == 0).count().max(1) as u64 - 1,
         };
         let place = self.field(done + row);
-        Err(Fault::new("is null or an empty list", "fill it, or leave the row out").at(place))
+        Err(Fault::new("is null or an empty list", "fill it, or remove the row").at(place))
     }
 
     /// Refuses lists of different lengths.
@@ -156,9 +156,9 @@ impl Rows<'_> {
                 *width = found;
             }
             if found != *width {
-                let reason = format!("has a list of {found} values, the rows before have {width}");
+                let reason = format!("has a list of {found} values, but earlier rows have {width}");
                 let place = self.field(done + row as u64);
-                return Err(Fault::new(reason, "give all rows lists of one length").at(place));
+                return Err(Fault::new(reason, "give all rows lists of the same length").at(place));
             }
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Rows<'_> {
         Place::Column(self.column.name.clone())
     }
 
-    /// The place of a row of this row group, counted from 0 there.
+    /// Returns the position of a row of this row group; `row` is counted from 0.
     fn field(&self, row: u64) -> Place {
         Place::Field { row: self.first_row + row, column: self.column.name.clone() }
     }

@@ -1,4 +1,4 @@
-//! Sizes that a Parquet file claims are compared with what there is, before memory of that size is asked for.
+//! Checks the sizes that a Parquet file declares against its real size, before memory is allocated.
 //!
 //! The field numbers are those of Apache Parquet's `parquet.thrift`.
 
@@ -9,11 +9,11 @@ use crate::{Fault, Limits};
 
 /// The file's last bytes: the length of its metadata, and `PAR1`.
 const TAIL_BYTES: usize = 8;
-/// Columns that are made of others; each may lie in the one before.
+/// The largest number of columns that contain other columns; each may be nested in the previous one.
 const NESTED_COLUMNS_MAX: u32 = 1000;
-/// Snappy writes at most 64 bytes for three of its own.
+/// The maximum compression ratio of Snappy: three bytes expand to at most 64.
 const SNAPPY_RATIO_MAX: u64 = 22;
-/// Deflate writes at most 258 bytes for two bits of its own, and a page has a header of its own (RFC 1951).
+/// The maximum compression ratio of Deflate: two bits expand to at most 258 bytes (RFC 1951).
 const GZIP_RATIO_MAX: u64 = 1032;
 
 /// `FileMetaData.schema[].num_children`.
@@ -28,7 +28,7 @@ const DATA_V2_VALUES: [i16; 2] = [8, 1];
 
 /// Checks the file's metadata.
 pub(super) fn check_footer(content: &[u8]) -> Result<(), Fault> {
-    let foreign = || Fault::damaged("is no Parquet file: it does not end as one");
+    let foreign = || Fault::damaged("is not a Parquet file: it does not end like one");
     let (body, tail) =
         content.len().checked_sub(TAIL_BYTES).map(|end| content.split_at(end)).ok_or_else(foreign)?;
     let ([a, b, c, d], magic) = tail.split_first_chunk().ok_or_else(foreign)?;
@@ -49,7 +49,7 @@ pub(super) fn check_footer(content: &[u8]) -> Result<(), Fault> {
             return Err(Fault::damaged("claims more columns than its metadata can describe"));
         }
         if nested > NESTED_COLUMNS_MAX {
-            let reason = format!("has more than {NESTED_COLUMNS_MAX} columns that are made of others");
+            let reason = format!("has more than {NESTED_COLUMNS_MAX} nested columns");
             return Err(Fault::new(reason, "write it with fewer lists, or with plain columns"));
         }
         Ok(())
@@ -57,7 +57,7 @@ pub(super) fn check_footer(content: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a page claims.
+/// The sizes that a page declares.
 #[derive(Default)]
 struct Page {
     uncompressed: i64,
@@ -66,7 +66,7 @@ struct Page {
     is_dictionary: bool,
 }
 
-/// Checks the pages of a column of a row group.
+/// Checks the sizes that the pages of one column in one row group declare.
 pub(super) fn check_chunk(content: &[u8], chunk: &ColumnChunkMetaData, limits: &Limits) -> Result<(), Fault> {
     let lies = |what: &str| Fault::damaged(format!("claims {what}"));
     let number = |number: i64| usize::try_from(number).map_err(|_| lies("a negative size or place"));
@@ -75,14 +75,14 @@ pub(super) fn check_chunk(content: &[u8], chunk: &ColumnChunkMetaData, limits: &
     let length = number(chunk.compressed_size())?;
     let values_max = number(chunk.num_values())? as u64;
     let end = start.checked_add(length).filter(|end| *end <= content.len());
-    let mut rest = &content[..end.ok_or_else(|| lies("pages behind the file's end"))?];
+    let mut rest = &content[..end.ok_or_else(|| lies("pages after the end of the file"))?];
     if data < start || data > rest.len() {
-        return Err(lies("pages that are not among its own"));
+        return Err(lies("pages outside its own range"));
     }
     if values_max > limits.values_max {
         return Err(Fault::new(
             format!("has {values_max} values, more than the limit of {}", limits.values_max),
-            "take a part of the rows, or raise values_max",
+            "use a part of the rows, or raise values_max",
         ));
     }
     rest = &rest[start..];
@@ -93,31 +93,32 @@ pub(super) fn check_chunk(content: &[u8], chunk: &ColumnChunkMetaData, limits: &
         let uncompressed = number(page.uncompressed)? as u64;
         let page_values = number(page.values)? as u64;
         let body = rest[header_bytes..].split_at_checked(compressed);
-        rest = body.ok_or_else(|| lies("a page behind the column's end"))?.1;
+        rest = body.ok_or_else(|| lies("a page after the end of the column"))?.1;
         inflated = inflated.saturating_add(uncompressed);
         if uncompressed > inflated_at_most(chunk.compression(), compressed as u64) {
-            return Err(lies("a page that is larger than its bytes can become"));
+            return Err(lies("a page that is larger than its bytes can decompress to"));
         }
         if inflated > limits.inflated_bytes_max {
-            let reason = format!("has {inflated} bytes after decompression, more than the limit");
-            return Err(Fault::new(reason, "take a part of the rows, or raise inflated_bytes_max"));
+            let limit = limits.inflated_bytes_max;
+            let reason = format!("has {inflated} bytes after decompression, more than the limit of {limit}");
+            return Err(Fault::new(reason, "use a part of the rows, or raise inflated_bytes_max"));
         }
         if page.is_dictionary {
-            // The shortest entry of a dictionary has four bytes.
+            // The shortest entry of a dictionary takes four bytes.
             if page_values > uncompressed / 4 {
-                return Err(lies("more entries of a dictionary than there is room for"));
+                return Err(lies("more dictionary entries than fit in the page"));
             }
         } else {
             values = values.saturating_add(page_values);
             if values > values_max {
-                return Err(lies("more values in its pages than it has"));
+                return Err(lies("more values in its pages than in the column"));
             }
         }
     }
     Ok(())
 }
 
-/// Reads the header of the page that comes first, and returns its length.
+/// Reads the header of the first page. Returns the sizes in it and the length of the header.
 fn page(bytes: &[u8]) -> Result<(Page, usize), Fault> {
     let mut page = Page::default();
     let length = Walker::new(bytes).walk(&mut |path, integer| {
@@ -134,14 +135,15 @@ fn page(bytes: &[u8]) -> Result<(Page, usize), Fault> {
     Ok((page, length))
 }
 
-/// How many bytes so many compressed ones can become at most.
+/// Returns the largest size that this many compressed bytes can decompress to.
 fn inflated_at_most(compression: Compression, compressed: u64) -> u64 {
     match compression {
         Compression::UNCOMPRESSED => compressed,
-        // A length of up to five bytes comes first.
+        // The compressed bytes start with a length of up to five bytes.
         Compression::SNAPPY => compressed.saturating_mul(SNAPPY_RATIO_MAX).saturating_add(64),
         Compression::GZIP(_) => compressed.saturating_mul(GZIP_RATIO_MAX),
-        // Zstandard repeats a byte without a limit; a page's size has 31 bits, and is not written before it is there.
+        // Zstandard can repeat a byte without limit. But a page's size has 31 bits, and pages are decompressed
+        // incrementally.
         _ => u64::MAX,
     }
 }

@@ -1,4 +1,4 @@
-//! Apache Parquet: columns of numbers are features, one is the label, one may say whose an example is.
+//! Apache Parquet: numeric columns are features, one column is the label, and one may hold the group.
 
 mod column;
 mod guard;
@@ -23,33 +23,32 @@ use crate::{
     DataError, Fault, LabelKind, Place, ReadOptions, content::Content, dataset::GroupsBuilder, file,
 };
 
-/// Files of a folder are one table; all must have the same columns.
+/// Reads Parquet files. The files of a folder form one table and must have the same columns.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {
     let is_wanted = |name: &str| name.ends_with(".parquet") || name.ends_with(".pq");
     let mut table = Table::new(options);
     for file in file::wanted(path, &options.limits, ".parquet file", is_wanted)? {
         let content = Bytes::from(file::bytes(&file, &options.limits)?);
-        // The reader below asserts some of what a damaged file can break.
+        // The Parquet library panics on some damaged files.
         let pushed = panic::catch_unwind(AssertUnwindSafe(|| table.push_file(&file, &content)));
         pushed.unwrap_or_else(|_| {
-            let fault =
-                Fault::damaged("is no Parquet file that can be read: its pages contradict each other");
+            let fault = Fault::damaged("cannot be read as a Parquet file: its pages are inconsistent");
             Err(DataError::invalid(&file, fault))
         })?;
     }
     Ok(table.into_content())
 }
 
-/// What the reader below refuses.
+/// Converts an error of the Parquet library.
 fn unreadable(error: ParquetError) -> Fault {
-    Fault::damaged(format!("is no Parquet file that can be read: {error}"))
+    Fault::damaged(format!("cannot be read as a Parquet file: {error}"))
 }
 
-/// The rows so far.
+/// The rows read so far.
 struct Table<'o> {
     options: &'o ReadOptions,
     features: Vec<f32>,
-    /// Name and width of each feature column and of the label, known from the first rows on.
+    /// The name and the number of values per row of each feature column and of the label. The first row group sets it.
     layout: Option<Vec<(String, usize)>>,
     classes: Vec<u32>,
     targets: Vec<f32>,
@@ -79,7 +78,7 @@ impl<'o> Table<'o> {
         let mut first_row = 1;
         for (index, group) in metadata.row_groups().iter().enumerate() {
             let rows = u64::try_from(group.num_rows());
-            let rows = rows.map_err(|_| invalid(Fault::damaged("says that it has fewer than no rows")))?;
+            let rows = rows.map_err(|_| invalid(Fault::damaged("declares a negative number of rows")))?;
             let values = rows.saturating_mul(columns.features.len() as u64);
             let values = values.saturating_add(self.features.len() as u64);
             self.options.limits.expect_room(path, self.rows.saturating_add(rows), values)?;
@@ -119,7 +118,7 @@ impl<'o> Table<'o> {
         self.push_features(&columns.features, &chunks, source).map_err(invalid)
     }
 
-    /// Refuses lists of another length, or other columns, than before.
+    /// Refuses columns or list lengths that differ from those of earlier row groups.
     fn check_layout(
         &mut self,
         columns: &Columns,
@@ -137,17 +136,17 @@ impl<'o> Table<'o> {
             layout.iter().map(|(name, width)| format!("{name} ({width})")).collect::<Vec<_>>().join(", ")
         };
         let reason = format!(
-            "has columns and values per row that the rows before have not: {} instead of {}",
+            "has columns (values per row) that differ from earlier rows: {} instead of {}",
             listed(&found),
             listed(expected)
         );
-        Err(Fault::new(reason, "read tables of one kind, with lists of one length"))
+        Err(Fault::new(reason, "read tables with the same columns and list lengths"))
     }
 
     fn push_labels(&mut self, column: &Column, labels: &Values<f64>, first_row: u64) -> Result<(), Fault> {
         if self.options.label_kind == LabelKind::Class && labels.width != 1 {
             let reason = format!("has {} class numbers per row", labels.width);
-            let remedy = "name a column with one number as the label, or read the labels as --targets";
+            let remedy = "choose a column with one number as the label, or read the labels as --targets";
             return Err(Fault::new(reason, remedy).at(Place::Column(column.name.clone())));
         }
         for (row, label) in (first_row..).zip(labels.values.chunks(labels.width)) {
@@ -164,7 +163,7 @@ impl<'o> Table<'o> {
         Ok(())
     }
 
-    /// Makes rows of columns.
+    /// Transposes columns to rows.
     fn push_features(
         &mut self,
         columns: &[Column],
@@ -200,18 +199,18 @@ impl<'o> Table<'o> {
     }
 }
 
-/// The rows of one row group of a file.
+/// One row group of a file.
 struct RowGroup<'a> {
     path: &'a Path,
     content: &'a Bytes,
     reader: &'a dyn RowGroupReader,
     rows: u64,
-    /// The number of the first of them in the file, from 1.
+    /// The number of the row group's first row in the file, from 1.
     first_row: u64,
 }
 
 impl RowGroup<'_> {
-    /// Opens a column, after a look at the sizes that its pages claim.
+    /// Opens a column, after checking the sizes that its pages declare.
     fn chunk<'a>(
         &self,
         column: &'a Column,
@@ -226,7 +225,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// A class number, which may be stored as `3.0`.
+/// Converts a number to a class number. Class numbers may be stored as floats, such as `3.0`.
 fn class(number: f64) -> Result<u32, Fault> {
     if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) {
         return Ok(number as u32);
@@ -240,7 +239,7 @@ fn finite(number: f64) -> Result<f32, Fault> {
     if value.is_finite() {
         return Ok(value);
     }
-    Err(Fault::new(format!("{number} is not a finite float32"), "replace it, or leave the row out"))
+    Err(Fault::new(format!("{number} is not a finite float32"), "replace it, or remove the row"))
 }
 
 #[cfg(test)]

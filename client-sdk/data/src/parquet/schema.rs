@@ -1,4 +1,4 @@
-//! Which columns are features, label and group.
+//! Finds the columns of features, label and group.
 
 use ::parquet::{
     basic::{ConvertedType, LogicalType, Type as PhysicalType},
@@ -7,36 +7,36 @@ use ::parquet::{
 
 use crate::{Fault, Place, ReadOptions};
 
-/// What pandas calls an index that it stores beside the columns.
+/// The prefix of the index columns that pandas stores.
 const PANDAS_INDEX: &str = "__index_level_";
 
-/// What a column holds.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Numbers, or lists of them.
+    /// Numbers, or lists of numbers.
     Number,
-    /// Whole numbers without a sign, or lists of them.
+    /// Unsigned integers, or lists of unsigned integers.
     Unsigned,
     /// Text.
     Text,
-    /// Something that is not read.
+    /// An unsupported type.
     Other,
 }
 
-/// A column that is read.
+/// A column to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
-    /// Its index among the leaves of the schema.
+    /// The index of the column among the leaves of the schema.
     pub(super) leaf: usize,
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// The level at which a value is there and not null.
+    /// The definition level of a value that is not null.
     pub(super) definition_max: i16,
-    /// More than 0 for lists.
+    /// The repetition level; above 0 for lists.
     pub(super) repetition_max: i16,
 }
 
-/// The columns by what they are used for.
+/// The columns by purpose.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) features: Vec<Column>,
@@ -45,7 +45,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The label is the column that is named, or else the last; all others but the group are features.
+    /// Finds the columns. The label is the named column, or else the last; all others except the group are features.
     pub(super) fn new(schema: &SchemaDescriptor, options: &ReadOptions) -> Result<Self, Fault> {
         let mut columns = columns(schema);
         let names = columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>().join(", ");
@@ -70,7 +70,7 @@ impl Columns {
         if let Some(column) =
             group.as_ref().filter(|column| column.kind == Kind::Other || column.repetition_max > 0)
         {
-            let fault = Fault::new("is neither text nor whole numbers", "name another --group-column");
+            let fault = Fault::new("is neither text nor whole numbers", "choose another --group-column");
             return Err(fault.at(Place::Column(column.name.clone())));
         }
         Ok(Self { features: columns, label, group })
@@ -78,23 +78,23 @@ impl Columns {
 }
 
 fn too_few(names: &str) -> Fault {
-    let remedy = "one column of features and one of labels are needed at least";
+    let remedy = "at least one column of features and one of labels are needed";
     Fault::new(format!("has too few columns: {names}"), remedy)
 }
 
 fn expect_numbers(column: &Column) -> Result<(), Fault> {
     let (reason, remedy) = match column.kind {
         Kind::Number | Kind::Unsigned => return Ok(()),
-        Kind::Text => ("is text", "turn it into numbers, leave it out, or name it as the --group-column"),
+        Kind::Text => ("is text", "convert it to numbers, remove it, or make it the --group-column"),
         Kind::Other => {
-            let remedy = "leave it out, or write it as integers, float32, float64 or lists of these";
-            ("is of a type that is not read", remedy)
+            let remedy = "remove it, or write it as integers, float32, float64 or lists of these";
+            ("has an unsupported type", remedy)
         }
     };
     Err(Fault::new(reason, remedy).at(Place::Column(column.name.clone())))
 }
 
-/// All columns in their order, without the index of pandas.
+/// Returns all columns in order, without the index columns of pandas.
 fn columns(schema: &SchemaDescriptor) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let mut last_root = None;
@@ -105,7 +105,7 @@ fn columns(schema: &SchemaDescriptor) -> Vec<Column> {
         }
         let root = schema.get_column_root_idx(leaf);
         if last_root == Some(root) {
-            // A column of several parts is no column of numbers.
+            // A column with several leaves is not numeric.
             if let Some(column) = columns.last_mut() {
                 column.kind = Kind::Other;
             }
@@ -133,7 +133,7 @@ fn kind(descriptor: &ColumnDescriptor) -> Kind {
     match (descriptor.logical_type_ref(), descriptor.converted_type()) {
         (Some(LogicalType::Integer(integer)), _) if !integer.is_signed => Kind::Unsigned,
         (Some(LogicalType::Integer(_)), _) => number,
-        // Dates, times and decimals would be read as other numbers than they are.
+        // Dates, times and decimals would be misread as plain numbers.
         (Some(_), _) => Kind::Other,
         (
             None,

@@ -13,7 +13,7 @@ use ::parquet::{
 use super::*;
 use crate::{Dataset, Limits};
 
-/// A column's values, with definition and repetition levels where it has such.
+/// The values of a column, with the definition and repetition levels of nullable columns and lists.
 enum Cells<'a> {
     Int32(&'a [i32]),
     Int64(&'a [i64]),
@@ -64,7 +64,7 @@ fn write<T: DataType>(
     column.close().unwrap();
 }
 
-/// A file with these row groups.
+/// Returns a file with these row groups.
 fn file(schema: &str, compression: Compression, groups: &[&[Cells<'_>]]) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(&format!("message schema {{ {schema} }}")).unwrap());
     let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
@@ -146,14 +146,14 @@ fn lists_of_one_length_are_rows() {
     let dataset = read_bytes(&content(&[&[1.0, 2.0], &[3.0, 4.0]]), &ReadOptions::default()).unwrap();
     assert_eq!(dataset.examples.feature_shape(), [2]);
     assert_eq!(dataset.examples.features(), [1.0, 2.0, 3.0, 4.0]);
-    // More rows than are decoded at a time.
+    // This is more rows than the reader decodes at a time.
     let rows = vec![&[0.25f32, 0.5, 0.75][..]; 2500];
     assert_eq!(read_bytes(&content(&rows), &ReadOptions::default()).unwrap().examples.len(), 2500);
     let mut ragged = rows;
     ragged[2000] = &[0.25];
     let message = read_bytes(&content(&ragged), &ReadOptions::default()).unwrap_err();
     assert!(
-        message.contains("row 2001, column x: has a list of 1 values, the rows before have 3"),
+        message.contains("row 2001, column x: has a list of 1 values, but earlier rows have 3"),
         "{message}"
     );
 }
@@ -204,10 +204,10 @@ fn errors_name_row_and_column() {
     assert!(text.contains("no column named z; the columns are who, a, label, b, c"), "{text}");
     let text =
         message("REQUIRED INT32 a (DATE); REQUIRED INT32 y;", &[Cells::Int32(&[1]), Cells::Int32(&[1])]);
-    assert!(text.contains("column a: is of a type that is not read"), "{text}");
+    assert!(text.contains("column a: has an unsupported type"), "{text}");
     let text = message("REQUIRED INT32 y;", &[Cells::Int32(&[1])]);
     assert!(text.contains("too few columns: y"), "{text}");
-    assert!(read_bytes(b"no", &ReadOptions::default()).unwrap_err().contains("is no Parquet file"));
+    assert!(read_bytes(b"no", &ReadOptions::default()).unwrap_err().contains("is not a Parquet file"));
     let empty: &[&[Cells<'_>]] = &[];
     let text = read_bytes(&file(plain, Compression::SNAPPY, empty), &ReadOptions::default()).unwrap_err();
     assert!(text.contains("has no examples"), "{text}");
@@ -254,13 +254,13 @@ fn lying_sizes_are_refused_before_the_reader_believes_them() {
         [b"PAR1", schema, &length[..], b"PAR1"].concat()
     };
     guard::check_footer(&content).unwrap();
-    // Field 2, a list of one struct, whose field 5 says that it has 2³⁰ children.
+    // Field 2, a list with one struct, whose field 5 declares 2³⁰ children.
     let lie = footer(&[0x29, 0x1c, 0x55, 0x80, 0x80, 0x80, 0x80, 0x08, 0x00, 0x00]);
     assert!(guard::check_footer(&lie).unwrap_err().reason.contains("more columns"));
     let nest: Vec<u8> = [0x55u8, 0x02, 0x00].into_iter().cycle().take(3 * 1100).collect();
     let lie = footer(&[&[0x29, 0xfc, 0xcc, 0x08][..], &nest, &[0]].concat());
-    assert!(guard::check_footer(&lie).unwrap_err().reason.contains("made of others"));
-    // A tail that says that the metadata is longer than the file.
+    assert!(guard::check_footer(&lie).unwrap_err().reason.contains("nested columns"));
+    // A tail that declares metadata longer than the file.
     assert!(guard::check_footer(b"PAR1\xff\xff\xff\x7fPAR1").is_err());
 }
 
@@ -268,14 +268,17 @@ fn lying_sizes_are_refused_before_the_reader_believes_them() {
 fn lying_pages_are_refused_before_the_reader_believes_them() {
     let content = mixed(Compression::UNCOMPRESSED);
     let message = |content: &[u8]| read_bytes(content, &options(Some("label"), Some("a"))).unwrap_err();
-    // The first page's header: its type, and then its size before and after compression.
+    // The first page's header: its type, then its size before and after compression.
     assert_eq!([content[4], content[6], content[8]], [0x15; 3]);
     let text = {
         let mut lie = content.clone();
         lie[7] += 2;
         read_bytes(&lie, &options(Some("label"), Some("who"))).unwrap_err()
     };
-    assert!(text.contains("column who: claims a page that is larger than its bytes can become"), "{text}");
+    assert!(
+        text.contains("column who: claims a page that is larger than its bytes can decompress to"),
+        "{text}"
+    );
     let text = {
         let mut lie = content.clone();
         (lie[7], lie[9]) = (0x7e, 0x7f);

@@ -1,12 +1,12 @@
-//! Thrift's compact protocol, as far as sizes in it have to be looked at before another reader believes them
-//! (Apache Thrift, "Thrift compact protocol encoding").
+//! Thrift's compact protocol, just enough to check sizes before the Parquet library trusts them (Apache Thrift, "Thrift
+//! compact protocol encoding").
 
 use crate::Fault;
 
-/// Structs and lists within each other; Parquet's own are fewer.
+/// The maximum nesting of structs and lists. Valid Parquet files nest less.
 const DEPTH_MAX: u32 = 24;
 
-/// Called for every integer with the ids of the fields in which it stands, outermost first.
+/// A callback for every integer, with the ids of the enclosing fields, outermost first.
 pub(super) type Visit<'v> = dyn FnMut(&[i16], i64) -> Result<(), Fault> + 'v;
 
 /// Walks through an encoded struct.
@@ -22,10 +22,10 @@ impl<'a> Walker<'a> {
         Self { bytes, position: 0, depth: 0, path: Vec::new() }
     }
 
-    /// Walks through one struct and returns how many bytes it has.
+    /// Walks through one struct and returns its length in bytes.
     ///
     /// # Errors
-    /// Returns a fault if it is cut off, nested too deeply, or claims lengths behind the end.
+    /// Returns a fault if the struct is truncated, nested too deeply, or declares lengths beyond the end.
     pub(super) fn walk(mut self, visit: &mut Visit<'_>) -> Result<usize, Fault> {
         self.structure(visit)?;
         Ok(self.position)
@@ -44,7 +44,7 @@ impl<'a> Walker<'a> {
                 delta => id.checked_add(i16::from(delta)).ok_or_else(damaged)?,
             };
             self.path.push(id);
-            // A field of type 1 or 2 is a truth value without more bytes.
+            // A field of type 1 or 2 is a boolean without further bytes.
             if !matches!(header & 0x0f, 1 | 2) {
                 self.value(header & 0x0f, visit)?;
             }
@@ -111,7 +111,7 @@ impl<'a> Walker<'a> {
         Ok(byte)
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Reads a varint: seven bits per byte, the lowest first.
     fn variable(&mut self) -> Result<u64, Fault> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -124,7 +124,7 @@ impl<'a> Walker<'a> {
         Err(damaged())
     }
 
-    /// Signs are in the lowest bit.
+    /// Reads a zigzag integer: the sign is in the lowest bit.
     fn integer(&mut self) -> Result<i64, Fault> {
         let number = self.variable()?;
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
@@ -134,7 +134,7 @@ impl<'a> Walker<'a> {
         usize::try_from(self.variable()?).map_err(|_| damaged())
     }
 
-    /// Every element has a byte at least.
+    /// Checks that enough bytes follow for this many elements. Each element takes at least one byte.
     fn expect(&self, length: usize) -> Result<(), Fault> {
         if length <= self.bytes.len() - self.position { Ok(()) } else { Err(damaged()) }
     }
@@ -147,14 +147,14 @@ impl<'a> Walker<'a> {
 }
 
 fn damaged() -> Fault {
-    Fault::damaged("is no Parquet file that can be read: a header in it is cut off or claims too much")
+    Fault::damaged("cannot be read as a Parquet file: a header is truncated or claims too much")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// An integer and the fields in which it stands.
+    /// An integer and its enclosing fields.
     type Found = (Vec<i16>, i64);
 
     fn integers(bytes: &[u8]) -> Result<(usize, Vec<Found>), Fault> {

@@ -1,4 +1,4 @@
-//! A small file of every format.
+//! A small file in every format.
 
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use parquet::{
 };
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// Files in a folder, and how they are read.
+/// Files in a folder, and how to read them.
 pub struct Sample {
     pub name: &'static str,
     pub files: Vec<(&'static str, Vec<u8>)>,
