@@ -1,4 +1,4 @@
-//! The buffers from which a step reads its examples. They are made once and filled again and again.
+//! The buffers from which a step reads its examples. They are allocated once and refilled.
 
 use folkmoot_graph::step;
 
@@ -9,18 +9,18 @@ use crate::examples::{Examples, Labels, gather};
 pub(crate) struct Batch {
     features: Vec<f32>,
     labels: Vec<f32>,
-    /// The share of each example in the loss of the step, if the examples have weights. Over a whole step their sum is 1,
-    /// or 0.
+    /// The share of each example in the loss of the step, if the examples are weighted. The shares of all examples of a
+    /// step add up to 1, or to 0 if all weights are 0.
     shares: Vec<f32>,
 }
 
-/// The sum of the weights of these examples, in their order; 0 if they have none.
+/// Returns the sum of these examples' weights, added in order; 0 if they have no weights.
 pub(crate) fn weight_sum(examples: &Examples, rows: &[usize]) -> f64 {
     examples.weights().map_or(0.0, |weights| step::weight_sum(weights, rows))
 }
 
 impl Batch {
-    /// Buffers with room for this many of the examples.
+    /// Creates buffers for this many examples.
     pub(crate) fn with_room_for(rows: usize, examples: &Examples) -> Self {
         let room = |per_example: usize| Vec::with_capacity(rows * per_example);
         Self {
@@ -30,14 +30,13 @@ impl Batch {
         }
     }
 
-    /// Copies the examples with these indices, all of which must exist. They are all of a step.
+    /// Copies the examples of a whole step. All indices must exist.
     #[cfg(test)]
     pub(crate) fn fill(&mut self, examples: &Examples, indices: &[usize]) {
         self.fill_part(examples, indices, weight_sum(examples, indices));
     }
 
-    /// Copies the examples with these indices, all of which must exist. They are some of a step's, whose weights have this
-    /// sum.
+    /// Copies some of a step's examples; `step_weight` is the sum of all weights of the step. All indices must exist.
     pub(crate) fn fill_part(&mut self, examples: &Examples, indices: &[usize], step_weight: f64) {
         self.features.clear();
         gather(examples.features(), examples.feature_count(), indices, &mut self.features);
@@ -63,23 +62,23 @@ impl Batch {
         &self.labels
     }
 
-    /// The share of each example in the loss; empty if the examples have no weights.
+    /// The share of each example in the step's loss; empty if the examples have no weights.
     pub(crate) fn shares(&self) -> &[f32] {
         &self.shares
     }
 
-    /// What a program reads: features, labels, and shares if it has that input.
+    /// Returns a program's inputs: features, labels, and shares if the program has that input.
     pub(crate) fn inputs(&self) -> [&[f32]; 3] {
         [&self.features, &self.labels, &self.shares]
     }
 
-    /// Bytes of buffers with room for this many of the examples.
+    /// Returns the number of bytes that buffers for this many examples take.
     pub(crate) fn bytes_for(rows: usize, examples: &Examples) -> usize {
         let shares = usize::from(examples.weights().is_some());
         rows * (examples.feature_count() + examples.labels().per_example() + shares) * size_of::<f32>()
     }
 
-    /// Bytes of the buffers.
+    /// Returns the number of bytes that the buffers take.
     pub(crate) fn memory_bytes(&self) -> usize {
         let elements = self.features.capacity() + self.labels.capacity() + self.shares.capacity();
         elements * size_of::<f32>()

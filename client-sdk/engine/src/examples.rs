@@ -4,19 +4,19 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the model should say about each example.
+/// The labels of examples.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Labels {
-    /// The number of the right class, for each example.
+    /// The correct class of each example.
     Classes(Vec<u32>),
-    /// Class numbers, row-major, and how many there are for each example: one for each position of a sequence.
+    /// Class numbers, row-major, and the number of class numbers per example: one for each position of a sequence.
     Sequences(Vec<u32>, usize),
-    /// Target values, row-major, and how many there are for each example.
+    /// Target values, row-major, and the number of targets per example.
     Targets(Vec<f32>, usize),
 }
 
 impl Labels {
-    /// The number of labels of each example.
+    /// Returns the number of labels per example.
     pub fn per_example(&self) -> usize {
         match self {
             Self::Classes(_) => 1,
@@ -24,7 +24,7 @@ impl Labels {
         }
     }
 
-    /// All labels as numbers; classes are exact up to 2²⁴.
+    /// Returns all labels as numbers; classes are exact up to 2²⁴.
     #[cfg(feature = "gpu")]
     pub(crate) fn numbers(&self) -> Vec<f32> {
         match self {
@@ -35,7 +35,7 @@ impl Labels {
         }
     }
 
-    /// Writes the labels of these examples as numbers; classes are exact up to 2²⁴.
+    /// Appends the labels of these examples as numbers; classes are exact up to 2²⁴.
     pub(crate) fn numbers_of(&self, rows: Range<usize>, numbers: &mut Vec<f32>) {
         numbers.clear();
         let width = self.per_example();
@@ -48,7 +48,7 @@ impl Labels {
         }
     }
 
-    /// The number of labels of all examples together.
+    /// Returns the number of labels of all examples together.
     fn len(&self) -> usize {
         match self {
             Self::Classes(classes) | Self::Sequences(classes, _) => classes.len(),
@@ -56,14 +56,14 @@ impl Labels {
         }
     }
 
-    /// The number of examples, or `None` if the labels do not divide into whole rows.
+    /// Returns the number of examples, or `None` if the labels do not divide into whole rows.
     fn rows(&self) -> Option<usize> {
         let (labels, width) = (self.len(), self.per_example());
         (width > 0 && labels.is_multiple_of(width)).then(|| labels / width)
     }
 }
 
-/// Features and labels of the same examples. Cloning is cheap: copies share their content.
+/// Features and labels of the same examples. Cloning is cheap: clones share their content.
 #[derive(Clone, PartialEq)]
 pub struct Examples(Arc<Content>);
 
@@ -76,32 +76,34 @@ struct Content {
     rows: usize,
 }
 
-/// Why features and labels do not make a data set.
+/// Why features and labels do not form a data set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExamplesError {
     /// A dimension of the features is 0, or their product overflows.
-    #[error("the feature shape {shape:?} has no elements or too many")]
+    #[error("the feature shape {shape:?} has a dimension of 0, or more elements than fit in memory")]
     InvalidShape {
         /// The shape that was given.
         shape: Vec<usize>,
     },
-    /// The labels do not divide into rows of the width that was given.
-    #[error("{elements} labels are not whole rows of {width}")]
+    /// The labels do not divide into rows of the given width.
+    #[error("{elements} labels do not divide into rows of {width}")]
     InvalidTargets {
         /// The number of labels.
         elements: usize,
-        /// The labels for each example.
+        /// The number of labels per example.
         width: usize,
     },
-    /// There are not as many features as the labels ask for.
-    #[error("{rows} labels need {expected} feature values, {found} were given")]
+    /// The number of feature values does not match the labels.
+    #[error(
+        "the labels are for {rows} examples, which need {expected} feature values, but {found} were given"
+    )]
     WrongLength {
-        /// The number of labels.
+        /// The number of examples, from the labels.
         rows: usize,
-        /// Labels times features of one example.
+        /// The number of examples times the features per example.
         expected: usize,
-        /// The feature values given.
+        /// The number of feature values given.
         found: usize,
     },
     /// A feature or a target is NaN or infinite.
@@ -110,24 +112,24 @@ pub enum ExamplesError {
         /// The example, counted from 0.
         row: usize,
     },
-    /// There is not a weight for each example.
-    #[error("{rows} examples need as many weights, {found} were given")]
+    /// The number of weights differs from the number of examples.
+    #[error("{rows} examples need {rows} weights, but {found} were given")]
     WeightCount {
         /// The number of examples.
         rows: usize,
-        /// The weights given.
+        /// The number of weights given.
         found: usize,
     },
     /// A weight is negative, NaN or infinite.
-    #[error("the weight of example {row} is not a number of 0 or more")]
+    #[error("the weight of example {row} is negative, NaN or infinite")]
     InvalidWeight {
         /// The example, counted from 0.
         row: usize,
     },
-    /// An index is not that of an example.
-    #[error("there is no example {index}, the data set has {rows}")]
+    /// An index is out of range.
+    #[error("example {index} does not exist; the data set has {rows} examples")]
     NoSuchExample {
-        /// The index that was asked for.
+        /// The requested index.
         index: usize,
         /// The number of examples.
         rows: usize,
@@ -135,19 +137,20 @@ pub enum ExamplesError {
 }
 
 impl Examples {
-    /// No examples: those of a client come later, or are the affair of a loop of its own.
+    /// Creates an empty data set. Use it if a client gets its examples later, or if the app's own training loop
+    /// provides them.
     pub fn none() -> Self {
         let (features, feature_shape, labels) = (Vec::new(), vec![1], Labels::Classes(Vec::new()));
         Self(Arc::new(Content { features, feature_shape, labels, weights: None, rows: 0 }))
     }
 
-    /// Puts row-major features together with their labels.
+    /// Creates examples from row-major features and their labels.
     ///
-    /// `feature_shape` is that of one example. Whether shape and labels fit a model is checked by
-    /// [`crate::Trainer::new`] and [`crate::evaluate()`].
+    /// `feature_shape` is the shape of one example. [`crate::Trainer::new`] and [`crate::evaluate()`] check whether
+    /// shape and labels match a model.
     ///
     /// # Errors
-    /// Returns an [`ExamplesError`] if the lengths do not fit or a value is not finite.
+    /// Returns an [`ExamplesError`] if the lengths do not match or a value is not finite.
     pub fn new(features: Vec<f32>, feature_shape: Vec<usize>, labels: Labels) -> Result<Self, ExamplesError> {
         let width = feature_shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
         let Some(width) = width.filter(|width| *width > 0) else {
@@ -169,11 +172,11 @@ impl Examples {
 
     /// Gives each example a weight in training, 0 or more.
     ///
-    /// The loss of a batch is then Σ wᵢ·lossᵢ / Σ wᵢ over its examples, and 0 if all of its weights are 0: a weight
-    /// counts relative to those of the same batch. Evaluation counts every example once.
+    /// The loss of a batch is then Σ wᵢ·lossᵢ / Σ wᵢ over its examples, and 0 if all of its weights are 0. So only the
+    /// ratios of weights within a batch matter. Evaluation counts every example once.
     ///
     /// # Errors
-    /// Returns an [`ExamplesError`] if there is not a finite weight of 0 or more for each example.
+    /// Returns an [`ExamplesError`] unless there is one finite weight of 0 or more for each example.
     pub fn with_weights(self, weights: Vec<f32>) -> Result<Self, ExamplesError> {
         let rows = self.len();
         if weights.len() != rows {
@@ -187,45 +190,45 @@ impl Examples {
         Ok(Self(Arc::new(content)))
     }
 
-    /// The number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.0.rows
     }
 
-    /// Whether there is no example.
+    /// Returns whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.0.rows == 0
     }
 
-    /// The features of all examples, row-major.
+    /// Returns the features of all examples, row-major.
     pub fn features(&self) -> &[f32] {
         &self.0.features
     }
 
-    /// The dimensions of one example's features.
+    /// Returns the dimensions of one example's features.
     pub fn feature_shape(&self) -> &[usize] {
         &self.0.feature_shape
     }
 
-    /// The labels of all examples.
+    /// Returns the labels of all examples.
     pub fn labels(&self) -> &Labels {
         &self.0.labels
     }
 
-    /// The weights of all examples, if they have any.
+    /// Returns the weights of all examples, if they have any.
     pub fn weights(&self) -> Option<&[f32]> {
         self.0.weights.as_deref()
     }
 
-    /// The number of feature values of one example.
+    /// Returns the number of feature values per example.
     pub(crate) fn feature_count(&self) -> usize {
         self.0.feature_shape.iter().product()
     }
 
-    /// The examples with these indices, in this order; an index may repeat.
+    /// Returns the examples with these indices, in this order; an index may repeat.
     ///
     /// # Errors
-    /// Returns [`ExamplesError::NoSuchExample`] for an index behind the end.
+    /// Returns [`ExamplesError::NoSuchExample`] for an index out of range.
     pub fn subset(&self, indices: &[usize]) -> Result<Self, ExamplesError> {
         let rows = self.len();
         if let Some(index) = indices.iter().copied().find(|index| *index >= rows) {
@@ -260,7 +263,7 @@ impl Examples {
     }
 }
 
-/// Says how many examples there are and never what they are: local data does not belong in a log.
+/// Prints only the number of examples, never their values: local data does not belong in a log.
 impl fmt::Debug for Examples {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut examples = formatter.debug_struct("Examples");

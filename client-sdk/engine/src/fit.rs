@@ -1,4 +1,4 @@
-//! Whether examples and weights go with a model and a loss.
+//! Checks whether examples and weights match a model and a loss.
 
 use folkmoot_graph::vectorised;
 use folkmoot_onnx::ParameterSpec;
@@ -8,95 +8,101 @@ use crate::examples::{Examples, Labels};
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 
-/// How far the sum of a distribution may be from 1: files are often rounded to a few digits.
+/// The maximum deviation from 1 of the sum of a target distribution. Files often round the shares to a few digits.
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
 
-/// Why examples or weights do not go with a model and a plan.
+/// Why examples or weights do not match a model and a plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// The number of weights is not that of the model's parameters.
-    #[error("the model has {expected} parameters, {found} weights were given")]
+    /// The number of weights differs from the number of the model's parameters.
+    #[error("the model has {expected} parameters, but {found} weights were given")]
     WeightCount {
         /// [`Model::parameter_count`].
         expected: usize,
-        /// The weights given.
+        /// The number of weights given.
         found: usize,
     },
     /// A weight is NaN or infinite.
     #[error("weight {index} is NaN or infinite")]
     WeightNotFinite {
-        /// Its position in schema order.
+        /// The weight's position in schema order.
         index: usize,
     },
-    /// The examples' features are not of the shape that the model reads.
-    #[error("the model reads features of shape {expected:?} (or the same number in one row), not {found:?}")]
+    /// The features do not have the shape of the model's input.
+    #[error(
+        "the model expects features of shape {expected:?} (or flattened), but the examples have shape {found:?}"
+    )]
     FeatureShape {
         /// [`Model::input_shape`].
         expected: Vec<usize>,
         /// [`Examples::feature_shape`].
         found: Vec<usize>,
     },
-    /// The loss needs the other kind of labels.
+    /// The loss needs another kind of labels.
     #[error("{loss} needs {needed}")]
     LabelKind {
-        /// The loss, in the plan's word.
+        /// The name of the loss in a plan.
         loss: &'static str,
-        /// What kind of labels.
+        /// The required kind of labels.
         needed: &'static str,
     },
-    /// The model's output or the targets do not have the shape that the loss compares.
-    #[error("the model's output has shape {output:?}, which does not fit {labels}")]
+    /// The loss cannot compare the model's output with the labels, because their shapes differ.
+    #[error("the model's output has shape {output:?}, which does not match {labels}")]
     OutputShape {
         /// [`Model::output_shape`].
         output: Vec<usize>,
-        /// What the labels look like.
+        /// A description of the labels.
         labels: String,
     },
     /// A class number is too large.
-    #[error("example {row} has class {class}; the model tells classes 0 to {class_max} apart")]
+    #[error("example {row} has class {class}, but the model's classes are 0 to {class_max}")]
     ClassOutOfRange {
         /// The example, counted from 0.
         row: usize,
-        /// Its class number.
+        /// The example's class number.
         class: u32,
-        /// The largest class number.
+        /// The maximum class number.
         class_max: usize,
     },
-    /// A target is not one that the loss can compare with.
+    /// A target is outside the range that the loss allows.
     #[error("example {row} has the target {value}; {loss} needs {needed}")]
     TargetOutOfRange {
         /// The example, counted from 0.
         row: usize,
-        /// The target, or for a distribution the sum of the targets if that is wrong.
+        /// The target value. If the targets should be a distribution but do not add up to 1, their sum.
         value: f32,
-        /// The loss, in the plan's word.
+        /// The name of the loss in a plan.
         loss: &'static str,
-        /// What targets must be.
+        /// The allowed targets.
         needed: &'static str,
     },
-    /// A pattern of frozen tensors stands for none of the model's.
+    /// A pattern of frozen tensors matches no parameter.
     #[error("no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`")]
     FrozenPattern {
         /// The pattern.
         pattern: String,
-        /// The parameter whose name is most alike.
+        /// The most similar parameter name.
         nearest: String,
     },
     /// Every tensor is frozen, or the loss depends on none.
-    #[error("there is nothing to train: no parameter that is not frozen changes the loss")]
+    #[error("there is nothing to train: the loss does not depend on any parameter that is not frozen")]
     NothingToTrain,
-    /// Per-example clipping of a model in which examples of a batch influence each other.
-    #[error("gradient_clipping.per_example_norm does not go with batch normalisation, which mixes examples")]
+    /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
+    /// batch influence each other.
+    #[error(
+        "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes the examples of a \
+         batch"
+    )]
     MixedExamples,
 }
 
-/// Checks that examples go with the shapes of a model and with a loss, and says how labels are read.
+/// Checks that examples match the shapes of a model and a loss, and returns how to read the labels.
 ///
-/// Features in one row are accepted for any input shape with as many elements, because files are often flat.
+/// Flat features are accepted for any input shape with the same number of elements, because files are often flat.
 ///
 /// # Errors
-/// Returns a [`FitError`] that says what does not go.
+/// Returns a [`FitError`] that names the mismatch.
 pub(crate) fn check_examples(
     input_shape: &[usize],
     output_shape: &[usize],
@@ -120,7 +126,7 @@ pub(crate) fn check_examples(
     Ok(layout)
 }
 
-/// How the labels' numbers are compared with the outputs.
+/// Returns how to interpret the labels for this output shape and loss.
 fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<LabelForm, FitError> {
     let is_target = matches!(labels, Labels::Targets(..));
     let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
@@ -205,7 +211,7 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     if weights.len() != expected {
         return Err(FitError::WeightCount { expected, found: weights.len() });
     }
-    // Without a way out in the middle many are looked at together.
+    // Checks many weights at once: a loop without early exit vectorises.
     if vectorised(|| weights.iter().fold(true, |all, weight| all & weight.is_finite())) {
         return Ok(());
     }
@@ -213,10 +219,10 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     Err(FitError::WeightNotFinite { index })
 }
 
-/// Says of each parameter whether one of the patterns stands for its name.
+/// Returns for each parameter whether one of the patterns matches its name.
 ///
 /// # Errors
-/// Returns [`FitError::FrozenPattern`] for a pattern that stands for none, with the name that is most alike.
+/// Returns [`FitError::FrozenPattern`] for a pattern without a match, with the most similar name.
 pub(crate) fn frozen_parameters(
     parameters: &[ParameterSpec],
     patterns: &[NamePattern],

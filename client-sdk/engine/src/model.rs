@@ -11,10 +11,10 @@ use folkmoot_onnx::{
 
 use crate::safetensors::{self, WeightsError};
 
-/// A model read from ONNX. Cloning is cheap: copies share their content.
+/// A model read from ONNX. Cloning is cheap: clones share the content.
 ///
-/// Weights are the float initializers that a node reads, in the order of `graph.initializer`; that order is the schema
-/// order of every flat vector of weights. Running statistics are among them. `Constant` nodes are frozen.
+/// The weights are the float initializers that a node reads, including running statistics. Their order in
+/// `graph.initializer` is the schema order of every flat vector of weights. `Constant` nodes are frozen.
 #[derive(Clone)]
 pub struct Model(Arc<Content>);
 
@@ -24,78 +24,79 @@ struct Content {
 }
 
 impl Model {
-    /// Reads ONNX bytes, of which it keeps one copy.
+    /// Reads ONNX bytes and keeps one copy of them.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] if the bytes are not an ONNX model, are over a limit, or use something that
-    /// the engine does not support.
+    /// Returns an [`ImportError`] if the bytes are not an ONNX model, exceed a limit, or use something that the engine
+    /// does not support.
     pub fn from_onnx(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
         let file = ModelFile::read(bytes, limits)?;
         let parameter_count = file.parameter_count();
         Ok(Self(Arc::new(Content { file, parameter_count })))
     }
 
-    /// The trainable tensors in schema order.
+    /// Returns the trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
         self.0.file.parameters()
     }
 
-    /// The number of elements of all trainable tensors together.
+    /// Returns the total number of elements of all trainable tensors.
     pub fn parameter_count(&self) -> usize {
         self.0.parameter_count
     }
 
-    /// The weights in the ONNX file: all trainable tensors, row-major, one after the other in schema order.
+    /// Returns the weights in the ONNX file: all trainable tensors, row-major, one after another in schema order.
     pub fn initial_weights(&self) -> Vec<f32> {
         self.0.file.initial_weights()
     }
 
-    /// The dimensions of one example's features, without the batch dimension.
+    /// Returns the dimensions of one example's features, without the batch dimension.
     pub fn input_shape(&self) -> &[usize] {
         self.0.file.input_shape()
     }
 
-    /// The dimensions of the output for one example, without the batch dimension.
+    /// Returns the dimensions of the output for one example, without the batch dimension.
     pub fn output_shape(&self) -> &[usize] {
         self.0.file.output_shape()
     }
 
-    /// The ONNX file with these weights, given flat in schema order. Nothing else in the file changes.
+    /// Returns a copy of the ONNX file with these weights, given flat in schema order. Nothing else changes.
     ///
     /// # Errors
-    /// Returns an [`ExportError`] if there are too few or too many weights, or one is not finite.
+    /// Returns an [`ExportError`] if the number of weights is wrong or a weight is not finite.
     pub fn export_onnx(&self, weights: &[f32]) -> Result<Vec<u8>, ExportError> {
         self.0.file.export_onnx(weights)
     }
 
-    /// The weights in a safetensors file: a float32 tensor for each parameter, found by its name.
+    /// Reads the weights from a safetensors file, which has one float32 tensor for each parameter, with the parameter's
+    /// name.
     ///
     /// # Errors
-    /// Returns a [`WeightsError`] that names the tensor which is missing, of another shape or type, not finite, or not
-    /// the model's.
+    /// Returns a [`WeightsError`] that names the tensor if one is missing, unknown, not finite, or of another shape or
+    /// type.
     pub fn weights_from_safetensors(&self, bytes: &[u8]) -> Result<Vec<f32>, WeightsError> {
         safetensors::read(self.parameters(), bytes)
     }
 
-    /// A safetensors file with these weights, given flat in schema order.
+    /// Returns a safetensors file with these weights, given flat in schema order.
     ///
     /// # Errors
-    /// Returns [`WeightsError::WrongLength`] if there are too few or too many weights.
+    /// Returns [`WeightsError::WrongLength`] if the number of weights is wrong.
     pub fn weights_to_safetensors(&self, weights: &[f32]) -> Result<Vec<u8>, WeightsError> {
         safetensors::write(self.parameters(), weights)
     }
 
-    /// The ONNX operators of the file, and how many nodes of each there are.
+    /// Returns the ONNX operators of the file, with the number of nodes for each.
     pub fn operators(&self) -> BTreeMap<String, usize> {
         self.0.file.operators()
     }
 
-    /// The nodes of the file's graph, in its order.
+    /// Returns the nodes of the file's graph, in file order.
     pub fn nodes(&self) -> Vec<ModelNode> {
         self.0.file.nodes()
     }
 
-    /// Where each parameter lies in a flat vector of weights.
+    /// Returns the range of each parameter in a flat vector of weights.
     pub(crate) fn parameter_ranges(&self) -> Vec<Range<usize>> {
         let mut start = 0;
         let ranges = self.parameters().iter().map(|spec| {
@@ -106,16 +107,16 @@ impl Model {
         ranges.collect()
     }
 
-    /// The graph for this batch size.
+    /// Lowers the model to the graph for this batch size.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] if the model cannot have this batch size, or would be over a limit.
+    /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
         self.0.file.lower(batch, mode)
     }
 }
 
-/// Lists the parameters, not the weights: they may be hundreds of megabytes.
+/// Prints the parameters but not the weights, which may take hundreds of megabytes.
 impl fmt::Debug for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Model").field("parameters", &self.parameters()).finish_non_exhaustive()

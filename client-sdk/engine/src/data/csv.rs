@@ -1,4 +1,4 @@
-//! Comma-separated values: one example a line, one column for its label.
+//! Comma-separated values: one example per line, with one label column.
 
 use std::io::Read;
 
@@ -7,20 +7,20 @@ use csv::StringRecord;
 use super::DataError;
 use crate::examples::{Examples, Labels};
 
-/// The characters of a wrong field that an error repeats.
+/// The maximum number of characters of an invalid field that an error message shows.
 const SHOWN_CHARACTERS_MAX: usize = 40;
 
-/// Which column holds the label.
+/// The column that contains the labels.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LabelColumn {
-    /// The last one.
+    /// The last column.
     #[default]
     Last,
-    /// The one with this name in the header.
+    /// The column with this name in the header.
     Named(String),
 }
 
-/// What the label column holds.
+/// The meaning of the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LabelKind {
     /// Class numbers, 0 or more.
@@ -30,21 +30,21 @@ pub enum LabelKind {
     Target,
 }
 
-/// How to read a CSV file.
+/// Options for reading a CSV file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Whether the first line names the columns.
+    /// Whether the first line is a header with column names.
     pub has_header: bool,
-    /// Which column holds the label.
+    /// The column that contains the labels.
     pub label_column: LabelColumn,
-    /// What that column holds.
+    /// The meaning of the labels in that column.
     pub label_kind: LabelKind,
-    /// Rows that are read at most; a longer file is an error.
+    /// The maximum number of rows; reading a longer file fails.
     pub rows_max: usize,
 }
 
 impl Default for CsvOptions {
-    /// No header; class numbers in the last column; up to ten million rows.
+    /// Returns options for a file without a header, with class numbers in the last column and up to ten million rows.
     fn default() -> Self {
         Self {
             has_header: false,
@@ -55,16 +55,16 @@ impl Default for CsvOptions {
     }
 }
 
-/// Reads examples with one-dimensional features: all columns but the label's, in order.
+/// Reads examples with one-dimensional features: all columns except the label column, in order.
 ///
 /// # Errors
-/// Returns a [`DataError`] that names the line and the column.
+/// Returns a [`DataError`] that names the line and the column, if there is one.
 pub fn read_csv(reader: impl Read, options: &CsvOptions) -> Result<Examples, DataError> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(options.has_header)
         .flexible(true)
         .trim(csv::Trim::All)
-        // With a line end behind the last record the reader's position is always on the line after a record.
+        // A line break after the last record keeps the reader's position on the line after each record.
         .from_reader(reader.chain(&b"\n"[..]));
     let label_column = named_column(&mut reader, options)?;
     let mut table = Table::new(label_column, options.label_kind);
@@ -78,7 +78,7 @@ pub fn read_csv(reader: impl Read, options: &CsvOptions) -> Result<Examples, Dat
     table.into_examples()
 }
 
-/// The position of the label column if it is given by name.
+/// Returns the index of the label column if the options give its name, and checks that the file has a header.
 fn named_column<R: Read>(
     reader: &mut csv::Reader<R>,
     options: &CsvOptions,
@@ -102,7 +102,7 @@ struct Table {
     features: Vec<f32>,
     labels: Labels,
     rows: usize,
-    /// Known from the first row on.
+    /// The number of columns, set by the first row.
     columns: usize,
     label_column: Option<usize>,
 }
@@ -148,7 +148,7 @@ impl Table {
     }
 }
 
-/// A field and where it stands.
+/// A field and its position.
 struct Place<'a> {
     line: u64,
     column: usize,
@@ -161,7 +161,7 @@ impl Place<'_> {
         if number.is_finite() { Ok(number) } else { Err(self.invalid("a finite number")) }
     }
 
-    /// A class number. Tables often hold it as `3.0`.
+    /// Parses a class number. Tables often write class 3 as `3.0`.
     fn class(&self) -> Result<u32, DataError> {
         let digits = self.text.strip_suffix(".0").unwrap_or(self.text);
         digits.parse::<u32>().map_err(|_| self.invalid("a class number (a whole number, 0 or more)"))
@@ -214,8 +214,8 @@ mod tests {
             "line 3, column 2: \"NaN\" is not a finite number"
         );
         assert_eq!(message("1,2,3\r\n\r\n\n1,b,3", &options), "line 4, column 2: \"b\" is not a number");
-        assert_eq!(message("1,2,3\n1,2\n", &options), "line 2 has 2 columns, 3 were expected");
-        assert_eq!(message("7\n", &options), "line 1 has 1 columns, 2 were expected");
+        assert_eq!(message("1,2,3\n1,2\n", &options), "line 2 has 2 columns, but 3 were expected");
+        assert_eq!(message("7\n", &options), "line 1 has 1 columns, but 2 were expected");
         assert!(message("1,2,-3\n", &options).starts_with("line 1, column 3: \"-3\" is not a class number"));
         assert_eq!(message("", &options), "the file has no examples");
         let options = CsvOptions { rows_max: 1, ..options };

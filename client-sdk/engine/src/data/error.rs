@@ -1,8 +1,8 @@
-//! Why a file did not become examples.
+//! Errors of the data readers.
 
 use crate::examples::ExamplesError;
 
-/// Why a file did not become examples. Lines and columns are counted from 1.
+/// Why a file could not be read as examples. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -15,54 +15,54 @@ pub enum DataError {
     /// The header has no such column.
     #[error("there is no column named {name}; the columns are {columns}")]
     NoSuchColumn {
-        /// The column that was asked for.
+        /// The requested column.
         name: String,
-        /// The header.
+        /// The names in the header.
         columns: String,
     },
-    /// A column was asked for by name, but there is no header.
+    /// The label column was given by name, but the file has no header.
     #[error("the label column {name} is given by name, which needs a header")]
     NameWithoutHeader {
-        /// The column that was asked for.
+        /// The requested column.
         name: String,
     },
     /// A row has more or fewer columns than the first.
-    #[error("line {line} has {found} columns, {expected} were expected")]
+    #[error("line {line} has {found} columns, but {expected} were expected")]
     ColumnCount {
         /// The line.
         line: u64,
-        /// The columns of the first row; at least one for features and one for the label.
+        /// The number of columns in the first row; at least 2, one feature and the label.
         expected: usize,
-        /// The columns of this row.
+        /// The number of columns in this row.
         found: usize,
     },
-    /// A field is not what its column holds.
+    /// A field does not match the type of its column.
     #[error("line {line}, column {column}: {text:?} is not {expected}")]
     InvalidField {
         /// The line.
         line: u64,
         /// The column.
         column: usize,
-        /// The beginning of the field.
+        /// The beginning of the field's text.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         expected: &'static str,
     },
     /// There are more rows than the limit.
     #[error("the file has more than {limit} rows")]
     TooManyRows {
-        /// [`super::CsvOptions::rows_max`].
+        /// The limit, from [`super::CsvOptions::rows_max`].
         limit: usize,
     },
-    /// An NPY file is damaged, or of a kind that is not read.
+    /// An NPY file is damaged or of an unsupported kind.
     #[error("the {file} file: {reason}")]
     InvalidNpy {
-        /// Which of the two files.
+        /// "features" or "labels".
         file: &'static str,
-        /// What is wrong.
+        /// The fault, as a predicate.
         reason: String,
     },
-    /// Features and labels do not go together.
+    /// Features and labels do not match.
     #[error(transparent)]
     Examples(#[from] ExamplesError),
 }

@@ -3,11 +3,11 @@ use folkmoot_onnx::ImportError;
 
 use crate::fit::FitError;
 
-/// Why an evaluation did not happen.
+/// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluateError {
-    /// Examples or weights do not go with the model and the loss.
+    /// Examples or weights do not match the model and the loss.
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The model does not allow a batch of this size.
@@ -17,13 +17,15 @@ pub enum EvaluateError {
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// A batch needs more memory than [`Evaluator::limit_memory`](super::Evaluator::limit_memory) allows.
-    #[error("a batch of {batch_size} examples needs {needed} bytes of memory, {allowed} are allowed")]
+    #[error(
+        "a batch of {batch_size} examples needs {needed} bytes of memory, but only {allowed} are allowed"
+    )]
     Memory {
-        /// The examples of the batch.
+        /// The number of examples in the batch.
         batch_size: usize,
-        /// Bytes that the weights and the compiled batch would take.
+        /// The number of bytes that the weights and the compiled batch would take.
         needed: u64,
-        /// The limit.
+        /// The limit in bytes.
         allowed: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! The forward pass of batches of any size: dropout is off, batch normalisation uses its running statistics.
+//! The forward pass for any number of rows. Dropout is off, and batch normalisation uses its running statistics.
 
 use folkmoot_graph::program::Program;
 use folkmoot_onnx::Mode;
@@ -6,30 +6,30 @@ use folkmoot_onnx::Mode;
 use super::EvaluateError;
 use crate::model::Model;
 
-/// Examples that are run at once. It bounds memory and does not change the result of a row.
+/// The number of examples in one run of the model. It limits memory and does not change results.
 pub(crate) const BATCH_SIZE: usize = 256;
-/// Programs besides the one that ran last are kept while all together hold no more bytes than this: of large models
-/// compiling takes little of the time, and memory counts.
+/// The maximum size of all cached programs together, in bytes. The program that ran last is cached even if it is
+/// larger. Large models are not cached: their compile time matters little, but their memory does.
 const PROGRAM_BYTES_MAX: usize = 16 << 20;
-/// Programs that are kept, at most.
+/// The maximum number of cached programs.
 const PROGRAMS_MAX: usize = 16;
 
-/// A model's forward pass, with a program for each number of rows.
+/// A model's forward pass, with one compiled program per number of rows.
 pub(crate) struct Forward {
     model: Model,
-    /// The one that ran last is the last.
+    /// Programs by number of rows; the most recently used one is last.
     programs: Vec<(usize, Program<f32>)>,
-    /// Bytes that weights and programs may take together.
+    /// The maximum number of bytes for the weights and the programs together; `None` for no limit.
     memory_bytes_max: Option<u64>,
 }
 
 impl Forward {
-    /// The forward pass of this model. Nothing is compiled yet.
+    /// Creates the forward pass of this model. Nothing is compiled yet.
     pub(crate) fn new(model: &Model) -> Self {
         Self { model: model.clone(), programs: Vec::new(), memory_bytes_max: None }
     }
 
-    /// Lets weights and compiled programs take no more than these bytes.
+    /// Limits the total size of weights and compiled programs, in bytes.
     pub(crate) fn limit_memory(&mut self, bytes_max: u64) {
         self.memory_bytes_max = Some(bytes_max);
     }
@@ -39,10 +39,10 @@ impl Forward {
         &self.model
     }
 
-    /// The outputs for features `[rows, …]`, both row-major, with as many weights as the model has parameters.
+    /// Computes the outputs for features `[rows, …]`, both row-major. `weights` has one number per parameter.
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if the model does not allow so many rows at once, or memory runs out.
+    /// Returns an [`EvaluateError`] if the model does not allow this many rows at once, or memory runs out.
     pub(crate) fn run(
         &mut self,
         weights: &[f32],
@@ -59,7 +59,7 @@ impl Forward {
         Ok(last.expect("it was put there a line ago"))
     }
 
-    /// Compiles for so many rows. What there is no room for beside it goes before its memory is taken.
+    /// Compiles the model for this many rows. If the cache is full, first evicts the least recently used programs.
     fn compile(&mut self, rows: usize) -> Result<Program<f32>, EvaluateError> {
         let lowered = self.model.lower(rows, Mode::Inference)?;
         let ranges = self.model.parameter_ranges();
@@ -78,7 +78,8 @@ impl Forward {
         Ok(program)
     }
 
-    /// Programs that are kept besides are bounded on their own.
+    /// Checks the memory limit for the weights and one program. Other cached programs do not count: their limit is
+    /// [`PROGRAM_BYTES_MAX`].
     fn check_memory(&self, batch_size: usize, program_bytes: usize) -> Result<(), EvaluateError> {
         let needed = (4 * self.model.parameter_count()).saturating_add(program_bytes) as u64;
         match self.memory_bytes_max {

@@ -1,4 +1,4 @@
-//! Loss and other metrics over a data set, without training.
+//! Computes loss and other metrics over a data set, without training.
 
 mod error;
 mod forward;
@@ -16,10 +16,10 @@ use crate::loss::Layout;
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
 
-/// Measures a model on examples, again and again with other weights and other examples: what was compiled for one
-/// call is used in the next.
+/// Measures a model on examples, repeatedly, with different weights or examples. Compiled programs are reused between
+/// calls.
 ///
-/// Its results are those of [`evaluate`] and [`evaluate_in_detail`], to the bit.
+/// The results are bit-identical to those of [`evaluate`] and [`evaluate_in_detail`].
 pub struct Evaluator {
     loss: Loss,
     forward: Forward,
@@ -27,21 +27,21 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Makes an evaluator of a model and a loss. Nothing is compiled yet.
+    /// Creates an evaluator for a model and a loss. Nothing is compiled yet.
     pub fn new(model: &Model, loss: Loss) -> Self {
         Self { loss, forward: Forward::new(model), labels: Vec::new() }
     }
 
-    /// Lets the weights and the largest compiled batch take no more than these bytes. What needs more is refused before
-    /// its memory is taken.
+    /// Limits the size of the weights and the largest compiled batch together, in bytes. Evaluations that need more
+    /// fail before memory is allocated.
     pub fn limit_memory(&mut self, bytes_max: u64) {
         self.forward.limit_memory(bytes_max);
     }
 
-    /// Sums loss and right classes over all examples; see [`evaluate`].
+    /// Sums the loss and the correct predictions over all examples; see [`evaluate`].
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+    /// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
     pub fn evaluate(&mut self, weights: &[f32], examples: &Examples) -> Result<Metrics, EvaluateError> {
         let (mut metrics, loss) = (Metrics::default(), self.loss);
         self.run(weights, examples, |layout, outputs, labels| {
@@ -50,10 +50,10 @@ impl Evaluator {
         Ok(metrics)
     }
 
-    /// Measures everything that goes with the loss and the labels; see [`evaluate_in_detail`].
+    /// Computes all metrics that the loss and the labels allow; see [`evaluate_in_detail`].
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+    /// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
     pub fn evaluate_in_detail(
         &mut self,
         weights: &[f32],
@@ -85,7 +85,7 @@ impl Evaluator {
     }
 }
 
-/// The examples in batches: their indices, and their features, row-major.
+/// Returns the examples in batches: their indices, and their features, row-major.
 fn batches(examples: &Examples) -> impl Iterator<Item = (Range<usize>, &[f32])> {
     let width = examples.feature_count();
     (0..examples.len()).step_by(BATCH_SIZE).map(move |start| {
@@ -94,13 +94,14 @@ fn batches(examples: &Examples) -> impl Iterator<Item = (Range<usize>, &[f32])> 
     })
 }
 
-/// Measures the outputs that another implementation of a model predicts, with the engine's metrics.
+/// Computes the engine's metrics for predictions of another implementation of a model.
 ///
-/// `predict` gets the features of up to 256 examples, row-major, and their number, and returns one row of outputs for
-/// each. The shapes are those of one example, without the batch dimension.
+/// `predict` gets the features of up to 256 examples, row-major, and the number of these examples. It returns one row
+/// of outputs for each example. The shapes are those of one example, without the batch dimension.
 ///
 /// # Errors
-/// Returns a [`FitError`] if the examples do not fit the shapes and the loss, or what `predict` returns.
+/// Returns a [`FitError`] if the examples do not match the shapes and the loss, or the predictions have the wrong
+/// length.
 pub fn evaluate_predictions<E: From<FitError>>(
     input_shape: &[usize],
     output_shape: &[usize],
@@ -118,13 +119,13 @@ pub fn evaluate_predictions<E: From<FitError>>(
     Ok(evaluation)
 }
 
-/// Sums loss and right classes of a model with the given weights over all examples, each counted once.
+/// Sums the loss and the correct predictions of a model with these weights over all examples.
 ///
-/// `weights` are flat in schema order. Without examples all sums are 0. Dropout is off and batch normalisation uses its
-/// running statistics.
+/// `weights` are flat in schema order. Every example counts once. Without examples, all sums are 0. Dropout is off, and
+/// batch normalisation uses its running statistics.
 ///
 /// # Errors
-/// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+/// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
 pub fn evaluate(
     model: &Model,
     weights: &[f32],
@@ -134,10 +135,10 @@ pub fn evaluate(
     Evaluator::new(model, loss).evaluate(weights, examples)
 }
 
-/// Measures everything that goes with the loss and the labels, over all examples; see [`evaluate`].
+/// Computes all metrics that the loss and the labels allow, over all examples; see [`evaluate`].
 ///
 /// # Errors
-/// Returns an [`EvaluateError`] if examples or weights do not fit the model and the loss.
+/// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
 pub fn evaluate_in_detail(
     model: &Model,
     weights: &[f32],
@@ -193,7 +194,7 @@ mod tests {
         assert!(evaluator.evaluate(&model.initial_weights(), &examples(4)).is_ok());
     }
 
-    /// Loss and right answers from the model's outputs, with the formula written out.
+    /// Computes loss and correct predictions from the model's outputs, with the formula written out.
     #[test]
     fn a_loss_over_several_batches_is_the_sum_over_the_examples() {
         let model = Model::from_onnx(&build::mlp(&[3, 2], 1), &ImportLimits::default()).unwrap();

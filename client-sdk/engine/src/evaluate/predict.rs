@@ -1,4 +1,4 @@
-//! Outputs for features, on the engine's own executor. `folkmoot-inference` does the same through tract.
+//! Predictions by the engine's own executor. `folkmoot-inference` does the same with tract.
 
 use super::EvaluateError;
 use super::forward::{BATCH_SIZE, Forward};
@@ -6,12 +6,12 @@ use crate::fit::{FitError, check_weights};
 use crate::model::Model;
 
 impl Model {
-    /// The outputs `[rows, …]` for features `[rows, …]`, both row-major, with these weights, flat in schema order.
+    /// Computes the outputs `[rows, …]` for features `[rows, …]`, both row-major. `weights` are flat in schema order.
     ///
     /// Dropout is off and batch normalisation uses its running statistics.
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if weights or features are too few or too many.
+    /// Returns an [`EvaluateError`] if the number of weights or features is wrong.
     pub fn predict(&self, weights: &[f32], features: &[f32], rows: usize) -> Result<Vec<f32>, EvaluateError> {
         check_weights(self, weights)?;
         let width: usize = self.input_shape().iter().product();

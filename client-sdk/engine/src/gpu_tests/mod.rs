@@ -1,6 +1,6 @@
-//! Trainings on a graphics adapter against those on the processor.
+//! Compares training on a GPU adapter with training on the CPU.
 //!
-//! Where there is no adapter the tests are left out, and say so; `FOLKMOOT_GPU=required` makes that a failure.
+//! Without an adapter these tests are skipped and say so; with `FOLKMOOT_GPU=required` they fail.
 
 #[path = "../../../gpu/src/tests/adapter.rs"]
 mod adapter;

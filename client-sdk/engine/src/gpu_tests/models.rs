@@ -1,4 +1,4 @@
-//! The step of every example model: with everything fused that can be, and with every value stored.
+//! The step of every example model, once with all possible fusion and once with every value stored.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn models() -> Vec<(String, Model)> {
     paths.into_iter().map(read).collect()
 }
 
-/// The graph of a step, and made-up inputs: the batch's, then the weights.
+/// Builds the graph of a step, and synthetic inputs: first those of the batch, then the weights.
 fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
     let source = StepSource {
         model: model.clone(),
@@ -60,7 +60,7 @@ fn compare(outputs: impl Fn(&StepGraph) -> Vec<ValueId>, tolerance: Tolerance) {
         let ranges = model.parameter_ranges();
         let mut twin = Program::<f32>::compile(&step.graph, &outputs, &ranges).expect("it fits");
         twin.run(&model.initial_weights(), &[&inputs[0], &inputs[1]], 7);
-        // A parameter that is folded away is no input of the graph.
+        // A parameter that was folded away is not an input of the graph.
         let is_read =
             |index: &usize| step.graph.values.iter().any(|value| value.source == Source::Parameter(*index));
         let read = (0..ranges.len()).filter(is_read).map(|index| &inputs[2 + index][..]);
@@ -89,7 +89,7 @@ fn losses_and_gradients() {
         let slopes = step.slopes.iter().map(|(_, slope)| *slope);
         [step.output, step.loss].into_iter().chain(slopes).collect()
     };
-    // Gradients are sums of sums, of which large parts cancel.
+    // Gradients are sums of sums in which large terms cancel.
     compare(outputs, Tolerance { relative: 1e-4, absolute: 1e-6 });
 }
 

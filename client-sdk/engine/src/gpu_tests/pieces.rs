@@ -1,4 +1,4 @@
-//! Weights that are too large to be bound at once.
+//! Weights that are too large for a single binding.
 
 use super::{gpu, numbers};
 use crate::{Examples, Gpu, ImportLimits, Labels, LocalOptimizer, Loss, Model, Trainer, TrainingPlan};

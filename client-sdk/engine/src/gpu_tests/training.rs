@@ -1,4 +1,4 @@
-//! Whole trainings on the device against those on the CPU.
+//! Compares whole training runs on the GPU with those on the CPU.
 
 use super::gpu;
 use crate::data::{CsvOptions, read_csv};

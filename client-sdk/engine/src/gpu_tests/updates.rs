@@ -1,4 +1,4 @@
-//! Optimizers, clipping and the other ways in which a gradient becomes new weights, over whole trainings.
+//! Optimizers, clipping and other parts of the weight update, over whole training runs.
 
 use super::optimizers::optimizers;
 use super::{Tolerance, gpu, numbers};
@@ -7,7 +7,7 @@ use crate::{Examples, Gpu, GradientClipping, ImportLimits, Labels, Loss, Model, 
 
 const WEIGHTS: usize = 333;
 
-/// The weights after some steps, on the CPU and on the device.
+/// Returns the weights after some steps on the CPU and on the GPU.
 fn trained(gpu: &Gpu, plan: &TrainingPlan, correction: Option<&[f32]>) -> [Vec<f32>; 2] {
     let model = Model::from_onnx(&onnx::build::single_tensor(WEIGHTS), &ImportLimits::default());
     let model = model.expect("built models import");

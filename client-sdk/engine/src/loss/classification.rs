@@ -1,9 +1,10 @@
-//! Losses over a softmax along the last axis. Targets are distributions; a class number is one with a single 1.
+//! Losses over a softmax along the last axis. Targets are distributions; a class number is a one-hot distribution.
 
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
-/// Below any share that a target has: it keeps the logarithm of 0 finite, which is then multiplied by 0.
+/// The lower bound of a target when its logarithm is taken: less than any positive target. It keeps the logarithm of 0
+/// finite; the logarithm is then multiplied by the target 0.
 const SHARE_MIN: f64 = 1e-30;
 
 /// −Σ t·log softmax(x).
@@ -29,10 +30,10 @@ pub(super) fn kl_divergence(
     expectation(graph, targets, difference)
 }
 
-/// −log softmax(x), with the largest logit subtracted so that nothing overflows.
+/// −log softmax(x). The largest logit is subtracted first, so that nothing overflows.
 fn surprise(graph: &mut Graph, logits: ValueId) -> Result<ValueId, ShapeError> {
     let axis = graph.shape(logits).len() - 1;
-    // The gradients that come through the maximum cancel.
+    // The gradients through the maximum cancel.
     let maximum = graph.reduce(Reduction::Maximum, logits, &[axis]);
     let maximum = graph.element(ElementOp::Detach, &[maximum])?;
     let shifted = graph.element(ElementOp::Subtract, &[logits, maximum])?;

@@ -1,12 +1,12 @@
-//! Losses of a score whose sign is the class.
+//! Losses of a score whose sign predicts the class.
 
 use folkmoot_graph::op::{ElementOp, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
 /// log(1 + eˣ) − t·x, computed as (½ − t)·x + ½|x| + log(1 + e^−|x|).
 ///
-/// Nothing overflows in this form, and with |x|' = 0 at 0 its gradient there is ½ − t, which max(x, 0) would miss:
-/// a model whose weights begin at 0 has all of its logits there.
+/// This form cannot overflow. With |x|' = 0 at 0, its gradient at x = 0 is ½ − t, as it should be. The usual form with
+/// max(x, 0) has another gradient there. This matters because all logits are 0 if all weights start at 0.
 pub(super) fn binary_cross_entropy(
     graph: &mut Graph,
     logits: ValueId,

@@ -1,4 +1,4 @@
-//! The losses: nodes of the graph, and the same formulas in double precision for metrics and tests.
+//! The losses, as graph nodes, and as formulas in double precision for metrics and tests.
 
 mod classification;
 mod margin;
@@ -14,38 +14,38 @@ use folkmoot_graph::{Graph, ValueId};
 pub(crate) use right::right_answers;
 pub(crate) use score::example_loss;
 
-/// How labels are compared with outputs.
+/// The way in which labels are compared with outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelForm {
     /// Class numbers along the last axis of the outputs.
     Classes,
-    /// A number for each output.
+    /// One number for each output.
     Values,
 }
 
-/// The sizes of one example's outputs, and how its labels are read.
+/// The sizes of one example's outputs, and the form of its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) form: LabelForm,
     /// The size of the last axis of the outputs; 1 if an example has a single output without an axis.
     pub(crate) classes: usize,
-    /// The axes before it.
+    /// The axes before the last.
     positions: Vec<usize>,
 }
 
 impl Layout {
-    /// Reads `output_shape`, that of one example.
+    /// Creates the layout; `output_shape` is the shape of one example's outputs.
     pub(crate) fn new(output_shape: &[usize], form: LabelForm) -> Self {
         let (classes, positions) = output_shape.split_last().unwrap_or((&1, &[]));
         Self { form, classes: *classes, positions: positions.to_vec() }
     }
 
-    /// Outputs of one example.
+    /// Returns the number of outputs per example.
     pub(crate) fn outputs_per_example(&self) -> usize {
         self.classes * self.positions.iter().product::<usize>()
     }
 
-    /// Labels of one example.
+    /// Returns the number of labels per example.
     pub(crate) fn labels_per_example(&self) -> usize {
         match self.form {
             LabelForm::Classes => self.positions.iter().product(),
@@ -53,12 +53,12 @@ impl Layout {
         }
     }
 
-    /// The shape of the outputs of a batch, in which the last axis is always that of the classes.
+    /// Returns the shape of a batch's outputs; its last axis is always the classes.
     fn output_shape(&self, batch: usize) -> Vec<usize> {
         [&[batch], &self.positions[..], &[self.classes]].concat()
     }
 
-    /// The shape of the labels of a batch.
+    /// Returns the shape of a batch's labels.
     pub(crate) fn label_shape(&self, batch: usize) -> Vec<usize> {
         match self.form {
             LabelForm::Classes => [&[batch], &self.positions[..]].concat(),
@@ -69,11 +69,11 @@ impl Layout {
 
 /// Appends the mean loss of a batch, as a scalar.
 ///
-/// `output` is `[batch, …]` of the layout, `labels` of [`Layout::label_shape`]. `shares` is `[batch]` with the share
-/// of each example in the mean; without it all are alike.
+/// `output` is `[batch, …]` in this layout, `labels` has the shape [`Layout::label_shape`]. `shares` is `[batch]`, the
+/// share of each example in the mean; without it, all examples count equally.
 ///
 /// # Errors
-/// Returns a [`ShapeError`] if a shape is another.
+/// Returns a [`ShapeError`] if a shape does not match the layout.
 pub(crate) fn build(
     graph: &mut Graph,
     loss: Loss,
@@ -110,7 +110,7 @@ fn one_hot(graph: &mut Graph, layout: &Layout, labels: ValueId) -> Result<ValueI
     graph.element(ElementOp::Equal, &[labels, numbers])
 }
 
-/// The mean over `[batch, …]`, in which each example counts by its share.
+/// Returns the mean over `[batch, …]`, in which each example counts by its share.
 fn mean(graph: &mut Graph, losses: ValueId, shares: Option<ValueId>) -> Result<ValueId, ShapeError> {
     let axes: Vec<usize> = (0..graph.shape(losses).len()).collect();
     let mean = match shares {

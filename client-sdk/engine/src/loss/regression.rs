@@ -1,9 +1,9 @@
-//! Losses of outputs that should be near their targets.
+//! Losses that measure the distance between outputs and targets.
 
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
-/// Added to a sum of squares before its root, so that a row of zeros has a gradient.
+/// Added to a sum of squares before the square root, so that a row of zeros has a gradient.
 const SQUARES_MIN: f64 = 1e-12;
 
 /// (x − t)².
@@ -18,7 +18,7 @@ pub(super) fn absolute_error(graph: &mut Graph, x: ValueId, t: ValueId) -> Resul
     graph.element(ElementOp::Absolute, &[difference])
 }
 
-/// q²/2 + delta·(|d| − q) with d = x − t and q = min(|d|, delta): one form for both sides of the bend.
+/// q²/2 + delta·(|d| − q) with d = x − t and q = min(|d|, delta). This one form covers both branches.
 pub(super) fn huber(graph: &mut Graph, x: ValueId, t: ValueId, delta: f32) -> Result<ValueId, ShapeError> {
     let size = absolute_error(graph, x, t)?;
     let near = graph.element_with(ElementOp::Minimum, size, delta.into())?;

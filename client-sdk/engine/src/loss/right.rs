@@ -1,4 +1,4 @@
-//! The number of right answers of a batch, as nodes of the graph: for executors that keep the outputs to themselves.
+//! Counts the correct predictions of a batch as graph nodes, for executors that do not return the outputs.
 
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
@@ -6,10 +6,11 @@ use folkmoot_protocol::Loss;
 
 use super::{LabelForm, Layout};
 
-/// Appends the count of the examples all of whose classes are right, as a scalar; 0 if labels are target values.
+/// Appends the number of examples whose classes are all predicted correctly, as a scalar; 0 if labels are target
+/// values.
 ///
 /// # Errors
-/// Returns a [`ShapeError`] if a shape is another than that of the layout.
+/// Returns a [`ShapeError`] if a shape does not match the layout.
 pub(crate) fn right_answers(
     graph: &mut Graph,
     loss: Loss,

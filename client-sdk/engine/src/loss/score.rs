@@ -1,12 +1,12 @@
-//! The losses of outputs that are already there, in double precision and one example at a time.
+//! The losses of computed outputs, in double precision and one example at a time.
 
 use folkmoot_protocol::Loss;
 
 use super::{LabelForm, Layout};
 
-/// The loss of one example: the mean over its positions and outputs.
+/// Returns the loss of one example: the mean over its positions and outputs.
 ///
-/// `outputs` and `labels` are those of one example in this layout; class numbers are below the number of classes.
+/// `outputs` and `labels` are those of one example in this layout. Class numbers must be below the number of classes.
 pub(crate) fn example_loss(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> f64 {
     let positions = outputs.chunks_exact(layout.classes.max(1)).enumerate();
     let count = positions.len().max(1) as f64;
@@ -22,7 +22,7 @@ pub(crate) fn example_loss(loss: Loss, layout: &Layout, outputs: &[f32], labels:
     sum / count
 }
 
-/// The loss of one position; `target` gives the target of each output.
+/// Returns the loss of one position; `target` gives the target of each output.
 fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> f64 {
     let pairs = || outputs.iter().enumerate().map(|(class, output)| (f64::from(*output), target(class)));
     let mean =
@@ -55,7 +55,7 @@ fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> 
     }
 }
 
-/// `log Σ e^x`, with the largest subtracted so that nothing overflows.
+/// `log Σ e^x`. The largest logit is subtracted first, so that nothing overflows.
 fn log_sum_exp(logits: &[f32]) -> f64 {
     let maximum = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - maximum).exp()).sum();

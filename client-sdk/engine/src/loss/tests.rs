@@ -16,7 +16,7 @@ const LOSSES: [Loss; 8] = [
     Loss::Cosine,
 ];
 
-/// A loss as a program of its outputs, in double precision, and its gradient.
+/// A loss and its gradient as a program of the outputs, in double precision.
 struct Built {
     program: Program<f64>,
     labels: Vec<f64>,
@@ -24,7 +24,7 @@ struct Built {
 }
 
 impl Built {
-    /// `shares` is empty if all examples are alike.
+    /// Builds the program. If `shares` is empty, all examples count equally.
     fn new(loss: Loss, layout: &Layout, batch: usize, labels: &[f32], shares: &[f64]) -> Self {
         let mut graph = Graph::default();
         let shape = layout.output_shape(batch);
@@ -50,7 +50,7 @@ impl Built {
     }
 }
 
-/// The loss and its gradient for these outputs, all examples alike.
+/// Returns the loss and its gradient for these outputs, with equal shares.
 fn run(loss: Loss, layout: &Layout, outputs: &[f64], labels: &[f32]) -> (f64, Vec<f64>) {
     let batch = outputs.len() / layout.outputs_per_example();
     let mut built = Built::new(loss, layout, batch, labels, &[]);
@@ -61,7 +61,7 @@ fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
 }
 
-/// Outputs and labels, then the loss and its gradient.
+/// The loss function, its layout, outputs and labels; then the expected loss and gradient.
 type Case<'a> = (Loss, &'a Layout, &'a [f64], &'a [f32], f64, &'a [f64]);
 
 #[test]
@@ -108,7 +108,7 @@ fn shares_weigh_the_examples() {
     assert_eq!(built.gradient(), [1.0, 6.0]);
 }
 
-/// Labels that the loss can be asked about: classes, shares, or any numbers.
+/// Generates labels that are valid for the loss: classes, shares, or any numbers.
 fn labels(loss: Loss, layout: &Layout, batch: usize, draws: &[f32]) -> Vec<f32> {
     let count = batch * layout.labels_per_example();
     let draws = &draws[..count];
@@ -171,7 +171,7 @@ proptest! {
             at[index] = here - STEP;
             let slope = (above - built.run(&at)) / (2.0 * STEP);
             at[index] = here;
-            // Beside a bend the two sides differ; a draw is that near to one about once in 100,000.
+            // At a kink the two sides differ; a random draw is that close to one about once in 100,000.
             prop_assert!((gradient[index] - slope).abs() < 1e-5, "{:?}: {} is not {}", loss, gradient[index], slope);
         }
     }

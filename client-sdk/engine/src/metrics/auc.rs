@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::add_counts;
 
 const BUCKETS: usize = 1024;
-/// Scores beyond ± this fall into the first or the last bucket.
+/// The scores beyond ± this value count in the first or the last bucket.
 const SCORE_MAX: f64 = 16.0;
 
-/// How the scores of both classes are spread: the area under the ROC curve from counts that add up.
+/// Histograms of the scores of both classes. The counts can be added, and give the area under the ROC curve.
 ///
-/// A score is a logit, or the difference of two logits. 1,024 buckets of width 1/32 cover −16 to 16. Two scores in one
-/// bucket count as equal, so the area differs from the exact one by no more than [`ScoreHistogram::area_error`].
+/// A score is a logit, or the difference of two logits. 1,024 buckets of width 1/32 cover −16 to 16. Two scores in the
+/// same bucket count as equal, so the area differs from the exact one by at most [`ScoreHistogram::area_error`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreHistogram {
@@ -28,8 +28,8 @@ impl Default for ScoreHistogram {
 }
 
 impl ScoreHistogram {
-    /// The probability that an example of class 1 has a higher score than one of class 0, ties counted half
-    /// (Hanley and McNeil 1982). `None` if there are none of a class.
+    /// Returns the probability that an example of class 1 has a higher score than one of class 0, counting ties half
+    /// (Hanley and McNeil 1982). Returns `None` if a class has no examples.
     pub fn area_under_curve(&self) -> Option<f64> {
         let mut below = 0.0;
         let mut won = 0.0;
@@ -41,7 +41,7 @@ impl ScoreHistogram {
         self.pairs().map(|pairs| won / pairs)
     }
 
-    /// The largest difference from the area of the exact scores: half the share of pairs in one bucket.
+    /// Returns the maximum difference from the exact area: half the share of pairs whose scores are in the same bucket.
     pub fn area_error(&self) -> Option<f64> {
         let together = self.positive.iter().zip(&self.negative).map(|(a, b)| *a as f64 * *b as f64);
         let together: f64 = together.sum();
@@ -53,7 +53,7 @@ impl ScoreHistogram {
         Some(sum(&self.positive) * sum(&self.negative)).filter(|pairs| *pairs > 0.0)
     }
 
-    /// Counts one score. One that is NaN falls into the first bucket.
+    /// Counts one score. NaN counts in the first bucket.
     pub(super) fn add(&mut self, score: f64, is_positive: bool) {
         let width = 2.0 * SCORE_MAX / BUCKETS as f64;
         let bucket = ((score + SCORE_MAX) / width).clamp(0.0, BUCKETS as f64 - 1.0) as usize;

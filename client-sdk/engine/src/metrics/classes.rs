@@ -4,71 +4,72 @@ use serde::{Deserialize, Serialize};
 
 use super::{add_counts, share};
 
-/// Classes of which all pairs are counted, at most: 65,536 numbers.
+/// The maximum number of classes for which a confusion matrix is counted. It then has 65,536 counts.
 const CONFUSION_CLASSES_MAX: usize = 256;
 
-/// How often each class was right, found and there, and which was taken for which.
+/// Counts of correct, predicted and actual classes, and the confusion matrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassCounts {
-    /// For each class: decisions for it that were right.
+    /// For each class: the number of correct predictions.
     pub correct: Vec<u64>,
-    /// For each class: decisions for it.
+    /// For each class: how often the model predicted it.
     pub predicted: Vec<u64>,
-    /// For each class: labels of it.
+    /// For each class: how many labels it has.
     pub actual: Vec<u64>,
-    /// Row-major, label by decision: how often a label of the row's class was taken for the column's. Empty if there
-    /// are more than 256 classes.
+    /// The confusion matrix, row-major. The element at row `a` and column `b` is the number of labels of class `a` for
+    /// which the model predicted class `b`. Empty if there are more than 256 classes.
     pub confusion: Vec<u64>,
 }
 
 impl ClassCounts {
-    /// Counts of this many classes, all 0.
+    /// Creates counts for this many classes, all 0.
     pub(super) fn new(classes: usize) -> Self {
         let pairs = if classes <= CONFUSION_CLASSES_MAX { classes * classes } else { 0 };
         let zeros = vec![0; classes];
         Self { correct: zeros.clone(), predicted: zeros.clone(), actual: zeros, confusion: vec![0; pairs] }
     }
 
-    /// The share of the decisions for a class that were right, or `None` if there were none.
+    /// Returns the share of a class's predictions that are correct, or `None` if there are none.
     pub fn precision(&self, class: usize) -> Option<f64> {
         share(*self.correct.get(class)?, self.predicted[class])
     }
 
-    /// The share of a class's labels that were found, or `None` if there are none.
+    /// Returns the share of a class's labels that are predicted correctly, or `None` if there are none.
     pub fn recall(&self, class: usize) -> Option<f64> {
         share(*self.correct.get(class)?, self.actual[class])
     }
 
-    /// The harmonic mean of precision and recall of a class, 2·correct / (predicted + actual), or `None` if it
-    /// neither was there nor was found.
+    /// Returns the harmonic mean of a class's precision and recall, 2·correct / (predicted + actual). Returns `None` if
+    /// the class has neither labels nor predictions.
     pub fn f1(&self, class: usize) -> Option<f64> {
         share(2 * self.correct.get(class)?, self.predicted[class] + self.actual[class])
     }
 
-    /// The mean precision over the classes that were there or found, where no decision counts as 0.
+    /// Returns the mean precision over all classes with labels or predictions; a class without predictions counts as 0.
     pub fn macro_precision(&self) -> Option<f64> {
         self.mean_over_classes(Self::precision)
     }
 
-    /// The mean recall over the classes that were there or found, where no label counts as 0.
+    /// Returns the mean recall over all classes with labels or predictions; a class without labels counts as 0.
     pub fn macro_recall(&self) -> Option<f64> {
         self.mean_over_classes(Self::recall)
     }
 
-    /// The mean F1 over the classes that were there or found.
+    /// Returns the mean F1 over all classes with labels or predictions.
     pub fn macro_f1(&self) -> Option<f64> {
         self.mean_over_classes(Self::f1)
     }
 
-    /// Precision, recall and F1 over all classes together: with one decision for each label all three are the
+    /// Returns precision, recall and F1 over all classes together. With one prediction per label, all three equal the
     /// accuracy.
     pub fn micro_f1(&self) -> Option<f64> {
         let sum = |counts: &[u64]| counts.iter().sum::<u64>();
         share(2 * sum(&self.correct), sum(&self.predicted) + sum(&self.actual))
     }
 
-    /// How often a label of one class was taken for another; `None` if that was not counted.
+    /// Returns how often a label of class `actual` was predicted as class `predicted`; `None` without a confusion
+    /// matrix.
     pub fn confused(&self, actual: usize, predicted: usize) -> Option<u64> {
         let classes = self.actual.len();
         let is_class = actual < classes && predicted < classes;
@@ -83,7 +84,7 @@ impl ClassCounts {
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// Counts one decision; both classes are below the number of classes.
+    /// Counts one prediction; both classes must be below the number of classes.
     pub(super) fn add(&mut self, actual: usize, predicted: usize) {
         let classes = self.actual.len();
         self.actual[actual] += 1;
@@ -96,7 +97,7 @@ impl ClassCounts {
 }
 
 impl AddAssign<&Self> for ClassCounts {
-    /// Adds the counts of the same classes.
+    /// Adds the counts of other examples with the same classes.
     fn add_assign(&mut self, other: &Self) {
         add_counts(&mut self.correct, &other.correct);
         add_counts(&mut self.predicted, &other.predicted);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClassCounts, RankCounts, ScoreHistogram, largest};
 use crate::loss::{LabelForm, Layout, example_loss};
 
-/// Sums over decisions: one for each example, or for each position of a sequence.
+/// Sums over predictions: one for each example, or for each position of a sequence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassificationSums {
@@ -14,26 +14,26 @@ pub struct ClassificationSums {
     pub ranks: RankCounts,
     /// Precision, recall, F1 and confusion.
     pub classes: ClassCounts,
-    /// The sum of −log softmax(x) at the class, where the loss is softmax cross-entropy.
+    /// The sum of −log softmax(x) at the correct class, if the loss is softmax cross-entropy.
     pub cross_entropy: Option<f64>,
-    /// The scores of both classes, if there are two.
+    /// The scores of both classes, if there are exactly two.
     pub scores: Option<ScoreHistogram>,
 }
 
 impl ClassificationSums {
-    /// e to the mean cross-entropy (Jelinek et al. 1977): as uncertain as a choice among so many. `None` for another
-    /// loss, or without decisions.
+    /// Returns the perplexity, e to the mean cross-entropy (Jelinek et al. 1977): the number of equally likely classes
+    /// with the same uncertainty. Returns `None` for other losses, or without predictions.
     pub fn perplexity(&self) -> Option<f64> {
         let mean = self.cross_entropy? / self.ranks.count as f64;
         (self.ranks.count > 0).then(|| mean.exp())
     }
 
-    /// The area under the ROC curve, for two classes.
+    /// Returns the area under the ROC curve, for two classes.
     pub fn area_under_curve(&self) -> Option<f64> {
         self.scores.as_ref().and_then(ScoreHistogram::area_under_curve)
     }
 
-    /// Nothing counted yet, or `None` if such labels are no classes.
+    /// Creates empty sums, or returns `None` if the labels are not classes.
     pub(super) fn new(loss: Loss, layout: &Layout) -> Option<Self> {
         let classes = match (layout.form, loss) {
             (LabelForm::Classes, _) => layout.classes,
@@ -48,11 +48,11 @@ impl ClassificationSums {
         })
     }
 
-    /// Counts the decisions of one example.
+    /// Counts the predictions of one example.
     pub(super) fn add(&mut self, loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) {
         if layout.form == LabelForm::Values {
             for (score, target) in outputs.iter().zip(labels) {
-                // A logit x is the difference between the logits x of class 1 and 0 of class 0.
+                // A single logit x is the difference between logit x of class 1 and logit 0 of class 0.
                 self.decide(&[0.0, *score], usize::from(*target > 0.5));
             }
             return;

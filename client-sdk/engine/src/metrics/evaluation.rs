@@ -7,24 +7,24 @@ use super::score::rows;
 use super::{ClassificationSums, Metrics, RegressionSums, score};
 use crate::loss::{LabelForm, Layout};
 
-/// Everything that is measured over a data set, as sums: those of several parts add up to those of the whole.
+/// All metrics over a data set, as sums. The evaluations of the parts of a data set add up to that of the whole set.
 ///
-/// Counts add up exactly, sums of losses and errors as double precision does.
+/// Counts add up exactly; sums of losses and errors add up with the rounding of double precision.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
-    /// Examples, loss and right classes.
+    /// The number of examples, the loss and the correct predictions.
     pub metrics: Metrics,
-    /// Where labels are classes: class numbers, or targets of binary cross-entropy and hinge.
+    /// Present if labels are classes: class numbers, or targets of binary cross-entropy and hinge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<ClassificationSums>,
-    /// Where labels are values that outputs should be near: squared, absolute, Huber and cosine losses.
+    /// Present if labels are values to approximate: squared, absolute, Huber and cosine losses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regression: Option<RegressionSums>,
 }
 
 impl Evaluation {
-    /// Measures a batch's outputs; see [`score()`].
+    /// Measures the outputs of a batch; see [`score()`].
     pub(crate) fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
         let mut evaluation = Self {
             metrics: score(loss, layout, outputs, labels),

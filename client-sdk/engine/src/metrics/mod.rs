@@ -1,4 +1,4 @@
-//! Sums from which loss, accuracy and every other metric are computed, on a device or over many.
+//! Sums from which loss, accuracy and all other metrics are computed, for one device or many.
 
 mod auc;
 mod classes;
@@ -20,28 +20,28 @@ pub use ranks::RankCounts;
 pub use regression::RegressionSums;
 pub(crate) use score::{correct_examples, score};
 
-/// Sums over examples. Sums of several clients add up to those of all of them.
+/// Sums over examples. The sums of several clients can be added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// The examples over which the sums go. In training an example counts once for each time it was seen.
+    /// The number of examples. In training, an example counts each time it is seen.
     pub example_count: u64,
-    /// The sum of the examples' losses. In training the mean loss of a batch counts for each of its examples.
+    /// The sum of the examples' losses. In training, the mean loss of a batch counts for each of its examples.
     pub loss_sum: f64,
-    /// The examples whose class is right: the largest output, or a score above 0 for class 1. Of an example with
-    /// several positions every one must be right. 0 if labels are target values.
+    /// The number of examples with a correct prediction: the largest output, or a score above 0 for class 1. An example
+    /// with several positions counts only if all are correct. 0 if labels are target values.
     pub correct_count: u64,
-    /// The training steps; 0 in evaluation.
+    /// The number of training steps; 0 in evaluation.
     pub step_count: u64,
 }
 
 impl Metrics {
-    /// The mean loss, or `None` without examples.
+    /// Returns the mean loss, or `None` without examples.
     pub fn mean_loss(&self) -> Option<f64> {
         (self.example_count > 0).then(|| self.loss_sum / self.example_count as f64)
     }
 
-    /// The share of examples whose class was right, in [0, 1], or `None` without examples.
+    /// Returns the share of examples predicted correctly, in [0, 1], or `None` without examples.
     pub fn accuracy(&self) -> Option<f64> {
         share(self.correct_count, self.example_count)
     }
@@ -56,12 +56,12 @@ impl AddAssign for Metrics {
     }
 }
 
-/// `part / whole`, or `None` if the whole is nothing.
+/// Returns `part / whole`, or `None` if `whole` is 0.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The index of the largest element, the first of several.
+/// Returns the index of the largest element. If there are several, returns the first.
 fn largest(row: &[f32]) -> usize {
     let mut best = 0;
     for (index, value) in row.iter().enumerate() {
@@ -72,7 +72,7 @@ fn largest(row: &[f32]) -> usize {
     best
 }
 
-/// Adds counts one by one; an empty vector is one of zeros.
+/// Adds counts element by element; an empty vector counts as zeros.
 fn add_counts(counts: &mut Vec<u64>, others: &[u64]) {
     if counts.len() < others.len() {
         counts.resize(others.len(), 0);

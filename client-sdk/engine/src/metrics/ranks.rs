@@ -4,33 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{add_counts, share};
 
-/// Ranks that are told apart.
+/// The number of ranks that are counted.
 const RANKS: usize = 10;
 
-/// At which rank of the outputs the right class stands: top-k accuracy for k to 10.
+/// The rank of the correct class among the outputs: top-k accuracy for k up to 10.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankCounts {
-    /// How often the right class was the largest output, the second largest, and so on to the tenth.
+    /// For each rank, the number of predictions in which the correct class had it: first the largest output, last the
+    /// tenth largest.
     pub at_rank: Vec<u64>,
-    /// All decisions.
+    /// The number of all predictions, including those of a rank beyond the tenth.
     pub count: u64,
 }
 
 impl RankCounts {
-    /// The share of decisions whose class was among the `k` largest outputs, in [0, 1]. `None` without decisions, or
-    /// if `k` is 0 or above 10.
+    /// Returns the share of predictions whose correct class was among the `k` largest outputs, in [0, 1]. Returns
+    /// `None` without predictions, or if `k` is 0 or above 10.
     pub fn top_k(&self, k: usize) -> Option<f64> {
         let is_counted = (1..=RANKS).contains(&k);
         is_counted.then(|| share(self.at_rank.iter().take(k).sum(), self.count)).flatten()
     }
 
-    /// The share of decisions that were right.
+    /// Returns the share of correct predictions.
     pub fn accuracy(&self) -> Option<f64> {
         self.top_k(1)
     }
 
-    /// Counts one decision. Of equal outputs the one of the lower class stands first.
+    /// Counts one prediction. Among equal outputs, the lower class ranks first.
     pub(super) fn add(&mut self, outputs: &[f32], class: usize) {
         let score = outputs[class];
         let before = outputs[..class].iter().filter(|other| **other >= score).count();

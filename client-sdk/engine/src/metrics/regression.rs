@@ -2,11 +2,11 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Sums over target values: mean squared error, mean absolute error and R².
+/// Sums over target values, for mean squared error, mean absolute error and R².
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegressionSums {
-    /// Examples.
+    /// The number of examples.
     pub count: u64,
     /// Σ (x − t)² for each output.
     pub squared_error: Vec<f64>,
@@ -19,21 +19,22 @@ pub struct RegressionSums {
 }
 
 impl RegressionSums {
-    /// The mean over examples and outputs of (x − t)².
+    /// Returns the mean of (x − t)² over examples and outputs.
     pub fn mean_squared_error(&self) -> Option<f64> {
         self.mean(&self.squared_error)
     }
 
-    /// The mean over examples and outputs of |x − t|.
+    /// Returns the mean of |x − t| over examples and outputs.
     pub fn mean_absolute_error(&self) -> Option<f64> {
         self.mean(&self.absolute_error)
     }
 
-    /// 1 − Σ (x − t)² / Σ (t − t̄)², with the mean t̄ of each output: at most 1, and 0 for a model that only knows the
-    /// means. Several outputs count by their variance. `None` if no output varies.
+    /// Returns R², 1 − Σ (x − t)² / Σ (t − t̄)², with the mean t̄ of each output. It is at most 1, and 0 for a model
+    /// that always predicts the means. Several outputs count in proportion to their variance. Returns `None` if no
+    /// output varies.
     ///
-    /// The variance is computed from Σ t² and (Σ t)², so of targets that vary little around a large mean it loses
-    /// digits: about as many as the square of mean over deviation has.
+    /// The variance is computed from Σ t² and (Σ t)². If targets vary little around a large mean, this cancels digits:
+    /// about as many as the number (mean / standard deviation)² has.
     pub fn r_squared(&self) -> Option<f64> {
         let around_mean = |(sum, squares): (&f64, &f64)| (squares - sum * sum / self.count as f64).max(0.0);
         let variance: f64 = self.target.iter().zip(&self.squared_target).map(around_mean).sum();

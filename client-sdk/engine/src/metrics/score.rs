@@ -1,14 +1,14 @@
-//! Loss and right classes of a batch's outputs.
+//! The loss and the correct predictions of a batch's outputs.
 
 use folkmoot_protocol::Loss;
 
 use super::{Metrics, largest};
 use crate::loss::{LabelForm, Layout, example_loss};
 
-/// Sums loss and right classes of outputs, in double precision and in the order of the rows.
+/// Sums the loss and the correct predictions of outputs, in double precision and in row order.
 ///
-/// `outputs` and `labels` have as many rows as there are examples, in this layout; class numbers are below the number
-/// of classes. The step count stays 0.
+/// `outputs` and `labels` have one row per example, in this layout. Class numbers must be below the number of classes.
+/// The step count stays 0.
 pub(crate) fn score(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Metrics {
     let mut metrics =
         Metrics { correct_count: correct_examples(loss, layout, outputs, labels), ..Metrics::default() };
@@ -19,7 +19,7 @@ pub(crate) fn score(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]
     metrics
 }
 
-/// Counts the examples all of whose classes are right; 0 if labels are target values.
+/// Counts the examples whose classes are all predicted correctly; 0 if labels are target values.
 pub(crate) fn correct_examples(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> u64 {
     let is_right: fn(&Layout, &[f32], &[f32]) -> bool = match (layout.form, loss) {
         (LabelForm::Classes, _) => |layout, outputs, labels| {
@@ -35,7 +35,7 @@ pub(crate) fn correct_examples(loss: Loss, layout: &Layout, outputs: &[f32], lab
     right.count() as u64
 }
 
-/// Outputs and labels of each example.
+/// Returns the outputs and labels of each example.
 pub(super) fn rows<'a>(
     layout: &Layout,
     outputs: &'a [f32],

@@ -41,7 +41,7 @@ fn a_score_above_0_is_class_1() {
 #[test]
 fn classification_by_hand() {
     let layout = Layout::new(&[3], LabelForm::Classes);
-    // Decisions 0, 1, 1, 2 for labels 0, 1, 2, 0; in the last the right class is second.
+    // Predictions 0, 1, 1, 2 for labels 0, 1, 2, 0; for the last one the correct class ranks second.
     let outputs = [3.0, 0.0, 0.0, 0.0, 3.0, 0.0, 1.0, 3.0, 0.0, 2.0, 0.0, 3.0];
     let evaluation = Evaluation::of_batch(SOFTMAX, &layout, &outputs, &[0.0, 1.0, 2.0, 0.0]);
     let sums = evaluation.classification.unwrap();
@@ -68,7 +68,7 @@ fn classification_by_hand() {
 #[test]
 fn the_area_under_the_curve_by_hand() {
     let layout = Layout::new(&[1], LabelForm::Values);
-    // Of the four pairs three are in order.
+    // Three of the four pairs are in order.
     let evaluation = Evaluation::of_batch(
         Loss::BinaryCrossEntropy,
         &layout,
@@ -97,7 +97,7 @@ fn regression_by_hand() {
 
 #[test]
 fn an_evaluation_survives_its_json() {
-    // A loss of ½: JSON keeps sums that need all digits to the last but one.
+    // The loss is ½. JSON preserves all digits of the sums.
     let layout = Layout::new(&[1], LabelForm::Values);
     let mut evaluation = Evaluation::of_batch(Loss::Hinge, &layout, &[0.5, -2.0], &[1.0, 0.0]);
     evaluation += &Evaluation::of_batch(Loss::MeanSquaredError, &layout, &[0.5], &[1.0]);
@@ -106,7 +106,7 @@ fn an_evaluation_survives_its_json() {
     assert!(serde_json::from_str::<Evaluation>(&json.replace("at_rank", "at_ranks")).is_err());
 }
 
-/// The exact area: every pair compared.
+/// Computes the exact area by comparing every pair.
 fn exact_area(scores: &[f32], labels: &[f32]) -> Option<f64> {
     let of =
         |class: f32| scores.iter().zip(labels).filter(move |(_, label)| **label == class).map(|(s, _)| *s);
@@ -127,7 +127,7 @@ fn exact_area(scores: &[f32], labels: &[f32]) -> Option<f64> {
 }
 
 proptest! {
-    /// Outputs are multiples of 1/8, so that even the sums of errors are exact; losses of a softmax are not.
+    /// Outputs are multiples of 1/8, so that even sums of errors are exact. Losses of a softmax are not exact.
     #[test]
     fn parts_add_up_to_the_whole(
         numbers in prop::collection::vec((-40i8..40, -40i8..40, 0u8..3), 3..30),
@@ -152,7 +152,7 @@ proptest! {
         let mut sum = Evaluation::default();
         sum += &Evaluation::of_batch(loss, &layout, &outputs[..cut * 3], &labels[..cut * width]);
         sum += &Evaluation::of_batch(loss, &layout, &outputs[cut * 3..], &labels[cut * width..]);
-        // Sums of losses round; they are compared by themselves.
+        // Sums of losses are rounded, so they are compared separately.
         prop_assert!((sum.metrics.loss_sum - whole.metrics.loss_sum).abs() <= 1e-12 * whole.metrics.loss_sum);
         sum.metrics.loss_sum = whole.metrics.loss_sum;
         if let (Some(a), Some(b)) = (&mut sum.classification, &whole.classification) {

@@ -1,57 +1,59 @@
-//! Gradient accumulation: the gradient of a step whose examples are computed in several micro-batches.
+//! Gradient accumulation: computes the gradient of a step in several micro-batches.
 
 use folkmoot_graph::vectorised;
 
 use super::batch_program::BatchProgram;
 
-/// Which of a step's examples a micro-batch holds.
+/// The position of a micro-batch in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The micro-batches before it.
+    /// The number of micro-batches before this one.
     pub(crate) index: usize,
-    /// The examples before it.
+    /// The number of examples before this micro-batch.
     pub(crate) before: usize,
-    /// Its own examples.
+    /// The number of examples in this micro-batch.
     pub(crate) examples: usize,
-    /// All examples of the step.
+    /// The number of examples in the step.
     pub(crate) step_examples: usize,
 }
 
 impl Part {
-    /// Whether it begins the step.
+    /// Returns whether this is the first micro-batch of the step.
     pub(crate) fn is_first(self) -> bool {
         self.index == 0
     }
 
-    /// Whether it is the step.
+    /// Returns whether this micro-batch is the whole step.
     pub(crate) fn is_whole(self) -> bool {
         self.examples == self.step_examples
     }
 
-    /// What its mean loss counts in that of the step. With weights of examples it is a part of a sum already.
+    /// Returns the factor of this micro-batch's loss in the step's loss. With example weights it is 1, because the loss
+    /// is already a part of a sum.
     pub(crate) fn share(self, is_weighted: bool) -> f64 {
         if is_weighted { 1.0 } else { self.examples as f64 / self.step_examples as f64 }
     }
 }
 
-/// The sum of gradients over micro-batches, each times its share of the step's examples.
+/// The sum of the micro-batches' gradients, each times its share of the step's examples.
 ///
-/// The loss of a step is the mean Σᵢ sᵢ·lossᵢ with Σᵢ sᵢ = 1, so its gradient is the sum of those of the micro-batches over
-/// their own sᵢ: of a micro-batch's mean, if all examples count alike, times its share of the examples. It is that of the
-/// large batch up to rounding, except through batch normalisation, whose statistics are those of a micro-batch.
+/// The loss of a step is the mean Σᵢ sᵢ·lossᵢ with Σᵢ sᵢ = 1, so its gradient is a sum over the micro-batches. If all
+/// examples count equally, each term is the gradient of a micro-batch's mean loss times the micro-batch's share of the
+/// examples. The sum equals the large batch's gradient up to rounding. Batch normalisation is the exception: its
+/// statistics are those of a micro-batch.
 #[derive(Debug, Default)]
 pub(crate) struct Accumulator {
-    /// Tensor after tensor in the order of the program.
+    /// The gradient, one tensor after another in the program's order.
     gradient: Vec<f32>,
 }
 
 impl Accumulator {
-    /// A sum for so many trained weights.
+    /// Creates a sum for this many trained weights.
     pub(crate) fn new(trained_count: usize) -> Self {
         Self { gradient: vec![0.0; trained_count] }
     }
 
-    /// Adds the gradient of the micro-batch that the program ran last.
+    /// Adds the gradient of the program's last micro-batch.
     pub(crate) fn add(&mut self, program: &BatchProgram, part: Part, share: f64) {
         let share = share as f32;
         let mut rest = &mut self.gradient[..];
@@ -66,12 +68,12 @@ impl Accumulator {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(crate) fn gradient(&self) -> &[f32] {
         &self.gradient
     }
 
-    /// Bytes of the sum.
+    /// Returns the number of bytes that the sum takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&self.gradient[..])
     }

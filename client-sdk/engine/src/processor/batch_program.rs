@@ -1,4 +1,4 @@
-//! The computation of a step on a batch, compiled for one batch size.
+//! A step's computation on a batch, compiled for one batch size.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,18 +13,18 @@ use super::recorded::Recorded;
 use crate::batch::Batch;
 use crate::step::{StepError, StepForm, StepSource, step_graph};
 
-/// The source of the programs of every batch size.
+/// The source from which programs of all batch sizes are compiled.
 #[derive(Clone)]
 pub(crate) struct BatchSource {
     pub(crate) step: StepSource,
-    /// Threads of a run; 1 or more.
+    /// The number of threads for a run; 1 or more.
     pub(crate) threads: usize,
-    /// The matrices of which outer products are recorded.
+    /// The matrices whose outer products are recorded.
     pub(crate) recorded: Vec<Recorded>,
 }
 
 impl BatchSource {
-    /// Runs on one thread, and nothing is recorded.
+    /// Creates a source for one thread, without recording.
     pub(crate) fn new(step: StepSource) -> Self {
         Self { step, threads: 1, recorded: Vec::new() }
     }
@@ -38,11 +38,12 @@ pub(crate) struct BatchProgram<E = f32> {
     batch_size: usize,
     has_shares: bool,
     mixes_examples: bool,
-    /// Where the tensors of which there are gradients lie in the weights.
+    /// The ranges of the weights that have gradients.
     trained: Vec<Range<usize>>,
-    /// Where the statistics lie that have new values.
+    /// The ranges of the weights that are updated statistics.
     statistics: Vec<Range<usize>>,
-    /// The products of which gradients consist, of the parameters that are recorded. Their sides are the last outputs.
+    /// The recorded parameters, each with the matrix products that make up its gradient. The factors of these products
+    /// are the last outputs.
     dense: Vec<(usize, Vec<DenseSlope>)>,
 }
 
@@ -51,7 +52,7 @@ const LOSS: usize = 1;
 const GRADIENTS: usize = 2;
 
 impl<E: Element> BatchProgram<E> {
-    /// Compiles the step of a batch of this size. `has_shares` says whether examples have weights.
+    /// Compiles the step for this batch size. `has_shares` tells whether the examples are weighted.
     ///
     /// # Errors
     /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
@@ -75,84 +76,85 @@ impl<E: Element> BatchProgram<E> {
         Ok(Self { program, batch_size, has_shares, mixes_examples, trained, statistics, dense })
     }
 
-    /// Takes the memory of runs, if it has not been taken before.
+    /// Allocates the memory of runs, unless that has been done already.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if it cannot be had.
+    /// Returns a [`StepError`] if the memory cannot be allocated.
     pub(crate) fn reserve(&mut self) -> Result<(), StepError> {
         Ok(self.program.reserve()?)
     }
 
-    /// The number of elements of the model's output.
+    /// Returns the number of elements of the model's output.
     pub(crate) fn output_length(&self) -> usize {
         self.program.output_length(OUTPUT)
     }
 
-    /// The examples of a batch.
+    /// Returns the batch size.
     pub(crate) fn batch_size(&self) -> usize {
         self.batch_size
     }
 
-    /// Runs with these features and labels, and the shares of the examples if it was compiled for them.
+    /// Runs with these inputs: features, labels, and the shares of the examples if compiled with shares.
     pub(crate) fn run_inputs(&mut self, weights: &[E], inputs: &[&[E]], seed: u64) {
         self.program.run(weights, inputs, seed);
     }
 
-    /// The model's output for the last batch.
+    /// Returns the model's output for the last batch.
     pub(crate) fn output(&self) -> &[E] {
         self.program.output(OUTPUT)
     }
 
-    /// The mean loss of the last batch.
+    /// Returns the mean loss of the last batch.
     pub(crate) fn loss(&self) -> f64 {
         self.program.output(LOSS).first().map_or(f64::NAN, |loss| loss.to_f64())
     }
 
-    /// Where the trained tensors lie in the weights.
+    /// Returns the ranges of the trained tensors in the weights.
     pub(crate) fn trained(&self) -> &[Range<usize>] {
         &self.trained
     }
 
-    /// The gradient of the last batch's loss for each of [`BatchProgram::trained`].
+    /// Returns the gradient of the last batch's loss for a tensor of [`BatchProgram::trained`].
     pub(crate) fn gradient(&self, index: usize) -> &[E] {
         self.program.output(GRADIENTS + index)
     }
 
-    /// Whether examples of a batch influence each other, through batch normalisation.
+    /// Returns whether examples of a batch influence each other, as in batch normalisation.
     pub(crate) fn mixes_examples(&self) -> bool {
         self.mixes_examples
     }
 
-    /// What the program's memory holds.
+    /// Returns the program's memory by part.
     pub(crate) fn memory(&self) -> ProgramMemory {
         self.program.memory()
     }
 
-    /// Floating-point operations of a run.
+    /// Returns the number of floating-point operations in a run.
     pub(crate) fn flops(&self) -> u64 {
         self.program.flops()
     }
 
-    /// Kernels of a run, by kind.
+    /// Returns the number of kernels in a run, by kind.
     pub(crate) fn kernels(&self) -> BTreeMap<&'static str, usize> {
         self.program.kernels()
     }
 
-    /// Bytes that the program holds.
+    /// Returns the number of bytes that the program holds.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.program.memory_bytes()
     }
 }
 
 impl BatchProgram {
-    /// Runs a batch of the size and the kind for which this was compiled.
+    /// Runs a batch that has the compiled size, and shares if compiled with shares.
     pub(crate) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
         let inputs = batch.inputs();
         self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
     }
 
-    /// Appends the outer products that add up to the last batch's gradient of a matrix, times `share`. Those that are 0 are left
-    /// out. None if the gradient is no such sum, or there are more than pay.
+    /// Appends the outer products whose sum is the last batch's gradient of a matrix, times `share`. Zero products are
+    /// left out. Returns `None` if the gradient is not such a sum, or if the products would need more numbers than the
+    /// matrix.
     pub(crate) fn append_products(
         &self,
         matrix: Recorded,
@@ -173,7 +175,7 @@ impl BatchProgram {
         None
     }
 
-    /// Runs a program of batch size 1 with one example of a larger batch.
+    /// Runs a program of batch size 1 on one example of a larger batch.
     pub(crate) fn run_example(
         &mut self,
         weights: &[f32],
@@ -199,7 +201,7 @@ impl BatchProgram {
     }
 }
 
-/// Finds the products of which the recorded parameters' gradients consist.
+/// Finds the matrix products that make up the recorded parameters' gradients.
 fn dense(source: &BatchSource, step: &StepGraph) -> Vec<(usize, Vec<DenseSlope>)> {
     let slope = |parameter| step.slopes.iter().find(|(index, _)| *index == parameter);
     let found = source.recorded.iter().filter_map(|one| {
@@ -209,7 +211,7 @@ fn dense(source: &BatchSource, step: &StepGraph) -> Vec<(usize, Vec<DenseSlope>)
     found.collect()
 }
 
-/// None if there are more than `count_max`.
+/// Appends one layer's outer products; returns `None` if there would be more than `count_max`.
 fn append(
     slope: &DenseSlope,
     [left, right]: [&[f32]; 2],
@@ -233,7 +235,7 @@ fn append(
     Some(())
 }
 
-/// One of the vectors of a stored matrix.
+/// Returns one vector of a stored matrix.
 fn vector<'a>(
     side: &Side,
     values: &'a [f32],

@@ -1,7 +1,7 @@
-//! The L2 norm of a gradient, and the factor that bounds it.
+//! The L2 norm of a gradient, and the factor that limits it.
 
-/// The factor that brings a gradient's norm to at most `bound`: min(1, bound / norm) (Pascanu et al. 2013,
-/// algorithm 1). It is 1 for a norm of 0 or one that is not finite, which the weights will show.
+/// Returns the factor that limits a gradient's norm to `bound`: min(1, bound / norm) (Pascanu et al. 2013, algorithm
+/// 1). It is 1 if the norm is 0 or not finite; a later check finds weights that are not finite.
 ///
 /// `tensors` are the parts of the gradient; their squares are added in double precision, in this order.
 pub(crate) fn norm_factor<'a>(tensors: impl Iterator<Item = &'a [f32]>, bound: f32) -> f32 {
@@ -9,12 +9,12 @@ pub(crate) fn norm_factor<'a>(tensors: impl Iterator<Item = &'a [f32]>, bound: f
     if norm > bound && norm.is_finite() { (bound / norm) as f32 } else { 1.0 }
 }
 
-/// The L2 norm over all tensors.
+/// Returns the L2 norm over all tensors.
 pub(crate) fn norm<'a>(tensors: impl Iterator<Item = &'a [f32]>) -> f64 {
     tensors.map(squares).sum::<f64>().sqrt()
 }
 
-/// The sum of squares in eight lanes, an order that does not depend on the machine.
+/// Returns the sum of squares, added in eight lanes so that the order does not depend on the machine.
 fn squares(tensor: &[f32]) -> f64 {
     const LANES: usize = 8;
     let (rows, rest) = tensor.as_chunks::<LANES>();

@@ -1,30 +1,31 @@
-//! The gradients of dense layers, as the values whose outer products they are the sum of.
+//! Finds the factors of dense layers' gradients, which are sums of outer products.
 
 use folkmoot_graph::op::{ElementOp, Op};
 use folkmoot_graph::{Graph, Source, ValueId};
 
-/// A matrix product that is a gradient, or a part of it: the sum of the outer products of its sides' vectors.
+/// A matrix product that is a gradient or one term of a gradient. It is a sum of outer products of vectors from both
+/// sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DenseSlope {
-    /// Has an element for each row of the gradient.
+    /// The left vectors; each has one element per row of the gradient.
     pub(crate) left: Side,
-    /// Has an element for each column.
+    /// The right vectors; each has one element per column of the gradient.
     pub(crate) right: Side,
-    /// Outer products.
+    /// The number of outer products.
     pub(crate) count: usize,
 }
 
-/// A stored matrix as vectors.
+/// A stored matrix, viewed as vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
     pub(crate) value: ValueId,
-    /// Elements of a vector.
+    /// The number of elements in a vector.
     pub(crate) length: usize,
-    /// True if the vectors are the rows of the matrix, false if they are its columns.
+    /// Whether the vectors are the rows of the matrix; otherwise they are its columns.
     pub(crate) are_rows: bool,
 }
 
-/// Finds the products that add up to a gradient of `rows` times `columns`. None if it is anything else.
+/// Finds the matrix products whose sum is a gradient of `rows` times `columns`. Returns `None` for other gradients.
 pub(crate) fn dense_slopes(
     graph: &Graph,
     slope: ValueId,
@@ -32,7 +33,7 @@ pub(crate) fn dense_slopes(
     columns: usize,
 ) -> Option<Vec<DenseSlope>> {
     let mut at = slope;
-    // A parameter may be read in another shape of as many rows and columns.
+    // A parameter may be read in another shape with the same number of rows and columns.
     while let Some((Op::Reshape, inputs)) = node_of(graph, at) {
         at = inputs[0];
     }

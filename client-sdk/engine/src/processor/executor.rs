@@ -1,4 +1,4 @@
-//! The processor as an executor: every step changes the weights that the host has.
+//! The CPU executor: every step changes the host's weights directly.
 
 use folkmoot_graph::step::{Executor, HostState, Observer, StepRequest, StepResult, StepRule};
 use folkmoot_protocol::GradientClipping;
@@ -16,22 +16,22 @@ use crate::examples::Examples;
 use crate::loss::Layout;
 use crate::step::{SecretChance, StepError, StepSource};
 
-/// Takes steps on the processor.
+/// Runs steps on the CPU.
 pub(crate) struct Processor {
     rule: StepRule,
     examples: Examples,
     gradients: Gradients,
     batch: Batch,
     optimizer: Box<dyn Optimizer>,
-    /// For example privacy.
+    /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
 }
 
 impl Processor {
-    /// Compiles the step of full batches, of `full_batch` examples. Its memory is taken when it first runs.
+    /// Compiles the step for full batches of `full_batch` examples. Its memory is allocated at the first run.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step cannot be compiled, or per-example clipping does not go with the model.
+    /// Returns a [`StepError`] if the step cannot be compiled, or the model does not allow per-example clipping.
     pub(crate) fn new(
         source: StepSource,
         rule: StepRule,
@@ -48,11 +48,12 @@ impl Processor {
         })
     }
 
-    /// Makes ready for other examples, of which `full_batch` are computed at once. `held` are the bytes of the host's state.
+    /// Prepares for other examples, with batches of `full_batch` examples. `held` is the size of the host's state in
+    /// bytes.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step of such a batch cannot be compiled in the memory that the plan allows. Nothing
-    /// has changed then.
+    /// Returns a [`StepError`] if the step cannot be compiled within the plan's memory limit. Nothing has changed in
+    /// that case.
     pub(crate) fn restart(
         &mut self,
         layout: Layout,
@@ -80,7 +81,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Lets a step work on so many threads.
+    /// Sets the number of threads for a step.
     ///
     /// # Errors
     /// Returns a [`StepError`] if the step cannot be compiled.
@@ -90,8 +91,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Records the outer products of these matrices over a training that sees so many examples, if there is memory for it
-    /// besides the host's state.
+    /// Records the outer products of these matrices over a training run that sees this many examples. Records nothing
+    /// if the memory beside the host's state does not suffice.
     pub(crate) fn record_matrices(
         &mut self,
         recorded: Vec<Recorded>,
@@ -111,62 +112,62 @@ impl Processor {
         }
     }
 
-    /// Begins to record a training that sees so many examples, if anything is to be recorded.
+    /// Starts recording a training run that sees this many examples, if any matrices are recorded.
     pub(crate) fn record(&mut self, examples: u64) {
         self.gradients.record(examples);
     }
 
-    /// The recorder, if outer products are recorded.
+    /// Returns the recorder, if outer products are recorded.
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.gradients.recorder()
     }
 
-    /// Sets the chance from which example privacy draws its coins and its noise.
+    /// Sets the random number generator for the sampling and noise of example privacy.
     pub(crate) fn set_chance(&mut self, chance: Box<dyn SecretChance>) {
         self.chance = Some(chance);
     }
 
-    /// The chance from which example privacy draws its coins and its noise, if it was set.
+    /// Returns the random number generator of example privacy, if it was set.
     pub(crate) fn chance(&mut self) -> Option<&mut (dyn SecretChance + 'static)> {
         self.chance.as_deref_mut()
     }
 
-    /// The source of the graph of a step.
+    /// Returns the source of the step's graph.
     pub(crate) fn source(&self) -> &StepSource {
         &self.gradients.source().step
     }
 
-    /// Threads of a step.
+    /// Returns the number of threads for a step.
     #[cfg(feature = "gpu")]
     pub(crate) fn threads(&self) -> usize {
         self.gradients.source().threads
     }
 
-    /// Numbers that the optimizer keeps, of all trained weights together.
+    /// Returns the size of the optimizer's state for all trained weights, in numbers.
     pub(crate) fn slots(&self) -> usize {
         self.optimizer.slots() * self.gradients.trained_count()
     }
 
-    /// Bytes of the buffers into which a batch is copied.
+    /// Returns the number of bytes that the batch buffers take.
     pub(crate) fn batch_bytes(&self) -> usize {
         self.batch.memory_bytes()
     }
 
-    /// Bytes of everything compiled.
+    /// Returns the number of bytes that all compiled programs take.
     pub(crate) fn program_bytes(&self) -> usize {
         self.gradients.memory_bytes()
     }
 
-    /// The memory that compiled steps may take besides the host's state and the batch.
+    /// Returns the memory limit for compiled steps, beside the host's state and the batch.
     pub(crate) fn limit(&self, host: &HostState) -> MemoryLimit {
         let held = host.memory_bytes() + self.batch.memory_bytes();
         MemoryLimit { held, bytes_max: self.rule.memory_bytes_max }
     }
 
-    /// Takes a step, and tells `observe` of each operation after it has run.
+    /// Runs a step and calls `observe` after each operator.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step is not yet compiled and cannot be in the memory that the plan allows.
+    /// Returns a [`StepError`] if the step is not compiled yet and cannot be compiled within the plan's memory limit.
     fn step(
         &mut self,
         request: &StepRequest<'_>,
@@ -195,7 +196,8 @@ impl Processor {
         self.gradients.run(&input, &mut self.batch, &mut host.weights, observe)
     }
 
-    /// The sum of integers over these examples before its noise, and the most that an example changes it by.
+    /// Returns the integer sums over these examples before noise, and the sensitivity: the maximum change of a sum by
+    /// one example.
     #[cfg(test)]
     pub(crate) fn private_sum(
         &mut self,
@@ -207,7 +209,7 @@ impl Processor {
         Ok((sums.to_vec(), norm_steps))
     }
 
-    /// Applies the step's gradient, and says whether all trained weights are finite.
+    /// Applies the step's gradient, and returns whether all trained weights are finite.
     fn update(&mut self, request: &StepRequest<'_>, host: &mut HostState) -> bool {
         let gradients = self.gradients.gradients();
         let (scale, value_max) = match self.rule.clipping {
@@ -241,7 +243,7 @@ impl Processor {
 impl Executor for Processor {
     type Error = StepError;
 
-    /// One, so that a training can be stopped after any.
+    /// Returns 1, so that training can be stopped after any step.
     fn steps_max(&self) -> usize {
         1
     }
@@ -255,7 +257,7 @@ impl Executor for Processor {
         requests.iter().map(|request| self.step(request, host, observe)).collect()
     }
 
-    /// The host's state is the one that steps change.
+    /// Does nothing: steps change the host's state directly.
     async fn fetch(&mut self, _: &mut HostState) -> Result<(), StepError> {
         Ok(())
     }

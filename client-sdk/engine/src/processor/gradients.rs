@@ -1,4 +1,4 @@
-//! The gradients of steps of any size, from programs that are compiled once for each batch size.
+//! Computes the gradients of steps of any size, with programs that are compiled once per batch size.
 
 use folkmoot_graph::random::step_seed;
 use folkmoot_graph::step::{Observer, StepRule};
@@ -15,23 +15,23 @@ use crate::fit::FitError;
 use crate::metrics::correct_examples;
 use crate::step::{SecretChance, StepError, StepSource};
 
-/// Programs that are always kept: that of full batches and that of the rest.
+/// Programs that are always kept: one for full batches and one for the last, smaller batch.
 const PROGRAMS: usize = 2;
-/// Programs that are kept while they hold no more bytes than this, all together: for examples of other numbers.
+/// The maximum number of cached programs for other batch sizes. [`PROGRAM_BYTES_MAX`] also limits their total size.
 const PROGRAMS_MAX: usize = 64;
 const PROGRAM_BYTES_MAX: usize = 16 << 20;
 
-/// What a step is computed of.
+/// The input of a step.
 pub(crate) struct StepInput<'a> {
     pub(crate) examples: &'a Examples,
-    /// The examples of the step: 1 or more, all of which exist. With example privacy there may be none.
+    /// The indexes of the step's examples, all in range: at least one, except with example privacy.
     pub(crate) rows: &'a [usize],
-    /// Decides what dropout leaves out. Of several micro-batches each has a seed of its own.
+    /// The seed of dropout. If there are several micro-batches, each derives its own seed.
     pub(crate) seed: u64,
     pub(crate) limit: MemoryLimit,
 }
 
-/// What a step measured, before its update.
+/// The measurements of a step, before its update.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measured {
     /// The mean loss.
@@ -43,24 +43,24 @@ pub(crate) struct Measured {
 /// Computes loss, outputs and gradient of steps of any size.
 pub(crate) struct Gradients {
     source: BatchSource,
-    /// With gradient accumulation or example privacy, the examples of a micro-batch, and the sum of the gradients.
+    /// With gradient accumulation or example privacy: the number of examples in a micro-batch.
     micro_batch: Option<usize>,
     accumulator: Accumulator,
     /// Whether the last step had several micro-batches.
     is_accumulated: bool,
-    /// Of different batch sizes; the one that ran last is the last.
+    /// Programs for different batch sizes; the most recently used one is last.
     programs: Vec<BatchProgram>,
-    /// With per-example clipping, where the average of the gradients goes. It needs no accumulator: it is one.
+    /// The average of clipped gradients, with per-example clipping. It replaces the accumulator.
     per_example: Option<PerExample>,
-    /// If outer products are recorded.
+    /// Present if outer products are recorded.
     recorder: Option<Recorder>,
 }
 
 impl Gradients {
-    /// Compiles the step of full batches. Its memory is taken when it first runs.
+    /// Compiles the step for full batches. Its memory is allocated at the first run.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step cannot be compiled, or per-example clipping does not go with the model.
+    /// Returns a [`StepError`] if the step cannot be compiled, or the model does not allow per-example clipping.
     pub(crate) fn new(source: BatchSource, rule: &StepRule, batch_size: usize) -> Result<Self, StepError> {
         let is_accumulating = rule.accumulation_steps > 1;
         let is_in_parts = is_accumulating || rule.privacy.is_some();
@@ -94,10 +94,10 @@ impl Gradients {
         Ok(gradients)
     }
 
-    /// Makes ready for other examples, of which this many make a full batch.
+    /// Prepares for other examples, with this full batch size.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step of such a batch cannot be compiled within the limit.
+    /// Returns a [`StepError`] if the step cannot be compiled within the limit.
     pub(crate) fn restart(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         match (&mut self.per_example, self.programs.last()) {
             (Some(per_example), Some(program)) => per_example.make_room(program, batch_size),
@@ -106,10 +106,10 @@ impl Gradients {
         self.keep_within(batch_size, limit)
     }
 
-    /// Computes the gradient of a step, micro-batch after micro-batch, and stores the running statistics after each.
+    /// Computes the gradient of a step, one micro-batch after another, and stores the running statistics after each.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step is not yet compiled and cannot be within the limit.
+    /// Returns a [`StepError`] if the step is not compiled yet and cannot be compiled within the limit.
     pub(crate) fn run(
         &mut self,
         step: &StepInput<'_>,
@@ -141,8 +141,8 @@ impl Gradients {
         Ok(measured)
     }
 
-    /// What the weights of a step's examples are divided by. With example privacy a weight counts as it is: a share would
-    /// make the gradient of one example depend on the weights of the others.
+    /// Returns the divisor of the example weights in a step. With example privacy it is 1: if weights were divided by
+    /// their sum, the gradient of one example would depend on the weights of the others.
     fn step_weight(&self, step: &StepInput<'_>) -> f64 {
         match &self.per_example {
             Some(per_example) if per_example.is_private() => 1.0,
@@ -157,7 +157,7 @@ impl Gradients {
         }
     }
 
-    /// Begins to record a training that sees so many examples, if anything is to be recorded.
+    /// Starts recording a training run that sees this many examples, if any matrices are recorded.
     pub(crate) fn record(&mut self, examples: u64) {
         let recorded = &self.source.recorded;
         self.recorder = (!recorded.is_empty()).then(|| Recorder::new(recorded, examples));
@@ -168,7 +168,7 @@ impl Gradients {
         self.recorder.as_ref()
     }
 
-    /// Adds the noise of example privacy to the last step, without which it has no gradient.
+    /// Adds the noise of example privacy to the gradient of the last step. Before this call, the step has no gradient.
     pub(crate) fn release(&mut self, chance: &mut dyn SecretChance) {
         if let Some(per_example) = &mut self.per_example {
             per_example.release(chance);
@@ -188,7 +188,7 @@ impl Gradients {
         if self.per_example.is_none() {
             self.prepare(part.examples, step.limit)?;
         }
-        let program = self.programs.last_mut().expect("there is always a program, from the beginning");
+        let program = self.programs.last_mut().expect("there is always at least one program");
         program.reserve()?;
         if let Some(per_example) = &mut self.per_example {
             per_example.run(program, weights, batch, part, rows, step.seed);
@@ -209,8 +209,8 @@ impl Gradients {
         Ok(share * program.loss())
     }
 
-    /// Brings the program of this batch size to the end of the list. Where there are too many, those go that ran longest
-    /// ago.
+    /// Moves the program of this batch size to the end of the list, and compiles it if necessary. Evicts the least
+    /// recently used programs if there are too many.
     fn prepare(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         match self.programs.iter().position(|program| program.batch_size() == batch_size) {
             Some(index) => self.programs[index..].rotate_left(1),
@@ -233,10 +233,10 @@ impl Gradients {
         self.programs.len() <= PROGRAMS_MAX && self.memory_bytes() <= PROGRAM_BYTES_MAX
     }
 
-    /// Where there is no room for more than one program, all but the last go.
+    /// Evicts all programs but the last if they do not fit within the limit together.
     ///
     /// # Errors
-    /// Returns [`StepError::Memory`] if that one is too large.
+    /// Returns [`StepError::Memory`] if the last program alone exceeds the limit.
     fn keep_within(&mut self, batch_size: usize, limit: MemoryLimit) -> Result<(), StepError> {
         if limit.check(batch_size, self.memory_bytes()).is_ok() {
             return Ok(());
@@ -245,12 +245,12 @@ impl Gradients {
         limit.check(batch_size, self.memory_bytes())
     }
 
-    /// The program that ran last.
+    /// Returns the program that ran last.
     fn program(&self) -> &BatchProgram {
-        self.programs.last().expect("there is always a program, from the beginning")
+        self.programs.last().expect("there is always at least one program")
     }
 
-    /// The model's outputs for the last micro-batch.
+    /// Returns the model's outputs for the last micro-batch.
     fn outputs(&self) -> &[f32] {
         match &self.per_example {
             Some(per_example) => per_example.outputs(),
@@ -258,7 +258,7 @@ impl Gradients {
         }
     }
 
-    /// The trained tensors: where each lies in the weights, and its gradient for the last step.
+    /// Returns the range of each trained tensor in the weights, and its gradient for the last step.
     pub(crate) fn gradients(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f32])> + Clone {
         let flat = match &self.per_example {
             Some(per_example) => Some(per_example.gradient()),
@@ -276,23 +276,23 @@ impl Gradients {
         })
     }
 
-    /// The sum of integers before its noise, and the most that an example changes it by.
+    /// Returns the integer sums before noise, and the sensitivity: the maximum change of a sum by one example.
     #[cfg(test)]
     pub(crate) fn private_sum(&self) -> (&[i64], u64) {
         self.per_example.as_ref().expect("the plan asks for example privacy").private_sum()
     }
 
-    /// The number of trained weights.
+    /// Returns the number of trained weights.
     pub(crate) fn trained_count(&self) -> usize {
         self.program().trained().iter().map(|range| range.len()).sum()
     }
 
-    /// The source of the programs.
+    /// Returns the source of the programs.
     pub(crate) fn source(&self) -> &BatchSource {
         &self.source
     }
 
-    /// Bytes of everything compiled, with the buffers of per-example clipping and of accumulation.
+    /// Returns the number of bytes that all programs and the buffers for per-example clipping and accumulation take.
     pub(crate) fn memory_bytes(&self) -> usize {
         let programs: usize = self.programs.iter().map(BatchProgram::memory_bytes).sum();
         let programs = programs + self.accumulator.memory_bytes();

@@ -1,4 +1,4 @@
-//! Takes the steps of a training on the processor: the gradient of a step's examples, then the update of the weights.
+//! Runs training steps on the CPU: computes the gradient of a step's examples, then updates the weights.
 
 mod accumulator;
 mod batch_program;

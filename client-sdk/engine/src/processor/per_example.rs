@@ -1,4 +1,4 @@
-//! Per-example clipping (Abadi et al. 2016, algorithm 1), with the noise of DP-SGD or without.
+//! Per-example clipping (Abadi et al. 2016, algorithm 1), with or without the noise of DP-SGD.
 
 use folkmoot_graph::random::step_seed;
 use folkmoot_protocol::ExamplePrivacy;
@@ -10,16 +10,16 @@ use super::private_sum::PrivateSum;
 use crate::batch::Batch;
 use crate::step::SecretChance;
 
-/// The average of clipped gradients, and what else a batch gives when its examples run one by one.
+/// The average of clipped gradients, and the results of a batch whose examples run one by one.
 #[derive(Debug)]
 pub(crate) struct PerExample {
-    /// The bound of the gradients' norms.
+    /// The clipping norm.
     bound: f32,
-    /// The average, tensor after tensor in the order of the program. With example privacy it is 0 until it has its noise.
+    /// The average, one tensor after another in the program's order. With example privacy it is 0 until noise is added.
     gradient: Vec<f32>,
-    /// With example privacy, the sum before the noise.
+    /// The sum before noise, with example privacy.
     private: Option<PrivateSum>,
-    /// The examples of a full batch, which are the divisor with example privacy.
+    /// The full batch size, which is the divisor with example privacy.
     batch_size: usize,
     /// The model's outputs.
     outputs: Vec<f32>,
@@ -28,7 +28,7 @@ pub(crate) struct PerExample {
 }
 
 impl PerExample {
-    /// Buffers for a program of batch size 1 and batches of up to `batch_size` examples.
+    /// Creates buffers for a program of batch size 1 and batches of up to `batch_size` examples.
     pub(crate) fn new(
         program: &BatchProgram,
         batch_size: usize,
@@ -41,7 +41,7 @@ impl PerExample {
         Self { bound, gradient: vec![0.0; elements], private, batch_size, outputs, loss: 0.0 }
     }
 
-    /// Makes room for the outputs of this many examples, and for no more.
+    /// Resizes the output buffer for this many examples.
     pub(crate) fn make_room(&mut self, program: &BatchProgram, batch_size: usize) {
         self.batch_size = batch_size;
         let outputs = batch_size * program.output_length();
@@ -50,7 +50,7 @@ impl PerExample {
         }
     }
 
-    /// Begins a step.
+    /// Starts a step.
     pub(crate) fn begin(&mut self) {
         self.gradient.fill(0.0);
         if let Some(private) = &mut self.private {
@@ -59,18 +59,18 @@ impl PerExample {
         self.loss = 0.0;
     }
 
-    /// Whether the gradient gets noise.
+    /// Returns whether the gradient gets noise.
     pub(crate) fn is_private(&self) -> bool {
         self.private.is_some()
     }
 
-    /// Runs every example of a micro-batch by itself, scales its gradient to a norm of at most the bound, and adds it to the
-    /// average over the step, which was begun. Into how many a step is divided changes no bit. `rows` says which of all
-    /// examples they are.
+    /// Runs every example of a micro-batch separately, clips its gradient to the bound, and adds it to the average over
+    /// the step. Call [`Self::begin`] first. The division of a step into micro-batches does not change the result, to
+    /// the bit. `rows` are the examples' indexes in the data set.
     ///
-    /// Weights of examples multiply gradients before they are clipped, so that no example changes the average by more
-    /// than `bound / examples`, whatever its weight: with its share s of the step, the factor is s·examples. With example
-    /// privacy the factor is the weight itself.
+    /// Example weights multiply gradients before clipping, so no example changes the average by more than `bound /
+    /// examples`, regardless of its weight. The factor is s·examples, with the example's share s of the step. With
+    /// example privacy, the factor is the weight itself.
     pub(crate) fn run(
         &mut self,
         program: &mut BatchProgram,
@@ -82,7 +82,7 @@ impl PerExample {
     ) {
         self.outputs.clear();
         for (example, row) in rows.iter().enumerate() {
-            // What dropout leaves out of an example may not depend on which others were drawn, if these are to be hidden.
+            // To hide which examples were drawn, an example's dropout must not depend on the others.
             let place = if self.is_private() { *row } else { part.before + example };
             program.run_example(weights, batch, example, part.examples, step_seed(seed, place as u64));
             self.outputs.extend_from_slice(program.output());
@@ -94,7 +94,7 @@ impl PerExample {
         }
     }
 
-    /// Adds an example with this share of the step, by default an equal one, to the average.
+    /// Adds an example with this share of the step to the average. Without shares, all examples count equally.
     fn add(&mut self, program: &BatchProgram, share: Option<f32>, examples: usize) {
         let share = share.unwrap_or(1.0 / examples as f32);
         self.loss += program.loss() * f64::from(share);
@@ -110,7 +110,7 @@ impl PerExample {
         }
     }
 
-    /// Adds an example with this weight to the sum. A loss that is not finite is left out, as its gradient is.
+    /// Adds an example with this weight to the sum. Skips an example whose loss or gradient is not finite.
     fn add_private(&mut self, program: &BatchProgram, weight: f32, examples: usize) {
         let loss = program.loss() * f64::from(weight);
         self.loss += if loss.is_finite() { loss / examples as f64 } else { 0.0 };
@@ -119,42 +119,42 @@ impl PerExample {
         }
     }
 
-    /// Adds the noise of example privacy and divides by the size of a full batch.
+    /// Adds the noise of example privacy and divides by the full batch size.
     pub(crate) fn release(&mut self, chance: &mut dyn SecretChance) {
         if let Some(private) = &mut self.private {
             private.release(chance, self.batch_size, &mut self.gradient);
         }
     }
 
-    /// The average gradient of the step, tensor after tensor.
+    /// Returns the average gradient of the step, one tensor after another.
     pub(crate) fn gradient(&self) -> &[f32] {
         &self.gradient
     }
 
-    /// The model's outputs for the last micro-batch, row after row.
+    /// Returns the model's outputs for the last micro-batch, row by row.
     pub(crate) fn outputs(&self) -> &[f32] {
         &self.outputs
     }
 
-    /// The mean loss of the step.
+    /// Returns the mean loss of the step.
     pub(crate) fn loss(&self) -> f64 {
         self.loss
     }
 
-    /// Bytes of the buffers.
+    /// Returns the number of bytes that the buffers take.
     pub(crate) fn memory_bytes(&self) -> usize {
         let floats = (self.gradient.len() + self.outputs.capacity()) * size_of::<f32>();
         floats + self.private.as_ref().map_or(0, PrivateSum::memory_bytes)
     }
 
-    /// The sum of integers before its noise, and the most that an example changes it by.
+    /// Returns the integer sums before noise, and the sensitivity: the maximum change of a sum by one example.
     #[cfg(test)]
     pub(crate) fn private_sum(&self) -> (&[i64], u64) {
         self.private.as_ref().expect("the plan asks for example privacy").sums()
     }
 }
 
-/// The gradients of the example that a program ran last.
+/// Returns the gradients of the program's last example.
 fn gradients(program: &BatchProgram) -> impl Iterator<Item = &[f32]> + Clone {
     (0..program.trained().len()).map(|index| program.gradient(index))
 }

@@ -9,11 +9,11 @@ use crate::examples::{Examples, Labels};
 
 /// Reads features `[examples, …]` and labels `[examples]` or `[examples, targets]` from the bytes of two files.
 ///
-/// Element types are little-endian f32, f64, u8 and i64, in C order. One-dimensional labels of an integer type
-/// are class numbers; all others are targets.
+/// Element types are little-endian f32, f64, u8 and i64, in C order. One-dimensional labels of an integer type are
+/// class numbers; all other labels are targets.
 ///
 /// # Errors
-/// Returns a [`DataError`] if a file is cut off, says something else than it holds, or is of another kind.
+/// Returns a [`DataError`] if a file is truncated, contradicts its header, or is of an unsupported kind.
 pub fn read_npy(features: &[u8], labels: &[u8]) -> Result<Examples, DataError> {
     let (header, data) = Header::read(features).map_err(|reason| invalid("features", reason))?;
     let [rows, feature_shape @ ..] = &header.shape[..] else {
@@ -36,8 +36,7 @@ fn read_labels(bytes: &[u8]) -> Result<Labels, DataError> {
         ([_], ElementType::I64) => {
             let class = |number: &[u8; 8]| u32::try_from(i64::from_le_bytes(*number));
             let classes: Result<_, _> = data.as_chunks().0.iter().map(class).collect();
-            let classes =
-                classes.map_err(|_| invalid("labels", "has a class number that is negative".into()))?;
+            let classes = classes.map_err(|_| invalid("labels", "has a negative class number".into()))?;
             Ok(Labels::Classes(classes))
         }
         ([_], element_type) => Ok(Labels::Targets(floats(element_type, data), 1)),
@@ -46,7 +45,7 @@ fn read_labels(bytes: &[u8]) -> Result<Labels, DataError> {
     }
 }
 
-/// Converts elements, of which the data has a whole number.
+/// Converts the elements; `data` must be a whole number of them.
 fn floats(element_type: ElementType, data: &[u8]) -> Vec<f32> {
     match element_type {
         ElementType::F32 => data.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(),
@@ -68,7 +67,7 @@ fn invalid(file: &'static str, reason: String) -> DataError {
 mod tests {
     use super::*;
 
-    /// A file of version 1 with this header and data.
+    /// Returns a file of version 1 with this header and data.
     fn file(header: &str, data: &[u8]) -> Vec<u8> {
         let length = (header.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
@@ -105,7 +104,7 @@ mod tests {
         assert!(message(&huge, &labels).contains("the file holds 8"));
         let overflow =
             file("{'descr': '<f8', 'fortran_order': False, 'shape': (18446744073709551615, 2), }\n", &[]);
-        assert!(message(&overflow, &labels).contains("too large"));
+        assert!(message(&overflow, &labels).contains("overflows"));
         let fortran = file("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }\n", &[0; 4]);
         assert!(message(&fortran, &labels).contains("Fortran order"));
         let objects = file("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1), }\n", &[0; 4]);

@@ -38,7 +38,7 @@ impl Optimizer for Adam {
     }
 }
 
-/// 1 − βᵗ, without the digits that single precision would lose.
+/// Returns 1 − βᵗ in double precision; single precision would lose digits.
 fn bias_correction(beta: f32, step: u64) -> f64 {
     1.0 - f64::from(beta).powf(step as f64)
 }
@@ -53,7 +53,7 @@ mod tests {
         let adam = Adam { beta1: 0.5, beta2: 0.75, epsilon: 0.25, weight_decay: 0.0 };
         // The corrected moments are 1 and 1: w = 2 − ½ / 1.25.
         let first = 1.6;
-        // m = 0.25 + 1 over 0.75, v = 0.1875 + 1 over 0.4375.
+        // m = (0.25 + 1) / 0.75, v = (0.1875 + 1) / 0.4375.
         let second = first - 0.5 * (1.25 / 0.75) / ((1.1875f64 / 0.4375).sqrt() + 0.25);
         assert_close(two_steps(&adam, 2.0, [1.0, 2.0]), [first, second]);
     }

@@ -1,4 +1,4 @@
-//! The optimizers, one file each: loops over flat slices of weights, gradient and state.
+//! The optimizers, one file each: loops over flat slices of weights, gradients and state.
 
 mod adagrad;
 mod adam;
@@ -8,35 +8,35 @@ mod sgd;
 
 use folkmoot_protocol::LocalOptimizer;
 
-/// Numbers that an optimizer keeps for each weight, at most.
+/// The maximum number of state values per weight.
 pub(crate) const SLOTS_MAX: usize = 2;
 
-/// Where a training stands.
+/// The position of a step in training.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepNumber {
-    /// The step, counted from 1.
+    /// The number of the step, counted from 1.
     pub(crate) number: u64,
     /// The learning rate of this step.
     pub(crate) learning_rate: f32,
 }
 
-/// How a gradient changes weights.
+/// Updates weights from a gradient.
 pub(crate) trait Optimizer: Send + Sync {
-    /// Numbers kept for each weight, up to [`SLOTS_MAX`]; they begin as 0.
+    /// Returns the number of state values per weight, up to [`SLOTS_MAX`]; they start at 0.
     fn slots(&self) -> usize;
 
     /// Updates some of the weights.
     ///
-    /// All slices have one length, except that those of `state` beyond [`Optimizer::slots`] are empty.
+    /// All slices have the same length, except that those of `state` beyond [`Optimizer::slots`] are empty.
     fn update(&self, step: StepNumber, weights: &mut [f32], gradient: &[f32], state: [&mut [f32]; SLOTS_MAX]);
 }
 
-/// Numbers that an optimizer keeps for each weight.
+/// Returns the number of state values that an optimizer keeps per weight.
 pub(crate) fn slots(plan: LocalOptimizer) -> usize {
     optimizer(plan).slots()
 }
 
-/// The optimizer of a plan.
+/// Returns the optimizer of a plan.
 pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
     match plan {
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
@@ -62,7 +62,7 @@ pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
 mod tests {
     use super::*;
 
-    /// One weight after each of two steps with learning rate ½ and these gradients.
+    /// Returns one weight after each of two steps with learning rate ½ and these gradients.
     pub(crate) fn two_steps(optimizer: &dyn Optimizer, start: f32, gradients: [f32; 2]) -> [f32; 2] {
         let (mut weight, mut state) = ([start], [[0.0]; SLOTS_MAX]);
         let mut number = 0;
