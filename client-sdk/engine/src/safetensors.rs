@@ -1,4 +1,4 @@
-//! Weights alone, in the safetensors format.
+//! Model weights in the safetensors format.
 
 use std::collections::BTreeSet;
 
@@ -6,41 +6,41 @@ use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView, seria
 
 use folkmoot_onnx::ParameterSpec;
 
-/// Why a safetensors file is not one of the model's weights.
+/// Why a safetensors file does not contain the model's weights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightsError {
-    /// The bytes are no safetensors file.
-    #[error("the bytes are no safetensors file: {0}")]
+    /// The bytes are not a safetensors file.
+    #[error("the bytes are not a valid safetensors file: {0}")]
     Damaged(String),
-    /// A parameter has no tensor.
-    #[error("there is no tensor `{tensor}`")]
+    /// A parameter has no tensor in the file.
+    #[error("the file has no tensor `{tensor}`, which is a parameter of the model")]
     Missing {
         /// The parameter's name.
         tensor: String,
     },
-    /// A tensor is not one of the parameters.
+    /// A tensor is not a parameter of the model.
     #[error("the model has no parameter `{tensor}`")]
     Unknown {
         /// The tensor's name.
         tensor: String,
     },
-    /// A tensor has another shape than the parameter.
-    #[error("tensor `{tensor}` has shape {found:?}, the model's parameter {expected:?}")]
+    /// A tensor's shape differs from the parameter's shape.
+    #[error("tensor `{tensor}` has shape {found:?}, but the model's parameter has shape {expected:?}")]
     Shape {
         /// The tensor's name.
         tensor: String,
         /// The parameter's shape.
         expected: Vec<usize>,
-        /// The tensor's.
+        /// The tensor's shape.
         found: Vec<usize>,
     },
-    /// A tensor does not hold float32.
-    #[error("tensor `{tensor}` holds {found}, float32 (F32) is needed")]
+    /// A tensor's element type is not float32.
+    #[error("tensor `{tensor}` has element type {found}; it must be float32 (F32)")]
     ElementType {
         /// The tensor's name.
         tensor: String,
-        /// What it holds.
+        /// The tensor's element type.
         found: String,
     },
     /// An element is NaN or infinite.
@@ -51,17 +51,17 @@ pub enum WeightsError {
         /// The element's position, row-major.
         index: usize,
     },
-    /// The number of weights is not that of the model's parameters.
-    #[error("the model has {expected} parameters, {found} weights were given")]
+    /// The number of weights differs from the number of the model's parameters.
+    #[error("the model has {expected} parameters, but {found} weights were given")]
     WrongLength {
-        /// The parameters.
+        /// The model's number of parameters.
         expected: usize,
-        /// The weights given.
+        /// The number of weights given.
         found: usize,
     },
 }
 
-/// Reads the tensors of these parameters, flat in their order.
+/// Reads the tensors of these parameters and returns them flat, in parameter order.
 ///
 /// # Errors
 /// Returns a [`WeightsError`] that names the tensor.

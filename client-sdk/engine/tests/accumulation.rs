@@ -1,5 +1,4 @@
-//! A step over several batches is a step over their examples: against the large batch, and against arithmetic in double
-//! precision.
+//! Compares a step over several batches with a step over all their examples, and with arithmetic in double precision.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -8,7 +7,7 @@ use folkmoot_engine::{
 };
 use proptest::prelude::*;
 
-/// How far two ways of adding up the same gradients may lead, relative to the norm of the delta.
+/// The largest difference between two ways of adding the same gradients, relative to the norm of the delta.
 const TOLERANCE: f64 = 1e-5;
 const FITS: &str = "there is a weight for each";
 
@@ -23,14 +22,14 @@ fn norm(values: impl Iterator<Item = f64>) -> f64 {
     values.map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// The norm of the difference of two deltas, relative to that of the second.
+/// Returns the norm of the difference between two deltas, relative to the norm of the expected one.
 fn distance(found: &TrainingOutcome, expected: &TrainingOutcome) -> f64 {
     let pairs = found.delta.iter().zip(&expected.delta);
     let difference = norm(pairs.map(|(a, b)| f64::from(*a) - f64::from(*b)));
     difference / norm(expected.delta.iter().map(|value| f64::from(*value)))
 }
 
-/// So many of the digits, with or without weights.
+/// Returns this many of the digit examples, with or without weights.
 fn some_digits(count: usize, is_weighted: bool) -> Examples {
     let (training, _) = digits();
     let rows: Vec<usize> = (0..count).collect();
@@ -91,7 +90,7 @@ proptest! {
     }
 }
 
-/// `output = input * weights` with one weight, and targets from −3 to 3.
+/// Returns the model `output = input * weights` with one weight, and targets from −3 to 3.
 fn line(count: usize, weights: Option<&[f32]>) -> (Model, Examples) {
     let model = Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default());
     let features: Vec<f32> = (0..count).map(|row| row as f32 * 0.25 - 1.0).collect();
@@ -102,7 +101,7 @@ fn line(count: usize, weights: Option<&[f32]>) -> (Model, Examples) {
     (model.expect("built models import"), examples)
 }
 
-/// w after one step of gradient descent on Σ sᵢ (w xᵢ − tᵢ)², in double precision.
+/// Returns w after one step of gradient descent on Σ sᵢ (w xᵢ − tᵢ)², in double precision.
 fn full_step(start: f64, rate: f64, examples: &Examples) -> f64 {
     let Labels::Targets(targets, _) = examples.labels() else { panic!("they are targets") };
     let weights = |row: usize| examples.weights().map_or(1.0, |weights| f64::from(weights[row]));
@@ -121,7 +120,7 @@ fn all_local_examples_in_one_step_are_fed_sgd() {
         let (model, examples) = line(11, weights);
         let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.125));
         let expected = full_step(0.5, 0.125, &examples);
-        // At once; in micro-batches of 4, 4 and 3; and of 1.
+        // All examples at once; in micro-batches of 4, 4 and 3; one by one.
         for (batch_size, accumulation_steps) in [(1_000_000, 1), (u32::MAX, 1), (4, 1_000_000), (1, 11)] {
             let plan = TrainingPlan { batch_size, accumulation_steps, ..plan.clone() };
             let mut trainer = Trainer::new(&model, &[0.5], plan, &examples, 0).unwrap();
@@ -149,12 +148,12 @@ fn two_accumulated_steps_by_hand() {
         })
     };
     assert_eq!(two_steps(&plan), [1.625, 1.859375]);
-    // The mean of −5 is clipped, not each batch's part of it.
+    // Clipping applies to the mean of −5, not to each batch's part of it.
     let clipped = TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(2.0)), ..plan.clone() };
     assert_eq!(two_steps(&clipped), [1.25, 1.5]);
     let clipped = TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(4.0)), ..plan.clone() };
     assert_eq!(two_steps(&clipped)[0], 1.5, "single examples of −2 and −8 would give −3, and 1.375");
-    // The proximal term is added once to a step, not once for each of its batches: at w = 1.625 it is 0.625.
+    // The proximal term is added once per step, not once per batch: at w = 1.625 it is 0.625.
     let proximal = TrainingPlan { proximal_term: 1.0, ..plan };
     assert_eq!(two_steps(&proximal), [1.625, 1.625 + 0.125 * (1.875 - 0.625)]);
 }
@@ -202,8 +201,8 @@ fn a_step_on_chosen_examples_is_accumulated_too() {
     assert!(distance(&found, &expected) < TOLERANCE, "{}", distance(&found, &expected));
 }
 
-/// Batch normalisation normalises each micro-batch by itself: a step leaves the running statistics that as many small
-/// steps leave that change no weight.
+/// Batch normalisation normalises each micro-batch separately. A step therefore gives the same running statistics as
+/// the same number of small steps that change no weight.
 #[test]
 fn running_statistics_move_with_each_micro_batch() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/models/residual_cnn_batch_norm.onnx");

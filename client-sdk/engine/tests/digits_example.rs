@@ -1,5 +1,5 @@
-//! The digits example as data sets.
-#![allow(dead_code, reason = "each crate that tests with it uses its part")]
+//! The digits example as training and test data.
+#![allow(dead_code, reason = "each test crate uses only a part of it")]
 
 use folkmoot_engine::data::{CsvOptions, read_csv};
 use folkmoot_engine::{Examples, ImportLimits, LocalOptimizer, Loss, Model, TrainingPlan};
@@ -11,7 +11,7 @@ pub fn model() -> Model {
     Model::from_onnx(MODEL, &ImportLimits::default()).expect("the example is a valid model")
 }
 
-/// Training examples and, held out, every fifth.
+/// Returns the training examples, and every fifth example as test data.
 pub fn digits() -> (Examples, Examples) {
     let all = read_csv(CSV, &CsvOptions::default()).expect("the example is a valid file");
     let (held_out, training): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|index| index % 5 == 0);

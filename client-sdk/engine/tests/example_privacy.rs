@@ -1,5 +1,5 @@
-//! Example privacy: steps draw their examples, and get noise. Whether an example changes a sum by no more than its norm is
-//! asked where the sums are, in `train/private_step.rs`.
+//! Example privacy: steps sample their examples and add noise. `train/trainer/private.rs` tests that an example changes
+//! a sum by at most the clipping norm.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +13,8 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Chance that a seed repeats, whose noise is as large as its scale and has either sign: nothing that protects anybody.
-/// It notes the scales.
+/// A seeded generator whose noise has the size of its scale and a random sign. It gives no privacy. It records the
+/// scales.
 #[derive(Clone)]
 struct TwoPointChance {
     rng: ChaCha20Rng,
@@ -40,7 +40,7 @@ impl SecretChance for TwoPointChance {
     }
 }
 
-/// Coins that all fall alike, by the rest of the word in a division by the number of examples, and noise of one sign or none.
+/// A generator that always returns the same word, so that all examples are drawn or none, and noise of one sign or 0.
 struct Fixed {
     word: u64,
     noise: i64,
@@ -74,7 +74,8 @@ fn trainer(model: &Model, plan: &TrainingPlan, examples: &Examples, seed: u64) -
     Trainer::new(model, &model.initial_weights(), plan.clone(), examples, seed).expect("they fit")
 }
 
-/// `output = input * weights`, with as many weights as outputs, and examples of the input 0: every gradient is 0.
+/// Returns the model `output = input * weights`, with one weight per output, and examples whose input is 0: every
+/// gradient is 0.
 fn without_gradients(weights: usize, examples: usize) -> (Model, Examples, TrainingPlan) {
     let model = Model::from_onnx(&onnx::build::single_tensor(weights), &ImportLimits::default());
     let model = model.expect("built models import");
@@ -117,7 +118,8 @@ fn an_example_moves_the_weights_by_the_norm_over_the_batch_size() {
     let examples = examples.subset(&(0..100).collect::<Vec<_>>()).unwrap();
     let sgd = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(1.0));
     let private = private(TrainingPlan { batch_size: 25, steps_max: Some(1), ..sgd }, 0.01, 1e-6);
-    // With the word 0 every example is drawn: four times as many as are expected, over the same divisor. With 99, none is.
+    // With word 0, every example is drawn: four times the expected number, with the same divisor. With word 99, no
+    // example is drawn.
     for (word, noise, least, most) in [(0, 0, 0.005, 0.04), (99, 0, 0.0, 0.0)] {
         let outcome = finish(trainer(&model, &private, &examples, 1), Fixed { word, noise });
         let norm = outcome.delta.iter().map(|change| f64::from(*change).powi(2)).sum::<f64>().sqrt();
@@ -139,7 +141,7 @@ fn the_noise_has_the_scale_of_norm_and_multiplier() {
     let scales = scales.lock().unwrap();
     assert_eq!(scales.len(), 400, "one for each of 100 · 40 / 10 steps");
     assert!(scales.iter().all(|scale| *scale == scales[0] && *scale > 1 << 27 && *scale <= 1 << 28));
-    // A random walk of 400 steps of 3 · 0.5 / 10.
+    // A random walk of 400 steps of size 3 · 0.5 / 10.
     let variance = outcome.delta.iter().map(|change| f64::from(*change).powi(2)).sum::<f64>() / 50.0;
     let expected = 400.0 * 0.15f64.powi(2);
     assert!(
@@ -152,7 +154,7 @@ fn the_noise_has_the_scale_of_norm_and_multiplier() {
 fn steps_without_examples_are_noise_and_count() {
     let (model, examples, plan) = without_gradients(4, 40);
     let plan = TrainingPlan { batch_size: 10, ..private(plan, 0.5, 2.0) };
-    // 39 is not below the batch size, so none is drawn.
+    // 39 is not below the batch size, so no example is drawn.
     let outcome = finish(trainer(&model, &plan, &examples, 1), Fixed { word: 39, noise: 1 });
     // 4 steps of 2 · 0.5 / 10 in one direction.
     assert!(outcome.delta.iter().all(|change| (change + 0.4).abs() < 1e-6), "{:?}", outcome.delta);

@@ -1,8 +1,8 @@
-//! Broken bytes for everything that reads bytes from outside: an error or a value, never a panic.
+//! Feeds broken bytes to every reader of untrusted bytes: each must return an error or a value, and never panic.
 //!
-//! Each run changes a whole file at a few places, as a cut, a flipped bit or a number that is much too large. Runs
-//! are numbered: `FOLKMOOT_FUZZ_RUNS=1000000 cargo test --release -p folkmoot-engine --test engine fuzz` does many,
-//! `FOLKMOOT_SEED=n` one alone.
+//! Each run changes a valid file in a few places: a cut, a flipped bit, a number that is much too large. Runs are
+//! numbered. `FOLKMOOT_FUZZ_RUNS=1000000 cargo test --release -p folkmoot-engine --test engine fuzz` runs many;
+//! `FOLKMOOT_SEED=n` repeats one.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 const RUNS: u64 = 3_000;
-/// Small, so that a limit that does not hold is a test that takes long or runs out of memory.
+/// Small limits, so that a limit that is not enforced makes the test slow or run out of memory.
 const LIMITS: ImportLimits = ImportLimits {
     model_bytes_max: 1 << 20,
     nodes_max: 1_000,
@@ -26,7 +26,7 @@ const LIMITS: ImportLimits = ImportLimits {
     graph_nodes_max: 20_000,
     constant_elements_max: 1 << 20,
 };
-/// Bytes that end, lengthen or shift what a protobuf or a header says.
+/// Bytes that end, lengthen or shift fields of a protobuf or a header.
 const BYTES: [u8; 10] = [0, 1, 0x7f, 0x80, 0xff, 0x08, 0x12, 0x2a, 0x3a, b'-'];
 
 fn seeds() -> std::ops::Range<u64> {
@@ -50,7 +50,7 @@ fn damaged(whole: &[u8], other: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
             0 => bytes.truncate(at),
             1 if !bytes.is_empty() => bytes[at] ^= 1 << below(rng, 8),
             2 if !bytes.is_empty() => bytes[at] = BYTES[below(rng, BYTES.len())],
-            // A varint of ten bytes: lengths and dimensions near 2^64.
+            // A varint of ten bytes, for lengths and dimensions near 2^64.
             3 => drop(bytes.splice(at..at, [0xff; 9].into_iter().chain([1]))),
             4 => drop(bytes.drain(at..(at + 1 + below(rng, 16)).min(bytes.len()))),
             5 => {
@@ -68,7 +68,7 @@ fn damaged(whole: &[u8], other: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
     bytes
 }
 
-/// Reads damaged files, and says which run to repeat if one panics.
+/// Reads damaged files, and reports which run to repeat if one panics.
 fn fuzz(files: &[Vec<u8>], read: impl Fn(&[u8]) -> bool + std::panic::RefUnwindSafe) {
     let mut accepted = 0;
     let runs = seeds();
@@ -108,7 +108,7 @@ fn networks_are_imported_or_refused() {
 
 #[test]
 fn tensors_are_read_or_refused() {
-    // TensorProto: dims 2 and 3, float, a name, then data in one of the two encodings.
+    // TensorProto: dims 2 and 3, float, a name, then data in either encoding.
     let head = [0x08, 2, 0x08, 3, 0x10, 1, 0x42, 1, b'x'];
     let raw = [&head[..], &[0x4a, 24], &[0x3f; 24]].concat();
     let packed = [&head[..], &[0x22, 24], &[0x3f; 24]].concat();

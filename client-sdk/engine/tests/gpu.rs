@@ -1,4 +1,4 @@
-//! A training on a graphics processor: repeatable, resumable anywhere, and not lost when the device is.
+//! Training on a GPU: repeatable, resumable on any device, and not lost when the GPU fails.
 #![cfg(feature = "gpu")]
 
 use std::time::Duration;
@@ -11,8 +11,8 @@ use folkmoot_engine::{
 };
 
 const SEED: u64 = 11;
-/// How far a training on the GPU may be from that on the CPU, relative to the norm of the delta: rounding, grown over
-/// some dozen steps.
+/// The largest difference between training on the GPU and on the CPU, relative to the norm of the delta. It is
+/// rounding, amplified over a few dozen steps.
 const TOLERANCE: f64 = 1e-4;
 
 fn small() -> (Model, Examples, TrainingPlan) {
@@ -32,7 +32,7 @@ fn trainer(model: &Model, plan: &TrainingPlan, examples: &Examples) -> Trainer {
     trainer.expect("plan and examples fit")
 }
 
-/// Trains to the end, so many steps at a time.
+/// Trains to the end, this many steps at a time.
 fn finished(mut trainer: Trainer, steps: u64) -> TrainingOutcome {
     while !trainer.advance(steps).expect("this training does not diverge").finished {}
     trainer.finish()
@@ -42,7 +42,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// The norm of the difference of two deltas, relative to that of the second.
+/// Returns the norm of the difference between two deltas, relative to the norm of the expected one.
 fn distance(found: &TrainingOutcome, expected: &TrainingOutcome) -> f64 {
     let norm = |values: Vec<f64>| values.iter().map(|value| value * value).sum::<f64>().sqrt();
     let pairs = found.delta.iter().zip(&expected.delta);
@@ -135,7 +135,7 @@ fn a_device_that_is_lost_in_mid_epoch_costs_nothing_but_time() {
     trainer.advance(2).expect("it does not diverge");
     gpu.destroy();
     let found = finished(trainer, 4);
-    // It went on from the last state that came back, as a training does that is resumed on the CPU.
+    // Training continued from the last downloaded state, like training resumed on the CPU.
     let resumed = Trainer::resume(&model, &start, plan.clone(), &examples, &checkpoint).expect("it is one");
     assert_eq!(found, finished(resumed, 1));
     assert_eq!(found.metrics.step_count, 12, "no step is counted twice or left out");
@@ -221,7 +221,7 @@ fn what_only_the_cpu_does_is_refused_with_a_reason() {
     let clipping = Some(GradientClipping::PerExampleNorm(1.0));
     let plans = [
         (TrainingPlan { gradient_clipping: clipping, ..plan.clone() }, "example by example"),
-        (TrainingPlan { accumulation_steps: 2, ..plan }, "accumulated"),
+        (TrainingPlan { accumulation_steps: 2, ..plan }, "accumulate the gradients"),
     ];
     for (plan, why) in plans {
         let mut trainer = trainer(&model, &plan, &examples);
@@ -320,7 +320,7 @@ fn a_mixed_training_whose_device_is_lost_is_given_up() {
     assert!(matches!(error, TrainError::Gpu(GpuError::Lost { .. })), "{error}");
 }
 
-/// A clock that goes on by a millisecond whenever it is looked at.
+/// A clock that advances by one millisecond each time it is read.
 fn clock() -> impl Fn() -> Duration {
     let looked = std::cell::Cell::new(0);
     move || {

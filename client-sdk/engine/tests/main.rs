@@ -1,6 +1,6 @@
-//! The engine as its users see it.
+//! Tests of the engine's public API.
 //!
-//! One program for all of them: each links everything below it, which takes longer than most of them run.
+//! All tests are in one binary: linking each separately would take longer than most of them run.
 
 mod accumulation;
 #[cfg(feature = "gpu")]

@@ -1,4 +1,4 @@
-//! The memory of a step: known before it runs, close to what nobody could do without, and limited where a plan says so.
+//! The memory of a step: known in advance, close to the lower bound, and limited by the plan.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use folkmoot_engine::{
     TrainingPlan, onnx,
 };
 
-/// Times the sum of weights, gradients, optimizer state and live activations that a step may hold.
+/// The maximum ratio of a step's memory to the sum of weights, gradients, optimizer state and live activations.
 const RATIO_MAX: f64 = 1.3;
-/// A model that needs less than this is not measured: the tiles of fused loops weigh more than it does.
+/// Models that need fewer bytes are not measured: the tiles of fused loops dominate their memory.
 const BYTES_MIN: usize = 128 * 1024;
 
 fn plan(loss: Loss, batch_size: u32) -> TrainingPlan {

@@ -1,9 +1,8 @@
-//! The ONNX project's own tests of single operators, and the page of supported operators that follows from them.
+//! Runs the ONNX project's own tests of single operators, and generates the page of supported operators.
 //!
-//! The tests are files that `tests/engine/onnx_backend/generate.py` writes from the Python package `onnx`.
-//! `FOLKMOOT_PYTHON` names an interpreter that has the package, which `cargo xtask test` sees to; or
-//! `FOLKMOOT_ONNX_BACKEND_TESTS` the folder of tests that were written before. `FOLKMOOT_BLESS=1` writes
-//! `docs/operators.md` anew.
+//! `tests/engine/onnx_backend/generate.py` writes the tests as files, from the Python package `onnx`. `FOLKMOOT_PYTHON`
+//! names an interpreter with this package; `cargo xtask test` sets it. Alternatively, `FOLKMOOT_ONNX_BACKEND_TESTS`
+//! names a folder of tests written before. `FOLKMOOT_BLESS=1` rewrites `docs/operators.md`.
 
 mod cases;
 mod page;
@@ -17,13 +16,14 @@ use std::process::Command;
 use cases::{Case, Outcome};
 use folkmoot_engine::onnx::SUPPORTED_OPERATORS;
 
-/// How far a gradient may be from central differences, relative to the slope or to 1.
+/// The largest difference between a gradient and central differences, relative to the derivative or to 1, whichever is
+/// larger.
 const GRADIENT_TOLERANCE: f64 = 1e-5;
 const FOLDER: &str = "FOLKMOOT_ONNX_BACKEND_TESTS";
 const PYTHON: &str = "FOLKMOOT_PYTHON";
 const BLESS: &str = "FOLKMOOT_BLESS";
 
-/// Lets the interpreter of `FOLKMOOT_PYTHON` write the tests of all supported operators.
+/// Runs the interpreter of `FOLKMOOT_PYTHON` to write the tests of all supported operators.
 fn generate() -> Option<PathBuf> {
     let python = env::var_os(PYTHON)?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("onnx_backend");
@@ -81,7 +81,10 @@ fn every_test_of_the_onnx_project_passes_or_is_refused_for_a_known_reason() {
         return;
     }
     let committed = fs::read_to_string(page_path()).unwrap_or_default();
-    assert_eq!(page, committed, "docs/operators.md is not what the tests say; {BLESS}=1 writes it anew");
+    assert_eq!(
+        page, committed,
+        "docs/operators.md does not match the test results; run with {BLESS}=1 to rewrite it"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Recorded outer products add up to the change of dense layers, up to the rounding of float32.
+//! Recorded outer products add up to the change of dense layers, up to float32 rounding.
 
 use folkmoot_engine::{
     Examples, GradientClipping, ImportLimits, Labels, LearningRateSchedule, LocalOptimizer, Loss, Model,
@@ -15,7 +15,7 @@ fn perceptron(widths: &[usize], seed: u64) -> Model {
     Model::from_onnx(&mlp(widths, seed), &ImportLimits::default()).expect("it is a valid model")
 }
 
-/// Examples of so many features and classes.
+/// Returns this many examples with this many features and classes.
 fn examples(count: usize, features: usize, classes: usize) -> Examples {
     let values =
         (0..count * features).map(|index| ((index * 7919 + 13) % 1009) as f32 / 500.0 - 1.0).collect();
@@ -46,8 +46,8 @@ fn finish(mut trainer: Trainer) -> TrainingOutcome {
     trainer.finish()
 }
 
-/// Looks at every element of a matrix: the distance of the products' sum from its change is at most what rounding explains. The
-/// gradient of a step is a sum of `in_step` products in float32, which is scaled; every step rounds a weight once.
+/// Checks every element of a matrix: the sum of the products may differ from the change only by rounding. A step's
+/// gradient is a scaled float32 sum of `in_step` products, and every step rounds each weight once.
 fn assert_sum(start: &[f32], delta: &[f32], products: &OuterProducts, in_step: usize, steps: u64) {
     let OuterProducts { count, left, right } = products;
     let rows = left.len() / (*count).max(1);
@@ -64,7 +64,7 @@ fn assert_sum(start: &[f32], delta: &[f32], products: &OuterProducts, in_step: u
     }
 }
 
-/// Compares every recorded tensor with its change, and returns the products of all tensors.
+/// Compares every recorded tensor with its change, and returns the number of products of all tensors.
 fn assert_sums(model: &Model, plan: &TrainingPlan, outcome: &TrainingOutcome) -> Vec<Option<usize>> {
     let part = TrainedPart::of(model, plan).expect("nothing unknown is frozen");
     let start = part.pick(&model.initial_weights()).expect("they are the model's");
@@ -120,7 +120,7 @@ proptest! {
             let pays = epochs as usize * count <= rows * columns / (rows + columns);
             prop_assert_eq!(recorded.is_some(), pays, "{} of {} examples", tensor.name, count);
         }
-        // It is the same training, bit for bit.
+        // Recording does not change the training, bit for bit.
         let plain = finish(trainer(&model, &plan, &examples, false));
         prop_assert!(plain.products.is_empty());
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -133,7 +133,7 @@ proptest! {
 fn an_example_that_teaches_nothing_has_no_product() {
     let (model, plan) = (perceptron(&[20, 30, 4], 3), TrainingPlan { batch_size: 6, ..plan(0.1) });
     let outcome = finish(trainer(&model, &plan, &weighted(examples(6, 20, 4), |row| (row % 3) as f32), true));
-    // Of six examples two have the weight 0.
+    // Two of the six examples have weight 0.
     assert_eq!(
         assert_sums(&model, &plan, &outcome),
         [Some(4), None, None, None],
@@ -195,7 +195,7 @@ fn a_training_is_recorded_from_its_first_step_or_not_at_all() {
     let mut resumed = resumed.expect("it is its own checkpoint");
     resumed.record_outer_products(&[true; 4]);
     assert_eq!(recorded(&finish(resumed)), 0, "two of its steps are not known");
-    // A restart forgets what was before, and goes on recording.
+    // A restart forgets earlier products and continues recording.
     first.restart(&model.initial_weights(), &examples, 5).expect("they fit");
     let again = finish(first);
     let fresh = finish(trainer(&model, &plan, &examples, true));

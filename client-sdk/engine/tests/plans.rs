@@ -1,4 +1,4 @@
-//! What a plan can ask for beyond loss and optimizer: freezing, clipping, schedules, statistics, memory.
+//! Plan options beyond loss and optimizer: freezing, clipping, schedules, statistics, memory.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -7,7 +7,7 @@ use folkmoot_engine::{
     onnx,
 };
 
-/// `output = input * weights` with one weight, of which the loss is the mean of (w − 2)²·x².
+/// Returns the model `output = input * weights` with one weight. Its loss is the mean of (w − 2)²·x².
 fn line() -> (Model, Examples) {
     let model = Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default());
     let examples = Examples::new(vec![1.0, 2.0], vec![1], Labels::Targets(vec![2.0, 4.0], 1));
@@ -19,7 +19,7 @@ fn line_plan() -> TrainingPlan {
     TrainingPlan { epochs: 2, batch_size: 2, ..plan }
 }
 
-/// The weight after each of two steps from 1.
+/// Returns the weight after each of two steps, starting from 1.
 fn two_steps(plan: TrainingPlan, examples: &Examples) -> [f32; 2] {
     let (model, _) = line();
     let mut trainer = Trainer::new(&model, &[1.0], plan, examples, 0).expect("plan and examples fit");
@@ -35,7 +35,7 @@ fn batch_norm_model() -> Model {
     Model::from_onnx(&bytes, &ImportLimits::default()).expect("the example is a valid model")
 }
 
-/// The ranges of the parameters for which `wanted` holds, by their names.
+/// Returns the ranges of the parameters whose names satisfy `wanted`.
 fn ranges(model: &Model, wanted: impl Fn(&str) -> bool) -> Vec<std::ops::Range<usize>> {
     let mut start = 0;
     let mut found = Vec::new();
@@ -96,13 +96,13 @@ fn a_frozen_pattern_must_match_and_something_must_be_left() {
 #[test]
 fn clipping_by_hand() {
     let (_, examples) = line();
-    // The gradient is 5 (w − 2): −5, which a norm of 2 makes −2; then −3.75, which is −2 again.
+    // The gradient is 5 (w − 2): −5, clipped to −2; then −3.75, again clipped to −2.
     let clipped = |clipping| TrainingPlan { gradient_clipping: Some(clipping), ..line_plan() };
     assert_eq!(two_steps(clipped(GradientClipping::Norm(2.0)), &examples), [1.25, 1.5]);
     assert_eq!(two_steps(clipped(GradientClipping::Value(2.0)), &examples), [1.25, 1.5]);
     assert_eq!(two_steps(clipped(GradientClipping::Norm(8.0)), &examples), [1.625, 1.859375]);
-    // Per example the gradients are 2 (w − 2) x²: −2 and −8, clipped −2 and −4: their mean is −3. Then
-    // −1.25 and −5, clipped −1.25 and −4.
+    // The per-example gradients are 2 (w − 2) x²: −2 and −8, clipped to −2 and −4, with mean −3. Then −1.25 and −5,
+    // clipped to −1.25 and −4.
     let per_example = clipped(GradientClipping::PerExampleNorm(4.0));
     assert_eq!(two_steps(per_example, &examples), [1.375, 1.375 + 0.125 * 2.625]);
 }
@@ -170,7 +170,7 @@ fn example_weights_are_shares_of_the_batch() {
     let mut trainer = Trainer::new(&model, &[1.0], line_plan(), &examples, 0).unwrap();
     let error = trainer.step_on(&[0, 2]).unwrap_err();
     assert!(matches!(error, TrainError::NoSuchExample { index: 2, examples: 2 }), "{error}");
-    // Weights multiply a gradient before it is clipped: 1.5 · −2 and 0.5 · −8, both cut to 2.
+    // Weights multiply a gradient before clipping: 1.5 · −2 and 0.5 · −8, both clipped to −2.
     let clipping = Some(GradientClipping::PerExampleNorm(2.0));
     let plan = TrainingPlan { gradient_clipping: clipping, ..line_plan() };
     assert_eq!(two_steps(plan, &weighted(vec![3.0, 1.0]))[0], 1.25);
@@ -218,7 +218,8 @@ fn a_step_that_needs_too_much_memory_is_refused() {
         }
         _ => panic!("it is not refused"),
     }
-    // There is no room for the last, smaller batch beside the full ones: the programs take turns.
+    // Memory does not suffice for the programs of full batches and of the smaller last batch together, so they take
+    // turns.
     let turns = Trainer::new(&model, &start, limited(needed), &examples, 1).unwrap();
     let both = Trainer::new(&model, &start, plan(1), &examples, 1).unwrap();
     assert_eq!(finish(turns), finish(both));

@@ -1,4 +1,4 @@
-//! A trainer that begins anew is a new one, to the bit, whatever it did before.
+//! A restarted trainer gives results that are bit-identical to those of a new one, regardless of its earlier work.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -9,7 +9,7 @@ use folkmoot_engine::{
 const SEED: u64 = 11;
 const FITS: &str = "plan and examples fit";
 
-/// So many of the digits, from a row on.
+/// Returns `count` of the digit examples, starting at row `first`.
 fn some_digits(first: usize, count: usize) -> Examples {
     let rows: Vec<usize> = (first..first + count).collect();
     digits().0.subset(&rows).expect("the indices are those of rows")
@@ -32,12 +32,12 @@ fn run(trainer: &mut Trainer) -> (Vec<u32>, TrainingOutcome) {
     (outcome.delta.iter().map(|change| change.to_bits()).collect(), outcome)
 }
 
-/// Other starting weights.
+/// Returns weights moved by a constant.
 fn moved(weights: &[f32], by: f32) -> Vec<f32> {
     weights.iter().map(|weight| weight + by).collect()
 }
 
-/// Restarts one trainer with examples of many numbers, and compares each run with that of a new one.
+/// Restarts one trainer with different numbers of examples, and compares each run with that of a new trainer.
 fn check(model: &Model, plan: &TrainingPlan, what: &str) {
     let start = model.initial_weights();
     let mut trainer = Trainer::new(model, &start, plan.clone(), &some_digits(0, 40), SEED).expect(FITS);
@@ -149,7 +149,7 @@ fn a_memory_limit_is_that_of_a_new_trainer() {
         "{error}"
     );
     assert_eq!(run(&mut trainer), expected, "the training is where it was");
-    // What is just enough is enough after other batch sizes too.
+    // Memory that just suffices also suffices after other batch sizes.
     let enough = TrainingPlan { memory_bytes_max: Some(needed), ..plan };
     let mut trainer = new(&enough, &large).unwrap();
     for examples in [&small, &large, &some_digits(0, 50), &large] {

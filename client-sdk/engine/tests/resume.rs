@@ -1,4 +1,4 @@
-//! Stopping and resuming changes nothing, and only a checkpoint of the same training is taken.
+//! Stopping and resuming changes nothing, and only checkpoints of the same training run are accepted.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -88,7 +88,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert_eq!(refusal(&start, plan, &examples), None);
 }
 
-/// Every optimizer, and what the step number decides: schedule and dropout.
+/// Tests every optimizer, and everything that depends on the step number: schedule and dropout.
 #[test]
 fn every_optimizer_resumes_bit_exactly() {
     let (model, examples, plan) = small();

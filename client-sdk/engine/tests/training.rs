@@ -1,4 +1,4 @@
-//! The optimizer end to end against arithmetic by hand, and what training refuses.
+//! Compares the optimizer end to end with arithmetic by hand, and tests refused training arguments.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -6,7 +6,7 @@ use folkmoot_engine::{
     TrainingPlan, onnx,
 };
 
-/// `output = input * weights` with one weight.
+/// Returns the model `output = input * weights` with one weight.
 fn line() -> Model {
     Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default()).expect("built models import")
 }
@@ -29,7 +29,7 @@ fn train(model: &Model, start: &[f32], plan: TrainingPlan, examples: &Examples) 
 
 #[test]
 fn two_steps_by_hand() {
-    // The mean squared error of w * x against 2 x over x = 1, 2 is 2.5 (w - 2)², its gradient 5 (w - 2).
+    // The mean squared error of w * x against 2 x over x = 1, 2 is 2.5 (w - 2)²; its gradient is 5 (w - 2).
     let (model, examples) = (line(), line_examples());
     // w = 1, then 1 + 0.625 = 1.625, then 1.625 + 0.125 * 1.875 = 1.859375.
     assert_eq!(train(&model, &[1.0], line_plan(0.0, 0.0, 0.0), &examples).unwrap(), 0.859375);

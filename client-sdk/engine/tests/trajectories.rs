@@ -1,15 +1,16 @@
-//! Whole trainings follow those of an independent framework, which `tests/engine/trajectories` holds with its scripts.
+//! Compares whole training runs with those of an independent framework. `tests/engine/trajectories` has its results and
+//! scripts.
 
 use std::path::{Path, PathBuf};
 
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};
 use serde::Deserialize;
 
-/// The largest difference of a loss, relative to it. Measured on x86-64: 2.4e-6; another width of SIMD rounds otherwise.
+/// The largest relative difference of a loss. Measured on x86-64: 2.4e-6; other SIMD widths round differently.
 const LOSS_TOLERANCE: f64 = 5e-5;
-/// The largest difference of a tensor's sum, norm or element, relative to its norm. Measured: 8e-6.
+/// The largest difference of a tensor's sum, norm or element, relative to the tensor's norm. Measured: 8e-6.
 const WEIGHT_TOLERANCE: f64 = 1e-4;
-/// For weights that decay to nothing, and the digits that the files keep.
+/// Covers weights that decay towards 0, and the limited digits of the files.
 const ABSOLUTE_TOLERANCE: f64 = 1e-7;
 
 #[derive(Deserialize)]
@@ -20,7 +21,7 @@ struct Trajectory {
     batch_size: usize,
     feature_shape: Vec<usize>,
     label_kind: LabelKind,
-    /// How far the framework's training in single precision is from its own in double precision.
+    /// The difference between the framework's own training runs in single and double precision.
     float64_deviation: f64,
     batches: Vec<Batch>,
     losses: Vec<f64>,
@@ -49,7 +50,7 @@ struct TrainedTensor {
 }
 
 impl Trajectory {
-    /// All batches, one behind the other.
+    /// Returns the examples of all batches, one after another.
     fn examples(&self) -> Examples {
         let labels: Vec<f64> = self.batches.iter().flat_map(|batch| batch.labels.iter().copied()).collect();
         let features = self.batches.iter().flat_map(|batch| batch.features.iter().copied()).collect();
@@ -71,7 +72,7 @@ impl Trajectory {
         trainer.expect("plan and examples fit")
     }
 
-    /// Trains, and returns the largest relative differences of losses and of weights.
+    /// Trains, and returns the largest relative differences of losses and weights.
     fn follow(&self, model: &Model, mut trainer: Trainer) -> (f64, f64) {
         let mut loss_difference = 0f64;
         for (step, expected) in self.losses.iter().enumerate() {
@@ -108,7 +109,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A trajectory's name, the trajectory, and its model.
+/// Returns the name of each trajectory, the trajectory, and its model.
 fn trajectories() -> Vec<(String, Trajectory, Model)> {
     let folder = repository().join("tests/engine/trajectories");
     let files = std::fs::read_dir(&folder).expect("the trajectories are in the repository");
@@ -130,14 +131,14 @@ fn trajectories() -> Vec<(String, Trajectory, Model)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Follows every trajectory, and fails if one is left too far.
+/// Follows every trajectory, and fails if a difference exceeds its tolerance.
 fn follow_all(device: &str, prepare: impl Fn(&mut Trainer)) {
     let mut faults = Vec::new();
     for (name, trajectory, model) in trajectories() {
         let mut trainer = trajectory.trainer(&model);
         prepare(&mut trainer);
         let (loss, weight) = trajectory.follow(&model, trainer);
-        // Where rounding alone moves the framework's own training, ours may move as far.
+        // Where rounding alone changes the framework's own result, ours may differ as much.
         let slack = 2.0 * trajectory.float64_deviation;
         println!(
             "{device}, {name}: losses within {loss:.1e}, weights within {weight:.1e}, slack {slack:.1e}"
@@ -154,7 +155,7 @@ fn fifty_steps_follow_the_reference() {
     follow_all("cpu", |_| {});
 }
 
-/// Within the same bounds as on the CPU.
+/// Uses the same tolerances as the CPU.
 #[cfg(feature = "gpu")]
 #[test]
 fn fifty_steps_on_the_gpu_follow_the_reference() {

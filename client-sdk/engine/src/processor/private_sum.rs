@@ -1,35 +1,36 @@
-//! The sum of clipped gradients as integers, and the noise on it: what hides an example in a step of DP-SGD.
+//! The sum of clipped gradients as integers, and its noise. Together they hide single examples in a step of DP-SGD.
 
 use super::clipping::norm;
 use crate::step::NOISE_SCALE_MAX;
 use crate::step::SecretChance;
 
-/// Steps of the clipping norm, at most: the squares of so many are added exactly for any number of weights, and the sums of
-/// 2^31 examples fit.
+/// The maximum number of grid steps in the clipping norm. The squares of integers up to this size add up exactly for
+/// any number of weights, and sums over 2^31 examples fit into i64.
 const NORM_STEPS_MAX: u64 = 1 << 32;
 
-/// What a factor is multiplied by while rounding leaves an example's integers longer than the norm.
+/// The factor for shrinking an example's integers while their norm is too large because of rounding.
 const SHRINKING: f64 = 1.0 - 1e-6;
 
-/// Integers in which clipped gradients are counted: the clipping norm C is N of their steps, so a step is C / N.
+/// The grid for clipped gradients: N grid steps make up the clipping norm C, so one step is C / N.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct NormGrid {
-    /// C.
+    /// C, the clipping norm.
     bound: f64,
-    /// N, a whole number: the largest L2 norm of an example's integers, and with it the sensitivity of their sum.
+    /// N, an integer: the largest L2 norm of an example's integers, and therefore the sensitivity of their sum.
     norm_steps: u64,
-    /// ⌈z·N⌉, at most 2^28.
+    /// The scale of the noise, ⌈z·N⌉, at most 2^28.
     noise_scale: u64,
 }
 
 impl NormGrid {
-    /// The finest grid on which the noise can be drawn. `multiplier` is z; both are above 0.
+    /// Returns the finest grid for which the noise scale is within its limit. `multiplier` is z; both arguments are
+    /// above 0.
     fn new(bound: f32, multiplier: f32) -> Self {
         let multiplier = f64::from(multiplier);
-        // One less than the largest scale, because of rounding up.
+        // Subtract 1 from the maximum scale, because the scale is rounded up below.
         let finest = ((NOISE_SCALE_MAX - 1) as f64 / multiplier).floor();
         let norm_steps = (finest as u64).clamp(1, NORM_STEPS_MAX);
-        // The product may have been rounded down; noise is never too little.
+        // Round up: the product may have been rounded down, and too little noise would break the privacy guarantee.
         let noise_scale = (multiplier * norm_steps as f64).next_up().ceil() as u64;
         Self { bound: f64::from(bound), norm_steps, noise_scale: noise_scale.clamp(1, NOISE_SCALE_MAX) }
     }
@@ -37,30 +38,30 @@ impl NormGrid {
 
 /// The sum over the examples of a step.
 ///
-/// Its L2 sensitivity is N steps, exactly: an example adds integers whose squares have a sum of N² at most, which is
-/// checked with integers, and what the others add does not depend on it. Where a sum would pass the end of i64 it stays
-/// there, which brings two sums nearer to each other if anything.
+/// Its L2 sensitivity is exactly N grid steps. The squares of an example's integers add up to at most N², which is
+/// checked in integer arithmetic. The contributions of the other examples do not depend on it. Sums saturate at the
+/// limits of i64, which can only bring two sums closer together.
 #[derive(Debug)]
 pub(crate) struct PrivateSum {
     grid: NormGrid,
-    /// One for each trained weight.
+    /// One sum for each trained weight.
     sums: Vec<i64>,
 }
 
 impl PrivateSum {
-    /// A sum of 0 for so many trained weights, the clipping norm `bound` and the noise multiplier.
+    /// Creates a zero sum for `elements` trained weights, with the clipping norm `bound` and the noise multiplier.
     pub(crate) fn new(bound: f32, multiplier: f32, elements: usize) -> Self {
         Self { grid: NormGrid::new(bound, multiplier), sums: vec![0; elements] }
     }
 
-    /// Begins a step.
+    /// Starts a step.
     pub(crate) fn clear(&mut self) {
         self.sums.fill(0);
     }
 
-    /// Adds an example's gradient, times its weight of 0 or more and scaled to the norm. Its elements are rounded towards
-    /// zero, so that rounding adds nothing to the norm. One that is not finite is left out: the step goes on as if the
-    /// example taught nothing, because a training that ended there would tell of it.
+    /// Adds an example's gradient, times its weight (0 or more) and clipped to the norm. Elements are rounded towards
+    /// 0, so rounding cannot increase the norm. Skips a gradient that is not finite: an error instead would reveal
+    /// something about the example.
     pub(crate) fn add<'a>(&mut self, tensors: impl Iterator<Item = &'a [f32]> + Clone, weight: f32) {
         let weight = f64::from(weight);
         let norm = weight * norm(tensors.clone());
@@ -79,8 +80,8 @@ impl PrivateSum {
         }
     }
 
-    /// Adds the noise and writes the noisy gradient: the sum over `divisor`, in the gradient's unit. From here on nothing is
-    /// private any more that could be lost, so it may be rounded.
+    /// Adds the noise and writes the noisy gradient: the sum divided by `divisor`, in the gradient's unit. Rounding
+    /// after the noise cannot harm privacy.
     pub(crate) fn release(&mut self, chance: &mut dyn SecretChance, divisor: usize, gradient: &mut [f32]) {
         chance.add_noise(&mut self.sums, self.grid.noise_scale);
         let unit = self.grid.bound / self.grid.norm_steps as f64 / divisor as f64;
@@ -89,7 +90,7 @@ impl PrivateSum {
         }
     }
 
-    /// Bytes of the sums.
+    /// Returns the number of bytes that the sums take.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&self.sums[..])
     }
@@ -100,12 +101,12 @@ impl PrivateSum {
     }
 }
 
-/// Counts an element in steps, rounded towards zero.
+/// Converts an element to grid steps, rounded towards 0.
 fn steps(element: f32, factor: f64) -> i64 {
     (f64::from(element) * factor) as i64
 }
 
-/// The sum of the squares of an example's integers, each of which is below 2^33.
+/// Returns the sum of the squares of an example's integers, each of which is below 2^33.
 fn squares<'a>(tensors: impl Iterator<Item = &'a [f32]>, factor: f64) -> u128 {
     let squares = |tensor: &[f32]| -> u128 {
         tensor.iter().map(|element| u128::from(steps(*element, factor).unsigned_abs()).pow(2)).sum()
@@ -142,7 +143,7 @@ mod tests {
             let (sums, norm_steps) = sum.sums();
             let squares: u128 = sums.iter().map(|sum| u128::from(sum.unsigned_abs()).pow(2)).sum();
             prop_assert!(squares <= u128::from(norm_steps).pow(2));
-            // And no less, but for rounding, where it is clipped.
+            // Where the gradient is clipped, the norm is reached up to rounding.
             let norm = f64::from(weight) * norm([&gradient[..]].into_iter());
             if norm.is_finite() && norm > f64::from(bound) {
                 let missing = norm_steps as f64 - (squares as f64).sqrt();
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_gradient_at_the_norm_is_kept_and_checked() {
-        // 3² + 4² is 5²: the float norm is exact, and every integer too.
+        // 3² + 4² = 5²: the float norm and every integer are exact.
         let mut sum = PrivateSum::new(5.0, 1.0, 2);
         sum.add([&[3.0f32, -4.0][..]].into_iter(), 1.0);
         let (sums, norm_steps) = sum.sums();

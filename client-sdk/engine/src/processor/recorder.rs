@@ -1,35 +1,35 @@
-//! Outer products that add up to the change of dense layers, recorded step by step.
+//! Records, step by step, the outer products whose sum is the change of dense layers.
 
 use folkmoot_protocol::OuterProducts;
 
 use super::batch_program::BatchProgram;
 use super::recorded::Recorded;
 
-/// The outer products of a training's steps so far.
+/// The outer products of all training steps so far.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     matrices: Vec<Matrix>,
-    /// Steps that were recorded, all from the first on.
+    /// The number of recorded steps, counted from the first step on.
     steps: u64,
 }
 
 #[derive(Debug)]
 struct Matrix {
     recorded: Recorded,
-    /// None once there are more than pay.
+    /// The recorded products; `None` once they have more numbers than the matrix.
     products: Option<OuterProducts>,
-    /// Products of the steps before this one.
+    /// The number of products from earlier steps.
     concluded: usize,
 }
 
 impl Recorder {
-    /// Records a training that sees so many examples.
+    /// Creates a recorder for a training run that sees this many examples.
     pub(crate) fn new(recorded: &[Recorded], examples: u64) -> Self {
         let matrix = |one: &Recorded| Matrix { recorded: *one, products: one.begin(examples), concluded: 0 };
         Self { matrices: recorded.iter().map(matrix).collect(), steps: 0 }
     }
 
-    /// Notes the gradient of the batch that the program ran last, which counts `share` in its step's.
+    /// Records the gradient of the program's last batch. `share` is the batch's factor in the step.
     pub(crate) fn note(&mut self, program: &BatchProgram, share: f32) {
         for matrix in &mut self.matrices {
             matrix.products = matrix
@@ -50,13 +50,13 @@ impl Recorder {
         }
     }
 
-    /// Returns the products of a parameter's change, if all of this many steps were recorded.
+    /// Returns the products of a parameter's change, if exactly this many steps were recorded.
     pub(crate) fn products(&self, parameter: usize, steps: u64) -> Option<&OuterProducts> {
         let matrix = self.matrices.iter().find(|matrix| matrix.recorded.parameter == parameter)?;
         matrix.products.as_ref().filter(|_| self.steps == steps)
     }
 
-    /// Bytes that it holds.
+    /// Returns the number of bytes that the recorder holds.
     pub(crate) fn memory_bytes(&self) -> usize {
         let bytes = |products: &OuterProducts| {
             (products.left.capacity() + products.right.capacity()) * size_of::<f32>()

@@ -1,4 +1,4 @@
-//! From a gradient to new weights, in pieces that stay in the processor's cache.
+//! Updates weights from a gradient, in pieces that stay in the CPU cache.
 
 use std::ops::Range;
 
@@ -6,28 +6,28 @@ use folkmoot_graph::vectorised;
 
 use super::optimizer::{Optimizer, SLOTS_MAX, StepNumber};
 
-/// Elements of a piece.
+/// The number of elements per piece.
 const PIECE: usize = 1024;
 
-/// What happens to a gradient before the optimizer sees it.
+/// Adjustments of a gradient before the optimizer.
 ///
-/// First the clipping, then the pull towards the starting weights and the correction. Weight decay is the optimizer's.
+/// Clipping comes first, then the proximal term and the correction. Weight decay is part of the optimizer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Adjustment<'a> {
-    /// The factor of every element.
+    /// The factor by which every element is multiplied.
     pub(crate) scale: f32,
-    /// Every element is then cut to ± this.
+    /// After scaling, every element is clamped to ± this value.
     pub(crate) value_max: f32,
     /// FedProx's mu: adds mu·(w − w₀) (Li et al. 2020, equation 2).
     pub(crate) proximal_term: f32,
-    /// w₀.
+    /// w₀, the starting weights.
     pub(crate) starting_weights: &'a [f32],
-    /// SCAFFOLD's c − cᵢ, which is added (Karimireddy et al. 2020, algorithm 1).
+    /// SCAFFOLD's c − cᵢ, added to the gradient (Karimireddy et al. 2020, algorithm 1).
     pub(crate) correction: Option<&'a [f32]>,
 }
 
 impl Adjustment<'_> {
-    /// Whether it changes anything.
+    /// Returns whether any adjustment is active.
     fn is_needed(&self) -> bool {
         self.value_max < f32::INFINITY
             || self.scale != 1.0
@@ -70,9 +70,9 @@ impl Adjustment<'_> {
     }
 }
 
-/// Updates one tensor, which lies at `range` in `weights`, and says whether all of its weights are finite.
+/// Updates one tensor at `range` in `weights`, and returns whether all of its weights are finite.
 ///
-/// `state` holds the optimizer's slots of this tensor one after the other.
+/// `state` holds the optimizer's slots of this tensor, one after another.
 pub(crate) fn update_tensor(
     optimizer: &dyn Optimizer,
     step: StepNumber,

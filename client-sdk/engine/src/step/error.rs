@@ -1,4 +1,4 @@
-//! Why a step cannot be compiled or taken.
+//! Errors of a step.
 
 use folkmoot_graph::op::ShapeError;
 use folkmoot_graph::program::ExecuteError;
@@ -6,29 +6,32 @@ use folkmoot_onnx::ImportError;
 
 use crate::fit::FitError;
 
-/// Why a step cannot be compiled or taken on the processor.
+/// Why the CPU executor cannot compile or run a step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
-    /// The loss depends on no trained weight, or clipping does not go with the model.
+    /// The loss depends on no trained weight, or the model does not allow per-example clipping.
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The model does not allow a batch of this size.
     #[error(transparent)]
     Model(#[from] ImportError),
-    /// The loss does not go with the shape of the model's output.
+    /// The loss does not match the shape of the model's output.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// The memory of the step cannot be had.
+    /// The memory of the step cannot be allocated.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// The step needs more memory than the plan allows.
-    #[error("a step with {batch_size} examples needs {needed} bytes of memory, the plan allows {allowed}")]
+    #[error(
+        "a step with {batch_size} examples needs {needed} bytes of memory, but the plan allows {allowed}; use a \
+         smaller batch_size"
+    )]
     Memory {
-        /// The examples of the step.
+        /// The number of examples in the step.
         batch_size: usize,
-        /// Bytes that the training would hold.
+        /// The number of bytes that training would hold.
         needed: u64,
-        /// The plan's `memory_bytes_max`.
+        /// The limit in bytes: the plan's `memory_bytes_max`.
         allowed: u64,
     },
 }

@@ -10,16 +10,16 @@ use super::{Parameters, Role, StepError, StepSource};
 use crate::fit::FitError;
 use crate::loss;
 
-/// The choices by which step graphs of one source differ.
+/// The options in which step graphs from one source differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepForm {
-    /// Examples of a batch.
+    /// The number of examples in a batch.
     pub(crate) batch_size: usize,
-    /// True if examples have weights.
+    /// Whether examples are weighted.
     pub(crate) has_shares: bool,
-    /// True if the loss is scaled before gradients are taken.
+    /// Whether the loss is scaled before differentiation.
     pub(crate) has_scale: bool,
-    /// True if the graph counts right answers.
+    /// Whether the graph counts correct predictions.
     pub(crate) has_right: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the steps of a plan are made of: which weights they change, and the graph that executors compile.
+//! The parts of a plan's steps: the weights that steps change, and the graph that executors compile.
 
 mod error;
 mod graph;

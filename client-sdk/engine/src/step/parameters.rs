@@ -1,4 +1,4 @@
-//! Which weights a training changes, and where they lie.
+//! The roles and positions of a model's parameters in training.
 
 use std::ops::Range;
 
@@ -8,28 +8,28 @@ use folkmoot_protocol::{NamePattern, RunningStatistics};
 use crate::fit::{FitError, frozen_parameters};
 use crate::model::Model;
 
-/// What becomes of one parameter's tensor.
+/// The role of a parameter's tensor in training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A gradient changes it, if the loss depends on it.
+    /// Trained by its gradient, if the loss depends on it.
     Trained,
     /// A running statistic: the forward pass changes it.
     Statistic,
-    /// Nothing does.
+    /// Never changed.
     Frozen,
 }
 
-/// The role and the place of every parameter.
+/// The role and the range of every parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
     pub(crate) roles: Vec<Role>,
-    /// Where each lies in a flat vector of weights.
+    /// The range of each parameter in a flat vector of weights.
     pub(crate) ranges: Vec<Range<usize>>,
 }
 
 impl Parameters {
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`] if a pattern stands for no parameter.
+    /// Returns [`FitError::FrozenPattern`] if a pattern matches no parameter.
     pub(crate) fn new(model: &Model, frozen: &[NamePattern]) -> Result<Self, FitError> {
         let frozen = frozen_parameters(model.parameters(), frozen)?;
         let roles = model.parameters().iter().zip(frozen).map(|(spec, is_frozen)| match spec.kind {
@@ -40,7 +40,7 @@ impl Parameters {
         Ok(Self { roles: roles.collect(), ranges: model.parameter_ranges() })
     }
 
-    /// Says of each parameter whether the training can change it in the shared model.
+    /// Returns for each parameter whether training can change it in the shared model.
     pub(crate) fn travelling(&self, statistics: RunningStatistics) -> impl Iterator<Item = bool> {
         self.roles.iter().map(move |role| match role {
             Role::Trained => true,

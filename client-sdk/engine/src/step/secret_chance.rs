@@ -1,18 +1,18 @@
-//! Where example privacy takes its coins and its noise from.
+//! The secret random number generator of example privacy.
 
-/// The largest scale that [`SecretChance::add_noise`] is asked for, in steps.
+/// The maximum scale passed to [`SecretChance::add_noise`], in grid steps.
 pub(crate) const NOISE_SCALE_MAX: u64 = 1 << 28;
 
-/// Chance that nobody else can know or repeat. The engine owns none: who trains gives it to
-/// [`Trainer::set_secret_chance`](crate::Trainer::set_secret_chance).
+/// A source of random numbers that nobody else can know or repeat. The engine has no random number generator of its
+/// own: the caller passes one to [`Trainer::set_secret_chance`](crate::Trainer::set_secret_chance).
 ///
-/// Its source is a cryptographic generator that the operating system seeds. From a seed that somebody knows, such as the
-/// plan's or the assignment's, the noise could be taken off again.
+/// Use a cryptographically secure generator seeded by the operating system. Anyone who knows the seed can remove the
+/// noise. So never use a shared seed, such as the plan's or the assignment's.
 pub trait SecretChance: Send {
-    /// Draws 64 bits, each 0 or 1 alike.
+    /// Returns 64 independent, uniform random bits.
     fn word(&mut self) -> u64;
 
-    /// Adds to every sum a draw of its own of the discrete Gaussian around 0: P(x) ∝ e^(−x²/(2·scale²)), with a scale from 1
-    /// to 2^28. Where a sum would pass the end of i64 it stays there.
+    /// Adds an independent draw from the discrete Gaussian with mean 0 to every sum: P(x) ∝ e^(−x²/(2·scale²)). `scale`
+    /// is from 1 to 2^28, in grid steps. Sums saturate at the limits of i64.
     fn add_noise(&mut self, sums: &mut [i64], scale: u64);
 }

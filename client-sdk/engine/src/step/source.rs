@@ -1,4 +1,4 @@
-//! The source of the graph of a step: model, parameters, loss and layout.
+//! The source of a step's graph: model, parameters, loss and layout.
 
 use folkmoot_protocol::{Loss, NamePattern};
 
@@ -7,23 +7,23 @@ use crate::fit::FitError;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 
-/// What is needed to build the graph of a step for any batch size.
+/// The inputs for building a step's graph for any batch size.
 #[derive(Clone)]
 pub(crate) struct StepSource {
     pub(crate) model: Model,
     pub(crate) parameters: Parameters,
     pub(crate) loss: Loss,
     pub(crate) layout: Layout,
-    /// True if examples have weights.
+    /// Whether examples are weighted.
     pub(crate) has_shares: bool,
 }
 
 impl StepSource {
-    /// The source of a step before its examples are known: softmax cross-entropy is taken to have class numbers, other
-    /// losses a number for each output.
+    /// Creates the source of a step before its examples are known. It assumes class numbers for softmax cross-entropy,
+    /// and one number per output for other losses.
     ///
     /// # Errors
-    /// Returns a [`FitError`] if a frozen pattern stands for no parameter.
+    /// Returns a [`FitError`] if a frozen pattern matches no parameter.
     pub(crate) fn without_examples(
         model: &Model,
         loss: Loss,

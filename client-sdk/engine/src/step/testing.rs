@@ -1,4 +1,4 @@
-//! Chance for tests.
+//! A random number generator for tests.
 
 use folkmoot_graph::random::standard_normal;
 use rand_chacha::ChaCha20Rng;
@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::SecretChance;
 
-/// Chance that a seed repeats, with rounded normal noise: nothing for a training that is to protect anybody.
+/// A seeded generator with rounded normal noise. It gives no privacy: never use it for real training.
 pub(crate) struct SeededChance(ChaCha20Rng);
 
 impl SeededChance {

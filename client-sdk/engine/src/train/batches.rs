@@ -1,4 +1,4 @@
-//! Which examples each step sees.
+//! The examples of each step.
 
 use folkmoot_graph::random::permute;
 use folkmoot_protocol::TrainingPlan;
@@ -6,13 +6,13 @@ use folkmoot_protocol::TrainingPlan;
 use super::poisson;
 use crate::step::SecretChance;
 
-/// The order of the examples, as a function of the seed: nothing here has to be stored in a checkpoint. With example
-/// privacy the seed decides nothing, and steps draw their examples.
+/// The order of the examples. It is a function of the seed, so checkpoints do not store it. With example privacy the
+/// seed has no effect: each step samples its examples at random.
 #[derive(Debug)]
 pub(crate) struct BatchOrder {
     example_count: usize,
     batch_size: usize,
-    /// Examples of a step that is not the last of its epoch.
+    /// The number of examples in every step except the last one of an epoch.
     step_size: usize,
     steps_per_epoch: u64,
     steps_total: u64,
@@ -22,12 +22,12 @@ pub(crate) struct BatchOrder {
 }
 
 impl BatchOrder {
-    /// `example_count` is 1 or more and the plan valid.
+    /// Creates the order. `example_count` must be 1 or more, and the plan valid.
     pub(crate) fn new(plan: &TrainingPlan, example_count: usize, seed: u64) -> Self {
         Self::in_memory(Vec::new(), plan, example_count, seed)
     }
 
-    /// Begins anew with another number of examples and another seed.
+    /// Starts over with another number of examples and another seed.
     pub(crate) fn restart(&mut self, plan: &TrainingPlan, example_count: usize, seed: u64) {
         *self = Self::in_memory(std::mem::take(&mut self.order), plan, example_count, seed);
     }
@@ -46,24 +46,25 @@ impl BatchOrder {
         Self { example_count, batch_size, step_size, steps_per_epoch, steps_total, seed, epoch: 0, order }
     }
 
-    /// The size of a batch that is not the last of its epoch: the examples that are computed at once, at most.
+    /// Returns the maximum number of examples that are computed at once: the size of every batch except the last one of
+    /// an epoch.
     pub(crate) fn full_batch(&self) -> usize {
         full_batch(self.batch_size, self.example_count)
     }
 
-    /// The size of the last batch of an epoch, if it is smaller.
+    /// Returns the size of an epoch's last batch, if it is smaller than a full batch.
     #[cfg(feature = "gpu")]
     pub(crate) fn last_batch(&self) -> Option<usize> {
         let rest = self.example_count % self.batch_size;
         (rest > 0 && self.example_count > self.batch_size).then_some(rest)
     }
 
-    /// The steps of the whole training.
+    /// Returns the number of steps in the whole training run.
     pub(crate) fn steps_total(&self) -> u64 {
         self.steps_total
     }
 
-    /// The examples of all steps together, each counted as often as it is seen.
+    /// Returns the number of examples in all steps together, counting repeated examples each time.
     pub(crate) fn examples_total(&self) -> u64 {
         let (passes, rest) =
             (self.steps_total / self.steps_per_epoch, self.steps_total % self.steps_per_epoch);
@@ -72,14 +73,14 @@ impl BatchOrder {
             .saturating_add(rest.saturating_mul(self.step_size as u64))
     }
 
-    /// Draws the examples of a step, of which a full batch are expected.
+    /// Samples the examples of a step; the expected number is a full batch.
     pub(crate) fn draw(&mut self, chance: &mut dyn SecretChance) -> &[usize] {
         let expected = self.full_batch();
         poisson::draw_examples(&mut self.order, self.example_count, expected, chance);
         &self.order
     }
 
-    /// The examples of a step, counted from 0.
+    /// Returns the examples of a step, counted from 0.
     pub(crate) fn batch(&mut self, step: u64) -> &[usize] {
         let epoch = step / self.steps_per_epoch;
         if epoch != self.epoch {
@@ -91,7 +92,8 @@ impl BatchOrder {
     }
 }
 
-/// The examples that are computed at once, at most: a batch size above their number means all of them.
+/// Returns the maximum number of examples that are computed at once: the batch size, but no more than the number of
+/// examples.
 pub(crate) fn full_batch(batch_size: usize, example_count: usize) -> usize {
     batch_size.min(example_count)
 }

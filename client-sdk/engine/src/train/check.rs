@@ -1,4 +1,4 @@
-//! Are a model's gradients right? A second answer in double precision, along random directions.
+//! Checks a model's gradients against finite differences in double precision, along random directions.
 
 use std::ops::Range;
 
@@ -14,27 +14,27 @@ use crate::model::Model;
 use crate::processor::{BatchProgram, BatchSource};
 use crate::step::StepSource;
 
-/// Directions along which the loss is differentiated.
+/// The number of random directions.
 const DIRECTIONS: usize = 8;
-/// Examples that are made up for the check.
+/// The number of synthetic examples for the check.
 const BATCH_SIZE: usize = 4;
 
-/// How far gradients and finite differences are apart.
+/// The difference between gradients and finite differences.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct GradientCheck {
-    /// Random directions in the space of the weights.
+    /// The number of random directions in the space of the weights.
     pub directions: usize,
-    /// The largest difference, relative to the larger of the two and to 1e-6 of the gradient's norm;
-    /// infinite if a slope is not a number.
+    /// The largest difference between a derivative and its prediction from the gradient. It is relative to the largest
+    /// of both derivatives and 1e-6 times the gradient's norm. Infinite if a derivative is NaN.
     pub largest_difference: f64,
 }
 
 impl GradientCheck {
-    /// Compares the slope of the loss along random directions with its gradient, in double precision, for made-up
-    /// examples. A model with Relu or max pooling may be a little apart where a direction crosses a kink.
+    /// Compares directional derivatives of the loss with its gradient along random directions, in double precision, on
+    /// synthetic examples. With Relu or max pooling there may be small differences where a direction crosses a kink.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the plan does not go with the model, or it cannot be compiled.
+    /// Returns a [`TrainError`] if the plan does not match the model, or the step cannot be compiled.
     pub fn new(model: &Model, plan: &TrainingPlan, seed: u64) -> Result<Self, TrainError> {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let source = StepSource::without_examples(model, plan.loss, &plan.frozen)?;
@@ -54,14 +54,15 @@ impl GradientCheck {
             step.loss()
         };
         let differences = slope_differences(&mut weights, &gradient, floor, DIRECTIONS, &mut rng, loss_at);
-        // A slope that is not a number is as wrong as can be.
+        // Count a NaN derivative as an infinite error.
         let worst =
             |largest: f64, found: f64| if found.is_nan() { f64::INFINITY } else { largest.max(found) };
         Ok(Self { directions: DIRECTIONS, largest_difference: differences.into_iter().fold(0.0, worst) })
     }
 }
 
-/// Features and labels for a few examples: numbers of a table's rows where the model looks something up.
+/// Returns features and labels for a few synthetic examples. Features are row numbers where the model looks up rows of
+/// a table.
 fn made_up(model: &Model, layout: &Layout, rng: &mut ChaCha20Rng) -> (Vec<f64>, Vec<f64>) {
     let count = BATCH_SIZE * model.input_shape().iter().product::<usize>();
     let looks_up = model.operators().contains_key("Gather");

@@ -1,4 +1,4 @@
-//! A stopped training as bytes. All numbers are little-endian:
+//! The byte format of checkpoints. All numbers are little-endian:
 //!
 //! `"FMCP"`, version `u32`, fingerprint `u64`, seed `u64`, example count `u64`, loss sum `f64`,
 //! correct count `u64`, step count `u64`, last loss `f64`, number of weights `u64`, number of the
@@ -12,31 +12,33 @@ const MAGIC: &[u8; 4] = b"FMCP";
 const VERSION: u32 = 2;
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why bytes are no checkpoint to go on from. Training must start again.
+/// Why training cannot resume from a checkpoint. Start training again from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The bytes are cut off, changed, or never were a checkpoint.
-    #[error("the checkpoint is damaged")]
+    /// The bytes are truncated, changed, or not a checkpoint.
+    #[error("the checkpoint is damaged; training must start over")]
     Damaged,
-    /// Another version of the engine wrote it.
-    #[error("the checkpoint has version {0}, this engine reads version {VERSION}")]
+    /// Another version of the engine wrote the checkpoint.
+    #[error(
+        "the checkpoint has version {0}, but this engine reads version {VERSION}; training must start over"
+    )]
     OtherVersion(u32),
-    /// It belongs to another plan, other starting weights or other examples.
-    #[error("the checkpoint belongs to another training")]
+    /// The checkpoint was made with another plan, other starting weights or other examples.
+    #[error("the checkpoint belongs to another training run; training must start over")]
     OtherTraining,
 }
 
-/// The state of a training that its arguments do not give.
+/// The part of the training state that does not follow from the trainer's arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Checkpoint {
-    /// See [`fingerprint`].
+    /// The fingerprint of the arguments, from [`fingerprint`].
     pub(crate) fingerprint: u64,
     pub(crate) seed: u64,
     pub(crate) metrics: Metrics,
     pub(crate) loss: f64,
     pub(crate) weights: Vec<f32>,
-    /// What the optimizer keeps.
+    /// The optimizer's state.
     pub(crate) state: Vec<f32>,
 }
 
@@ -68,7 +70,7 @@ impl Checkpoint {
     }
 
     /// # Errors
-    /// Returns a [`CheckpointError`] if the bytes are not a whole checkpoint of this version.
+    /// Returns a [`CheckpointError`] if the bytes are not a complete checkpoint of this version.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let mut reader = Reader(bytes);
         if reader.take::<4>()? != *MAGIC {
@@ -96,10 +98,10 @@ impl Checkpoint {
         Ok(Self { fingerprint, seed, metrics, loss, weights, state })
     }
 
-    /// Checks that this is a checkpoint of the training with these arguments.
+    /// Checks that the checkpoint was made with these arguments.
     ///
     /// # Errors
-    /// Returns [`CheckpointError::OtherTraining`] if it is not.
+    /// Returns [`CheckpointError::OtherTraining`] if it was not.
     pub(crate) fn check(
         &self,
         fingerprint: u64,
@@ -124,7 +126,7 @@ impl Reader<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// Reads `count` floats, which must be there before memory is taken for them.
+    /// Reads `count` floats. Checks that the bytes exist before it allocates memory.
     fn floats(&mut self, count: u64) -> Result<Vec<f32>, CheckpointError> {
         let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(4));
         let (floats, rest) =
@@ -134,10 +136,10 @@ impl Reader<'_> {
     }
 }
 
-/// Identifies the arguments of a training, to notice a checkpoint of another one. It is no protection
-/// against somebody who makes a false one: checkpoints never leave the device.
+/// Returns a fingerprint of the arguments of a training run, to detect checkpoints of another run. It does not protect
+/// against forged checkpoints: checkpoints never leave the device.
 ///
-/// Of the plan it takes what `Debug` writes, in which every field stands and every number differs from its neighbours.
+/// The plan is hashed by its `Debug` output, which contains every field and distinguishes all numbers.
 pub(crate) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example_count: usize) -> u64 {
     let mut state = hash(HASH_START, format!("{plan:?}").as_bytes());
     state = hash(state, &(example_count as u64).to_le_bytes());
@@ -147,7 +149,7 @@ pub(crate) fn fingerprint(plan: &TrainingPlan, starting_weights: &[f32], example
     state
 }
 
-/// The offset basis of FNV-1a with 64 bits.
+/// The offset basis of 64-bit FNV-1a.
 const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Continues an FNV-1a hash.

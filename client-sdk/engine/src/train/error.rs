@@ -1,4 +1,4 @@
-//! Why training did not start or go on.
+//! Errors of training.
 
 use folkmoot_graph::op::ShapeError;
 use folkmoot_graph::program::ExecuteError;
@@ -9,64 +9,69 @@ use super::CheckpointError;
 use crate::fit::FitError;
 use crate::step::StepError;
 
-/// Why training did not start or go on. None of these goes away by trying again with the same inputs.
+/// Why training did not start or continue. Retrying with the same inputs does not help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// A number in the plan makes no sense.
+    /// A number in the plan is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Examples or weights do not go with the model and the plan.
+    /// Examples or weights do not match the model and the plan.
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The model does not allow a batch of this size.
     #[error(transparent)]
     Model(#[from] ImportError),
-    /// The loss does not go with the shape of the model's output.
+    /// The loss does not match the shape of the model's output.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// There is nothing to train on.
+    /// There are no examples to train on.
     #[error("there are no examples")]
     NoExamples,
-    /// A step was asked for on an example that is not there.
-    #[error("there is no example {index}, there are {examples}")]
+    /// A step was requested for an example that does not exist.
+    #[error("example {index} does not exist; the data set has {examples} examples")]
     NoSuchExample {
-        /// What was asked for, counted from 0.
+        /// The requested index, counted from 0.
         index: usize,
-        /// How many there are.
+        /// The number of examples.
         examples: usize,
     },
-    /// The plan asks for mixed precision, and the training runs on the CPU.
-    #[error("the plan asks for mixed precision, which needs a graphics processor with 16-bit numbers")]
+    /// The plan requires mixed precision, but training runs on the CPU.
+    #[error("the plan requires mixed precision, which needs a GPU with 16-bit floats")]
     NoHalfPrecision,
-    /// The plan asks for example privacy, and there is nothing to draw its coins and its noise from.
+    /// The plan requires example privacy, but no secret random number generator was set.
     #[error(
-        "the plan asks for example privacy, which needs secret chance: Trainer::set_secret_chance gives it"
+        "the plan requires example privacy, which needs secret randomness; call Trainer::set_secret_chance first"
     )]
     NoSecretChance,
-    /// A step with example privacy was asked for on certain examples.
-    #[error("with example privacy a step draws its examples itself; without it they can be named")]
+    /// A step on chosen examples was requested, but the plan requires example privacy.
+    #[error(
+        "the plan requires example privacy, so steps sample their own examples; do not choose them yourself"
+    )]
     DrawnBySteps,
-    /// The bytes are no checkpoint, or not one of this training.
+    /// The bytes are not a checkpoint, or not one of this training run.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// A step needs more memory than the plan allows.
-    #[error("a step with {batch_size} examples needs {needed} bytes of memory, the plan allows {allowed}")]
+    #[error(
+        "a step with {batch_size} examples needs {needed} bytes of memory, but the plan allows {allowed}; use a \
+         smaller batch_size"
+    )]
     Memory {
-        /// The examples of the step.
+        /// The number of examples in the step.
         batch_size: usize,
-        /// Bytes that the training would hold.
+        /// The number of bytes that training would hold.
         needed: u64,
-        /// The plan's `memory_bytes_max`.
+        /// The limit in bytes: the plan's `memory_bytes_max`.
         allowed: u64,
     },
-    /// The loss or a weight became NaN or infinite: the learning rate is too large for the data.
-    #[error("step {step} gave a loss or a weight that is not finite; a smaller learning rate may help")]
+    /// The loss or a weight became NaN or infinite, usually because the learning rate is too large for the data.
+    #[error("the loss or a weight is NaN or infinite after step {step}; try a smaller learning rate")]
     Diverged {
         /// The step, counted from 1.
         step: u64,
     },
-    /// The graphics processor cannot do what it was asked for.
+    /// The GPU failed, or cannot run the plan.
     #[cfg(feature = "gpu")]
     #[error(transparent)]
     Gpu(#[from] folkmoot_gpu::GpuError),

@@ -1,4 +1,4 @@
-//! What a model and a plan cost on this device, known before a step is run.
+//! Computes the cost of training a model under a plan, without running a step.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::model::Model;
 use crate::processor::{BatchProgram, BatchSource, slots};
 use crate::step::{Parameters, Role, StepSource};
 
-/// A model under a plan: its tensors, its operators, and what a step costs.
+/// A model under a plan: its tensors, its operators, and the cost of a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inspection {
     /// The dimensions of one example's features.
     pub input_shape: Vec<usize>,
     /// The dimensions of the output for one example.
     pub output_shape: Vec<usize>,
-    /// The ONNX operators of the file, and how many nodes of each there are.
+    /// The ONNX operators of the file, with the number of nodes for each.
     pub operators: BTreeMap<String, usize>,
     /// The tensors of the weights, in schema order.
     pub parameters: Vec<InspectedParameter>,
-    /// Examples in a step.
+    /// The number of examples in a step.
     pub batch_size: usize,
-    /// The forward pass alone.
+    /// The cost of the forward pass alone.
     pub forward: Cost,
-    /// The forward pass, the loss and all gradients.
+    /// The cost of the forward pass, the loss and all gradients.
     pub step: Cost,
-    /// Bytes of a training with this plan, by what they are for.
+    /// The memory of a training run with this plan, in bytes.
     pub memory: StepMemory,
 }
 
@@ -39,65 +39,65 @@ pub struct Inspection {
 pub struct InspectedParameter {
     /// The initializer's name.
     pub name: String,
-    /// Its dimensions.
+    /// The tensor's dimensions.
     pub shape: Vec<usize>,
     /// `trained`, `statistic` or `frozen`.
     pub role: &'static str,
 }
 
-/// What a pass computes.
+/// The computations of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Floating-point operations.
+    /// The number of floating-point operations.
     pub flops: u64,
-    /// Kernels by kind, after fusion.
+    /// The number of kernels by kind, after fusion.
     pub kernels: BTreeMap<&'static str, usize>,
 }
 
-/// Bytes of a training, by what they are for.
+/// The memory of a training run by purpose, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StepMemory {
-    /// The weights that are trained, and those from which training began.
+    /// The trained weights and the starting weights.
     pub weights: usize,
     /// The gradients, their sum if a step accumulates them, and the outputs.
     pub gradients: usize,
-    /// What the optimizer keeps.
+    /// The optimizer's state.
     pub optimizer_state: usize,
-    /// The most that is alive at one time of activations and their gradients.
+    /// The maximum total size of the activations and gradients that are needed at the same time.
     pub live_activations: usize,
-    /// The arena that holds them.
+    /// The size of the arena that holds the activations and their gradients.
     pub arena: usize,
-    /// Working memory of kernels, frozen tensors, and the batch's features and labels.
+    /// The size of the kernels' workspace, the constants, and the batch's features and labels.
     pub working: usize,
 }
 
 impl StepMemory {
-    /// All that a step holds, in bytes.
+    /// Returns all memory that a step holds, in bytes.
     pub fn total(&self) -> usize {
         self.weights + self.gradients + self.optimizer_state + self.arena + self.working
     }
 
-    /// What no way of laying a step out could do without, in bytes.
+    /// Returns a lower bound for the memory of a step, in bytes: no memory layout can need less.
     pub fn indispensable(&self) -> usize {
         self.weights + self.gradients + self.optimizer_state + self.live_activations
     }
 }
 
 impl Inspection {
-    /// Compiles a model under a plan and counts, for as many examples as a batch of the plan has.
+    /// Compiles a model under a plan and computes the cost for a full batch of the plan.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the plan makes no sense, the model's output does not go with the loss, or a step
-    /// cannot be compiled.
+    /// Returns a [`TrainError`] if the plan is invalid, the model's output does not match the loss, or a step cannot be
+    /// compiled.
     pub fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, TrainError> {
         Self::for_examples(model, plan, usize::MAX)
     }
 
-    /// Compiles a model under a plan and counts, for a client with this many examples, at least 1: a larger batch size
-    /// means all of them.
+    /// Compiles a model under a plan and computes the cost for a client with this many examples, at least 1. If the
+    /// plan's batch size is larger, a batch contains all examples.
     ///
     /// # Errors
-    /// Those of [`Inspection::new`].
+    /// Returns the errors of [`Inspection::new`].
     pub fn for_examples(model: &Model, plan: &TrainingPlan, examples: usize) -> Result<Self, TrainError> {
         plan.validate()?;
         let batch_size = full_batch(plan.batch_size as usize, examples.max(1));

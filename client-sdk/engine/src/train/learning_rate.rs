@@ -2,7 +2,8 @@
 
 use folkmoot_protocol::{LearningRateSchedule, TrainingPlan};
 
-/// The learning rate of a local step, counted from 0: the optimizer's, times the warm-up's or the schedule's factor.
+/// Returns the learning rate of a local step, counted from 0: the optimizer's, times the factor of the warm-up or of
+/// the schedule.
 pub(crate) fn learning_rate(plan: &TrainingPlan, step: u64) -> f32 {
     let warmup_steps = u64::from(plan.warmup_steps);
     let factor = match step.checked_sub(warmup_steps) {
@@ -12,7 +13,7 @@ pub(crate) fn learning_rate(plan: &TrainingPlan, step: u64) -> f32 {
     (f64::from(plan.optimizer.learning_rate()) * factor) as f32
 }
 
-/// The factor of a step, counted from 0 after the warm-up.
+/// Returns the factor of a step, counted from 0 after the warm-up.
 fn schedule_factor(schedule: LearningRateSchedule, step: u64) -> f64 {
     let progress = |steps: u32| (step as f64 / f64::from(steps)).min(1.0);
     match schedule {

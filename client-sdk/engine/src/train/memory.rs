@@ -1,22 +1,22 @@
-//! What a training holds in memory.
+//! The memory of a training run.
 
-/// Bytes that a training holds, by what they are for.
+/// The memory of a training run by purpose, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrainingMemory {
-    /// The weights that are trained.
+    /// The current weights.
     pub weights: usize,
-    /// The weights from which training began, for the delta, and the gradient correction if there is one.
+    /// The starting weights, needed for the delta, and the gradient correction if there is one.
     pub starting_weights: usize,
-    /// What the optimizer keeps.
+    /// The optimizer's state.
     pub optimizer_state: usize,
-    /// Activations, gradients, constants and scratch of the compiled steps.
+    /// Activations, gradients, constants and workspace of the compiled steps.
     pub programs: usize,
     /// The buffers into which a batch is copied.
     pub batch: usize,
 }
 
 impl TrainingMemory {
-    /// All of it.
+    /// Returns the total in bytes.
     pub fn total(&self) -> usize {
         self.weights + self.starting_weights + self.optimizer_state + self.programs + self.batch
     }

@@ -1,12 +1,12 @@
-//! Poisson sampling: each step draws every example by a coin of its own (Abadi et al. 2016, section 3.1, "lots").
+//! Poisson sampling: each step draws every example independently (Abadi et al. 2016, section 3.1, "lots").
 
 use folkmoot_graph::random::below;
 use folkmoot_protocol::TrainingPlan;
 
 use crate::step::SecretChance;
 
-/// Writes the examples of a step, in their order: each with the probability `expected` / `example_count`, which is exact,
-/// and no matter whether another is drawn.
+/// Writes the examples of a step in ascending order. Each is drawn independently with probability exactly `expected` /
+/// `example_count`.
 pub(crate) fn draw_examples(
     rows: &mut Vec<usize>,
     example_count: usize,
@@ -19,7 +19,8 @@ pub(crate) fn draw_examples(
     rows.extend((0..example_count).filter(|_| is_drawn()));
 }
 
-/// The steps in which `expected` examples at a time are as many as the plan's epochs have, rounded, and at least 1.
+/// Returns the number of steps of the training. Together they see as many examples as the plan's epochs, if each step
+/// sees `expected` examples. Rounded, and at least 1.
 pub(crate) fn steps(plan: &TrainingPlan, example_count: usize, expected: usize) -> u64 {
     let (examples, expected) = (example_count as u128, expected as u128);
     let steps = (u128::from(plan.epochs) * examples + expected / 2) / expected;
@@ -43,9 +44,10 @@ mod tests {
             rows.iter().for_each(|row| counts[*row] += 1);
             sizes[rows.len()] += 1;
         }
-        // 3000 each, with a deviation of 50.5.
+        // Expected: 3000 each, with a standard deviation of 50.5.
         assert!(counts.iter().all(|count| count.abs_diff(3000) < 300), "{counts:?}");
-        // The binomial distribution of 20 coins of 0.15: 775 empty draws, 4856 of three, each with a deviation below 61.
+        // The size of a draw has a binomial distribution with 20 trials of probability 0.15. The expected counts are
+        // 775 empty draws and 4856 draws of three examples; each standard deviation is below 61.
         for (size, expected) in [(0, 775.2), (1, 2736.0), (3, 4856.0), (8, 107.9)] {
             assert!((f64::from(sizes[size]) - expected).abs() < 366.0, "{size}: {sizes:?}");
         }
@@ -60,7 +62,7 @@ mod tests {
             draw_examples(&mut rows, 4, 2, &mut chance);
             both += u32::from(rows.contains(&0) && rows.contains(&3));
         }
-        // A batch of two of four without Poisson would have both in a sixth: 3333.
+        // Fixed-size batches of two of the four examples would contain both in a sixth of the draws: 3333.
         assert!(both.abs_diff(5000) < 370, "{both}");
     }
 

@@ -7,15 +7,15 @@ use crate::fit::FitError;
 use crate::model::Model;
 use crate::step::Parameters;
 
-/// The tensors of a model that a plan can change in the shared model: not its frozen ones, and no running statistics that
-/// stay with each client.
+/// The tensors of a model that a plan can change in the shared model. Frozen tensors do not belong to it, nor do
+/// running statistics that stay on each client.
 ///
-/// Only these travel: updates and model versions hold them one after the other, in the order of the model's parameters.
-/// Every other tensor keeps the value that it has in the model's file, bit for bit.
+/// Only these tensors travel: updates and model versions hold them one after another, in the order of the model's
+/// parameters. All other tensors keep the value from the model's file, bit for bit.
 #[derive(Debug, Clone)]
 pub struct TrainedPart {
     model: Model,
-    /// For each tensor of the part, its position among the parameters and its place in a flat vector of all weights.
+    /// For each tensor of the part, its index among the parameters and its range in a flat vector of all weights.
     tensors: Vec<(usize, Range<usize>)>,
 }
 
@@ -35,39 +35,39 @@ impl TrainedPart {
         Self { model: model.clone(), tensors: tensors.collect() }
     }
 
-    /// The tensors, in order.
+    /// Returns the tensors, in order.
     pub fn tensors(&self) -> impl Iterator<Item = &ParameterSpec> {
         self.tensors.iter().map(|(position, _)| &self.model.parameters()[*position])
     }
 
-    /// The positions of the tensors among the model's parameters.
+    /// Returns the indexes of the tensors among the model's parameters.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         self.tensors.iter().map(|(position, _)| *position)
     }
 
-    /// The schema of updates and versions.
+    /// Returns the schema of updates and versions.
     pub fn schema(&self) -> TensorSchema {
         TensorSchema { tensors: self.tensors().map(TensorSpec::from).collect() }
     }
 
-    /// The number of elements of the tensors together.
+    /// Returns the total number of elements of the tensors.
     pub fn parameter_count(&self) -> usize {
         self.tensors.iter().map(|(_, range)| range.len()).sum()
     }
 
-    /// Takes the part out of a vector of all of the model's weights.
+    /// Extracts the part from a vector of all of the model's weights.
     ///
     /// # Errors
-    /// Returns [`FitError::WeightCount`] if `whole` has more or fewer elements than the model.
+    /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters.
     pub fn pick(&self, whole: &[f32]) -> Result<Vec<f32>, FitError> {
         expect_count(self.model.parameter_count(), whole)?;
         Ok(self.picked(|range| whole[range].iter().copied()))
     }
 
-    /// Makes a vector of all of the model's weights: those of the part from `part`, the others from the model's file.
+    /// Returns a vector of all of the model's weights: those of the part from `part`, the others from the model's file.
     ///
     /// # Errors
-    /// Returns [`FitError::WeightCount`] if `part` has more or fewer elements than the part.
+    /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.
     pub fn fill(&self, part: Vec<f32>) -> Result<Vec<f32>, FitError> {
         expect_count(self.parameter_count(), &part)?;
         if part.len() == self.model.parameter_count() {
@@ -83,7 +83,7 @@ impl TrainedPart {
         Ok(whole)
     }
 
-    /// Collects what `of` gives for the place of each tensor.
+    /// Collects the values of `of` for the range of each tensor.
     pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
         let mut part = Vec::with_capacity(self.parameter_count());
         for (_, range) in &self.tensors {

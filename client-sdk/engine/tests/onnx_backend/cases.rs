@@ -1,4 +1,4 @@
-//! Runs the tests and compares.
+//! Runs the tests and compares the results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use folkmoot_engine::onnx::network::{Network, NetworkError, NetworkTensor, decode_tensor};
 use folkmoot_engine::{ImportError, ImportLimits};
 
-/// How far an element may be from the expected one, relative to it and absolute.
+/// The relative tolerance of an element; there is an absolute tolerance too.
 const RELATIVE_TOLERANCE: f64 = 1e-3;
 const ABSOLUTE_TOLERANCE: f64 = 1e-6;
 
@@ -16,23 +16,23 @@ pub struct Case {
     pub name: String,
     pub operators: BTreeSet<String>,
     pub outcome: Outcome,
-    /// How far the gradient is from central differences, if there is one.
+    /// The difference between the gradient and central differences, if the test has a gradient.
     pub gradient_difference: Option<f64>,
 }
 
-/// What came of it.
+/// The result of a test.
 pub enum Outcome {
     Passed,
-    /// The importer says that it does not support this.
+    /// The importer reports that it does not support the model.
     Refused {
-        /// None if it is the whole model.
+        /// The unsupported operator; `None` if the whole model is refused.
         operator: Option<String>,
         reason: String,
     },
     Failed(String),
 }
 
-/// Runs every test in a folder, in the order of their names.
+/// Runs every test in a folder, in name order.
 pub fn in_folder(folder: &Path) -> Vec<Case> {
     let entries = fs::read_dir(folder).expect("the folder of tests can be read");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry can be read").path()).collect();
@@ -69,7 +69,7 @@ fn not_read(name: String, error: &ImportError) -> Case {
     Case { name, operators: BTreeSet::new(), outcome, gradient_difference: None }
 }
 
-/// The engine does not round to bfloat16, which has eight bits.
+/// bfloat16 has eight bits of precision, to which the engine does not round.
 fn relative_tolerance(name: &str) -> f64 {
     if name.to_lowercase().contains("bfloat16") { 1.0 / 256.0 } else { RELATIVE_TOLERANCE }
 }

@@ -1,4 +1,4 @@
-//! The page of supported operators.
+//! The page of supported operators, `docs/operators.md`.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use folkmoot_engine::onnx::SUPPORTED_OPERATORS;
 use super::cases::{Case, Outcome};
 use super::refusals;
 
-/// The page for these results.
+/// Renders the page for these results.
 pub fn render(cases: &[Case], version: &str) -> String {
     let passed = cases.iter().filter(|case| matches!(case.outcome, Outcome::Passed)).count();
     let mut page = format!(
         "# ONNX operators\n\
          \n\
-         What the engine imports, from operator set 7 on; it is made for 13 and newer. This page is written by\n\
-         `client-sdk/engine/tests/onnx_backend.rs` from a run of the ONNX project's own tests of operators (Python\n\
-         package `onnx` {version}): {passed} pass and {} are refused. A test counts for each operator in it, a refused\n\
-         one for the operator that refuses it.\n\
+         The engine imports the operators below, from opset 7 on; it is designed for opset 13 and newer.\n\
+         `client-sdk/engine/tests/onnx_backend.rs` generates this page from a run of the ONNX project's own\n\
+         operator tests (Python package `onnx` {version}): {passed} pass and {} are refused. A passed test\n\
+         counts for every operator in it, a refused test only for the operator that caused the refusal.\n\
          \n\
-         A model that uses anything else is refused at import, with the name of the node. Numbers have the executor's\n\
-         precision, whatever type the model names: half-precision floats are not rounded to theirs, and integers do not\n\
-         wrap around. What is read as a setting (shapes, axes, starts, padding, repetitions, the bounds of `Range`) must\n\
-         be known when the batch size is, which includes arithmetic on `Shape`.\n\
+         If a model uses anything else, the import fails and names the node. The executor decides the\n\
+         precision of numbers, whatever type the model names: half-precision floats are not rounded to half\n\
+         precision, and integers do not wrap around. Settings (shapes, axes, starts, padding, repetitions, the\n\
+         bounds of `Range`) must be known when the batch size is known. They may be computed from `Shape`.\n\
          \n\
          | Operator | Tests passed | Tests refused |\n\
          |---|---|---|\n",
@@ -36,7 +36,7 @@ pub fn render(cases: &[Case], version: &str) -> String {
     page + &format!("\nTests whose whole model is refused: {}.\n", refused(cases, None))
 }
 
-/// How many tests are refused by an operator, or as a whole, by reason.
+/// Returns the number of tests refused by an operator, or refused as a whole, by reason.
 fn refused(cases: &[Case], wanted: Option<&str>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in cases {

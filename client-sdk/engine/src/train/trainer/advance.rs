@@ -1,4 +1,4 @@
-//! How a training goes on: step by step on the CPU, many steps at a time on a device.
+//! Runs training: step by step on the CPU, many steps at a time on a GPU.
 
 use folkmoot_graph::step::block_on;
 
@@ -8,32 +8,33 @@ use super::{Progress, Trainer};
 use crate::train::TrainError;
 
 impl Trainer {
-    /// Takes the next step. When training is finished it does nothing and reports the same progress again.
+    /// Runs the next step. When training is finished, it does nothing and returns the same progress again.
     ///
     /// # Errors
-    /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost.
-    /// Returns [`TrainError::Memory`] if this is the first smaller batch, and there is no memory for it, and
-    /// [`TrainError::NoSecretChance`] if the plan asks for example privacy and [`Trainer::set_secret_chance`] was not called.
+    /// Returns [`TrainError::Diverged`] if the loss or a weight is no longer finite; the training is then lost. Returns
+    /// [`TrainError::Memory`] if a smaller batch runs for the first time and its memory does not fit. Returns
+    /// [`TrainError::NoSecretChance`] if the plan requires example privacy and [`Trainer::set_secret_chance`] was not
+    /// called.
     pub fn step(&mut self) -> Result<Progress, TrainError> {
         self.advance(1)
     }
 
-    /// Takes the next steps, up to `steps_max`. On a device they are sent together, which is much faster than
-    /// one by one.
+    /// Runs the next steps, up to `steps_max`. A GPU gets them in one submission, which is much faster than one by one.
     ///
-    /// A device that fails on the way costs the steps since its weights last came back: the progress may be smaller than
-    /// before, and the training goes on on the CPU.
+    /// If the GPU fails, the steps since the last download of weights are lost. The progress can then be smaller than
+    /// before, and training continues on the CPU.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`].
+    /// Returns the errors of [`Trainer::step`].
     pub fn advance(&mut self, steps_max: u64) -> Result<Progress, TrainError> {
         block_on(self.advance_async(steps_max))
     }
 
-    /// As [`Trainer::advance`], for a browser, where nothing may block. On the CPU it is never pending.
+    /// Like [`Trainer::advance`], for browsers, where nothing may block. When training runs on the CPU, the future is
+    /// never pending.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`].
+    /// Returns the errors of [`Trainer::step`].
     pub async fn advance_async(&mut self, steps_max: u64) -> Result<Progress, TrainError> {
         let goal = self.metrics.step_count.saturating_add(steps_max).min(self.batches.steps_total());
         while self.metrics.step_count < goal {
@@ -47,15 +48,15 @@ impl Trainer {
         Ok(self.progress())
     }
 
-    /// Trains in one step on exactly these of the examples, whatever the plan's batch size, epochs and steps are. On a
-    /// device there have to be as many as in a batch. Where the plan accumulates gradients they are computed in its batch
-    /// size, elsewhere all at once.
+    /// Trains for one step on exactly these examples. The plan's batch size, epochs and number of steps do not matter.
+    /// On a GPU, the number of examples must be the batch size. If the plan accumulates gradients, the examples are
+    /// computed in batches of the plan's size, otherwise all at once.
     ///
-    /// It counts as one of the plan's steps: [`Trainer::step`] then leaves out the batch that it would have trained on.
+    /// The call counts as one of the plan's steps: [`Trainer::step`] skips the batch of that step.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if there are no rows, one behind the last, or the plan asks for example privacy; and the errors
-    /// of [`Trainer::step`].
+    /// Returns a [`TrainError`] if there are no rows, a row is out of range, or the plan requires example privacy. Also
+    /// returns the errors of [`Trainer::step`].
     pub fn step_on(&mut self, rows: &[usize]) -> Result<Progress, TrainError> {
         if self.plan.example_privacy.is_some() {
             return Err(TrainError::DrawnBySteps);

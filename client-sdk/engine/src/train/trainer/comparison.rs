@@ -1,4 +1,4 @@
-//! Is a training faster on the CPU or on a device? Small models are faster on the CPU.
+//! Measures whether training is faster on the CPU or on a GPU. Small models are faster on the CPU.
 
 use std::time::Duration;
 
@@ -9,42 +9,43 @@ use folkmoot_protocol::Precision;
 use super::Trainer;
 use crate::train::TrainError;
 
-/// Steps that are measured, at most.
+/// The maximum number of measured steps.
 const STEPS_MAX: u64 = 16;
-/// When enough has been measured.
+/// The measurement ends after this time.
 const MEASURED: Duration = Duration::from_millis(100);
 
-/// How long a step of a training takes.
+/// The time of a training step on each device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparison {
-    /// On the CPU. `None` if it cannot run the plan.
+    /// The time on the CPU; `None` if the CPU cannot run the plan.
     pub cpu: Option<Duration>,
-    /// On the device.
+    /// The time on the GPU.
     pub gpu: Duration,
 }
 
 impl Comparison {
-    /// Whether the device is faster.
+    /// Returns whether the GPU is faster, or the CPU cannot run the plan.
     pub fn prefers_gpu(&self) -> bool {
         self.cpu.is_none_or(|cpu| self.gpu < cpu)
     }
 }
 
 impl Trainer {
-    /// Measures a few steps of this plan on the CPU and on a device. The training itself does not move.
+    /// Measures the time of a few steps of this plan on the CPU and on a GPU. The training itself neither moves nor
+    /// advances.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the device cannot run the plan, or the first steps diverge.
+    /// Returns a [`TrainError`] if the GPU cannot run the plan, or the first steps diverge.
     pub fn compare(&self, gpu: &Gpu, clock: Clock<'_>) -> Result<Comparison, TrainError> {
         block_on(self.compare_async(gpu, clock))
     }
 
-    /// As [`Trainer::compare`], for a browser, where nothing may block.
+    /// Like [`Trainer::compare`], for browsers, where nothing may block.
     ///
     /// # Errors
-    /// Those of [`Trainer::compare`].
+    /// Returns the errors of [`Trainer::compare`].
     pub async fn compare_async(&self, gpu: &Gpu, clock: Clock<'_>) -> Result<Comparison, TrainError> {
-        // What the device cannot run need not be measured.
+        // Check first whether the GPU can run the plan, because a measurement on the CPU alone would be useless.
         self.gpu_memory_needed(gpu)?;
         let cpu = match self.plan.precision {
             Precision::Mixed => None,
@@ -59,7 +60,7 @@ impl Trainer {
         }
     }
 
-    /// The same training from its beginning, without an end.
+    /// Returns a copy of the training from its beginning, without a step limit.
     fn trial(&self) -> Result<Self, TrainError> {
         let plan = folkmoot_protocol::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
         let model = &self.processor.source().model;
@@ -69,7 +70,7 @@ impl Trainer {
         Ok(trial)
     }
 
-    /// The time of a step, without that of the first, which compiles.
+    /// Returns the mean time of a step. Excludes the first step, because it compiles the program.
     async fn step_time(&mut self, clock: Clock<'_>) -> Result<Duration, TrainError> {
         self.advance_async(1).await?;
         let (begin, first) = (clock(), self.progress().step);

@@ -1,4 +1,4 @@
-//! The training loop, turned inside out: the caller asks for each step.
+//! The training loop, driven by the caller step by step.
 
 mod advance;
 #[cfg(feature = "gpu")]
@@ -33,52 +33,53 @@ use crate::model::Model;
 use crate::processor::Processor;
 use crate::step::{Parameters, StepSource};
 
-/// How far training is after a step.
+/// The progress of training after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// The steps done.
+    /// The number of completed steps.
     pub step: u64,
-    /// The steps of the whole training.
+    /// The number of steps in the whole training run.
     pub steps_total: u64,
-    /// The mean loss of the last step's examples, before its update.
+    /// The mean loss of the last step's examples, before the update.
     pub loss: f64,
-    /// Whether no step is left.
+    /// Whether all steps are done.
     pub finished: bool,
 }
 
-/// What training leaves behind.
+/// The result of training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingOutcome {
     /// The model delta: local weights minus starting weights of the [`TrainedPart`], flat.
     pub delta: Vec<f32>,
     /// The local weights of the whole model, flat in schema order.
     pub weights: Vec<f32>,
-    /// For each tensor of the part the outer products whose sum its delta is, up to rounding, where they were recorded; nothing
-    /// without [`Trainer::record_outer_products`].
+    /// For each tensor of the part, the outer products whose sum is its delta, up to rounding, if they were recorded.
+    /// Empty without [`Trainer::record_outer_products`].
     pub products: Vec<Option<OuterProducts>>,
-    /// Sums over the batches as they were seen, each before its update. With example privacy they are 0 but for the steps:
-    /// the rest would tell of the examples.
+    /// Sums over the batches, each measured before its update. With example privacy, only the number of steps is
+    /// reported and all other sums are 0, because they would reveal information about the examples.
     pub metrics: Metrics,
 }
 
-/// Trains a model on local examples, one step at a call. It can be stopped after any step, and ended: what was trained
-/// by then is its outcome.
+/// Trains a model on local examples, one step per call. You can stop after any step and resume later, or end training
+/// and use the outcome so far.
 ///
-/// The result depends on the arguments of [`Trainer::new`] only; a stop with [`Trainer::checkpoint`] and
-/// [`Trainer::resume`] does not change a bit of it. With example privacy it depends on chance that nobody can repeat. A step
-/// takes no memory beyond what is held before it, except the first with another batch size, which is compiled then. With
-/// gradient accumulation a step goes over several batches; it is never stopped between them.
+/// The result depends only on the arguments of [`Trainer::new`]. A training that was stopped with
+/// [`Trainer::checkpoint`] and resumed with [`Trainer::resume`] gives a bit-identical result. With example privacy, the
+/// result also depends on secret random numbers, which cannot be repeated. A step allocates memory only if its batch
+/// size is new, because the program for that size is compiled then. With gradient accumulation, a step consists of
+/// several batches and never stops between them.
 pub struct Trainer {
     plan: TrainingPlan,
     examples: Examples,
     seed: u64,
     processor: Processor,
-    /// While the training runs on a device, weights and optimizer state are those that came back last.
+    /// The state in host memory. During training on a GPU it is the last downloaded state.
     host: HostState,
     batches: BatchOrder,
     metrics: Metrics,
     loss: f64,
-    /// The steps since the last that was not left out.
+    /// The number of consecutive skipped steps.
     left_out: u32,
     #[cfg(feature = "gpu")]
     gpu: Option<OnGpu>,
@@ -86,16 +87,16 @@ pub struct Trainer {
     gpu_fault: Option<folkmoot_gpu::GpuError>,
 }
 
-/// Steps that may be left out one after the other because gradients overflow with 16 bits: twice as many as take the
-/// loss scale from its largest to its smallest.
+/// The maximum number of consecutive steps that may be skipped because 16-bit gradients overflow. It is twice the
+/// number of steps in which the loss scale falls from its largest to its smallest value.
 const LEFT_OUT_MAX: u32 = 64;
 
 impl Trainer {
-    /// Prepares training from `starting_weights`, flat in schema order. `seed` decides the order of the examples and
-    /// what dropout leaves out.
+    /// Prepares training from `starting_weights`, flat in schema order. `seed` determines the order of the examples and
+    /// dropout.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the plan makes no sense, weights or examples do not fit the model, or a step needs
+    /// Returns a [`TrainError`] if the plan is invalid, weights or examples do not match the model, or a step needs
     /// more memory than the plan allows.
     pub fn new(
         model: &Model,
@@ -145,11 +146,11 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Goes on from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training; a
-    /// gradient correction has to be set again, and so has secret chance.
+    /// Resumes training from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training.
+    /// Afterwards, set the gradient correction and the secret random number generator again.
     ///
     /// # Errors
-    /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training, and the errors of
+    /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training run, and the errors of
     /// [`Trainer::new`].
     pub fn resume(
         model: &Model,
@@ -169,24 +170,25 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Lets a step work on so many threads, where the engine is built with the feature `threads`; without this it
-    /// works on one. The result depends on their number: convolutions add up the filter's gradient in as many parts.
+    /// Sets the number of threads for a step. Without the engine's feature `threads`, a step uses one thread. The
+    /// number of threads affects the rounding of the result: each thread sums a part of a filter's gradient.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if there is no memory for what every thread needs.
+    /// Returns a [`TrainError`] if the memory for all threads cannot be allocated.
     pub fn set_threads(&mut self, threads: usize) -> Result<(), TrainError> {
         self.processor.set_threads(threads, self.batches.full_batch())?;
         self.processor.record(self.batches.examples_total());
         self.check_memory()
     }
 
-    /// Adds this to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm 1).
+    /// Adds a correction to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm
+    /// 1).
     ///
-    /// It is added after clipping, to the gradients of trained weights only. A training on a device comes back to the CPU
-    /// for it, and can be moved again.
+    /// It is added after clipping, and only to the gradients of trained weights. Training on a GPU moves back to the
+    /// CPU for this call; you can move it to the GPU again.
     ///
     /// # Errors
-    /// Returns a [`FitError`] if there is not a finite number for each parameter.
+    /// Returns a [`FitError`] unless there is one finite number for each parameter.
     pub fn set_gradient_correction(&mut self, correction: Vec<f32>) -> Result<(), FitError> {
         check_weights(&self.processor.source().model, &correction)?;
         self.bring_back();
@@ -194,19 +196,20 @@ impl Trainer {
         Ok(())
     }
 
-    /// How far training is.
+    /// Returns the progress of training.
     pub fn progress(&self) -> Progress {
         let (step, steps_total) = (self.metrics.step_count, self.batches.steps_total());
         Progress { step, steps_total, loss: self.loss, finished: step >= steps_total }
     }
 
-    /// Sums over the batches so far, each before its update. What two calls differ in are the sums of the steps between.
-    /// With example privacy these and [`Progress::loss`] are exact, for eyes that may see the examples.
+    /// Returns sums over the batches so far, each measured before its update. To get the sums of a range of steps,
+    /// subtract the results of two calls. With example privacy these sums and [`Progress::loss`] are exact: show them
+    /// only to people who may see the examples.
     pub fn metrics(&self) -> Metrics {
         self.metrics
     }
 
-    /// What the training holds in memory now, apart from the model and the examples, which the caller holds too.
+    /// Returns the current memory of the training, without the model and the examples, which the caller holds too.
     pub fn memory(&self) -> TrainingMemory {
         let programs = if self.is_on_cpu() { self.processor.program_bytes() } else { 0 };
         let HostState { weights, starting_weights, correction, optimizer_state } = &self.host;
@@ -220,19 +223,19 @@ impl Trainer {
         }
     }
 
-    /// All bytes of [`Trainer::memory`].
+    /// Returns the total of [`Trainer::memory`] in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.memory().total()
     }
 
-    /// The weights as they are now, flat in schema order. From a device they are brought back.
+    /// Returns the current weights, flat in schema order. Downloads them if training runs on a GPU.
     pub fn weights(&mut self) -> &[f32] {
         self.settle();
         &self.host.weights
     }
 
-    /// The state of training as bytes: weights, optimizer, step, sums and seed, but neither the examples nor
-    /// the starting weights. It does not depend on the device.
+    /// Returns the state of training as bytes: weights, optimizer state, step, sums and seed, but neither the examples
+    /// nor the starting weights. It does not depend on the device.
     pub fn checkpoint(&mut self) -> Vec<u8> {
         self.settle();
         let (metrics, loss) = self.settled();
@@ -247,14 +250,14 @@ impl Trainer {
         .encode()
     }
 
-    /// Ends training, after all steps or before: then the outcome is that of the steps so far.
+    /// Ends training, possibly early, and returns the outcome of the steps so far.
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
         TrainingOutcome { delta, products, metrics, weights: self.host.weights }
     }
 
-    /// What training would leave behind if it ended now. The trainer is kept, to go on or for [`Trainer::restart`].
+    /// Returns the outcome as if training ended now. Keeps the trainer, to continue or to [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
@@ -278,16 +281,16 @@ impl Trainer {
     }
 
     /// # Errors
-    /// Returns [`TrainError::Memory`] if the training on the processor holds more than the plan allows.
+    /// Returns [`TrainError::Memory`] if CPU training holds more memory than the plan allows.
     fn check_memory(&self) -> Result<(), TrainError> {
         let limit = self.processor.limit(&self.host);
         Ok(limit.check(self.batches.full_batch(), self.processor.program_bytes())?)
     }
 
-    /// Counts steps that were taken.
+    /// Counts completed steps.
     ///
     /// # Errors
-    /// Returns [`TrainError::Diverged`] if a loss or a weight is not finite. The steps behind it are not counted.
+    /// Returns [`TrainError::Diverged`] if a loss or a weight is not finite. Later steps are not counted.
     fn count(&mut self, results: &[StepResult]) -> Result<(), TrainError> {
         results.iter().try_for_each(|result| self.count_one(*result))
     }
@@ -300,7 +303,8 @@ impl Trainer {
         let loss_sum = loss * example_count as f64;
         self.metrics += Metrics { example_count, loss_sum, correct_count, step_count: 1 };
         self.left_out = if is_left_out { self.left_out + 1 } else { 0 };
-        // A left-out step may have any loss; a scale that is small enough comes after some of them, or never.
+        // A skipped step may have any loss. If skipping some steps does not make the loss scale small enough, training
+        // has diverged.
         let is_sound = match is_left_out {
             true => self.left_out < LEFT_OUT_MAX,
             false => is_finite && loss.is_finite(),
@@ -316,7 +320,7 @@ impl Trainer {
     }
 }
 
-/// The request of a step, counted from 0, of a training with this seed on these rows of the examples.
+/// Returns the request for a step, counted from 0, with this seed on these rows of the examples.
 fn step_request<'rows>(
     plan: &TrainingPlan,
     seed: u64,
@@ -326,7 +330,7 @@ fn step_request<'rows>(
     StepRequest { rows, number, seed: step_seed(seed, number), learning_rate: learning_rate(plan, number) }
 }
 
-/// The part of a plan that an executor has to know.
+/// Returns the part of a plan that an executor needs.
 fn step_rule(plan: &TrainingPlan) -> StepRule {
     StepRule {
         batch_size: plan.batch_size as usize,
@@ -340,7 +344,7 @@ fn step_rule(plan: &TrainingPlan) -> StepRule {
     }
 }
 
-/// Writes what an optimizer keeps before the first step; with mixed precision the loss scale lies at the end.
+/// Writes the optimizer's initial state; with mixed precision, the loss scale is at the end.
 fn write_starting_state(plan: &TrainingPlan, slots: usize, state: &mut Vec<f32>) {
     state.clear();
     state.resize(slots, 0.0);

@@ -1,31 +1,31 @@
-//! What a trainer asks of a device, where the engine is built without the feature `gpu`.
+//! The trainer's GPU functions for builds without the feature `gpu`.
 
 use super::Trainer;
 use crate::metrics::Metrics;
 use crate::train::TrainError;
 
 impl Trainer {
-    /// Sums and loss of the host's weights: without a device those of the last step.
+    /// Returns the metrics and the loss of the last step. They always belong to the host's weights.
     pub(super) fn settled(&self) -> (Metrics, f64) {
         (self.metrics, self.loss)
     }
 
-    /// Why a plan with mixed precision does not run here.
+    /// Returns the error for a plan with mixed precision.
     pub(super) fn no_half_precision(&self) -> TrainError {
         TrainError::NoHalfPrecision
     }
 
-    /// Whether steps run on the CPU, and hold memory there.
+    /// Returns whether steps run on the CPU, and use its memory.
     pub(super) fn is_on_cpu(&self) -> bool {
         true
     }
 
-    /// Without a device there is nothing to bring back.
+    /// Does nothing: there is no GPU to download from.
     pub(super) fn settle(&mut self) {}
 
-    /// Without a device there is nothing to bring back.
+    /// Does nothing: there is no GPU to download from.
     pub(super) fn bring_back(&mut self) {}
 
-    /// Without a device there is nothing to forget.
+    /// Does nothing: there is no GPU state to drop.
     pub(super) fn forget_gpu(&mut self) {}
 }

@@ -1,4 +1,4 @@
-//! A training that goes on on a graphics processor, and comes back to the CPU when that fails.
+//! Training on a GPU, with a fallback to the CPU when the GPU fails.
 
 use folkmoot_gpu::{Gpu, GpuError, GpuTraining, KernelTime, TrainingDraft, TrainingSetting};
 use folkmoot_graph::step::{Executor, StepData, StepRequest, block_on};
@@ -9,24 +9,24 @@ use crate::metrics::Metrics;
 use crate::step::{StepForm, step_graph};
 use crate::train::TrainError;
 
-/// The training on the device, and the last state of it that the host has.
+/// Training on the GPU, with the last state that the host has downloaded.
 pub(crate) struct OnGpu {
     training: GpuTraining,
-    /// Sums and loss when weights and state were last the same on both sides.
+    /// The metrics and the loss at the time of the last download.
     metrics: Metrics,
     loss: f64,
 }
 
 impl Trainer {
-    /// Goes on on this device, from the state in which the training is. The weights then live there, and come back with
-    /// [`Trainer::weights`], [`Trainer::checkpoint`] and the end of the training.
+    /// Continues training on this GPU from the current state. The weights are then on the GPU. [`Trainer::weights`],
+    /// [`Trainer::checkpoint`] and the end of training download them.
     ///
-    /// If the device fails later, the training goes on on the CPU from the last state that came back, and
-    /// [`Trainer::gpu_fault`] says why. Results differ from those of the CPU by rounding; the same seed on the same
-    /// adapter gives the same bytes.
+    /// If the GPU fails later, training continues on the CPU from the last downloaded state, and [`Trainer::gpu_fault`]
+    /// returns the reason. Results differ from those of the CPU by rounding. The same seed on the same adapter gives
+    /// bit-identical results.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the device cannot run this plan, or there is no memory for it. The training is then
+    /// Returns a [`TrainError`] if the GPU cannot run this plan, or its memory does not suffice. Training then stays
     /// where it was.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), TrainError> {
         self.bring_back();
@@ -45,10 +45,10 @@ impl Trainer {
         Ok(())
     }
 
-    /// Bytes of a device's memory that the training would need at most. Nothing is taken for the answer.
+    /// Returns the maximum GPU memory that training would need, in bytes, without allocating it.
     ///
     /// # Errors
-    /// Returns a [`TrainError`] if the device cannot run the plan.
+    /// Returns a [`TrainError`] if the GPU cannot run the plan.
     pub fn gpu_memory_needed(&self, gpu: &Gpu) -> Result<u64, TrainError> {
         Ok(self.draft(gpu)?.memory_bytes())
     }
@@ -65,7 +65,7 @@ impl Trainer {
             is_corrected: self.host.correction.is_some(),
             steps_total: self.batches.steps_total(),
         };
-        // What the device cannot do is said before graphs are built.
+        // Report unsupported plans before building graphs.
         setting.check(gpu)?;
         let (has_shares, has_scale) = (source.has_shares, rule.precision == Precision::Mixed);
         let batch_sizes = [self.batches.full_batch()].into_iter().chain(self.batches.last_batch());
@@ -77,28 +77,28 @@ impl Trainer {
         Ok(TrainingDraft::new(gpu, &setting, graphs)?)
     }
 
-    /// The device on which the training runs, unless that is the CPU.
+    /// Returns the GPU on which training runs, or `None` if it runs on the CPU.
     pub fn gpu(&self) -> Option<&Gpu> {
         self.gpu.as_ref().map(|on_gpu| on_gpu.training.gpu())
     }
 
-    /// Whether steps run on the CPU, and hold memory there.
+    /// Returns whether steps run on the CPU, and use its memory.
     pub(crate) fn is_on_cpu(&self) -> bool {
         self.gpu.is_none()
     }
 
-    /// Why the training came back from a device to the CPU, if it did.
+    /// Returns why training moved back from a GPU to the CPU, if it did.
     pub fn gpu_fault(&self) -> Option<&GpuError> {
         self.gpu_fault.as_ref()
     }
 
-    /// Bytes of the device's memory that the training holds.
+    /// Returns the GPU memory that training holds, in bytes.
     pub fn gpu_memory_bytes(&self) -> u64 {
         self.gpu.as_ref().map_or(0, |on_gpu| on_gpu.training.memory_bytes())
     }
 
-    /// Runs the next steps on the device, up to step `goal` or a submission. If the device fails the training is on the
-    /// CPU afterwards, and perhaps some steps back.
+    /// Runs the next steps on the GPU, up to step `goal` or the size of a submission. If the GPU fails, training is on
+    /// the CPU afterwards, possibly some steps back.
     ///
     /// # Errors
     /// Returns [`TrainError::Diverged`] if a loss or a weight is no longer finite.
@@ -110,7 +110,7 @@ impl Trainer {
         self.run_on_gpu(requests).await
     }
 
-    /// The request of a step on its batch. It owns the rows, because those of the next step take their place.
+    /// Returns the request for a step on its batch. It owns the rows, because the next step overwrites them.
     fn batch_request(&mut self, number: u64) -> StepRequest<'static> {
         let rows = self.batches.batch(number).to_vec().into();
         step_request(&self.plan, self.seed, number, rows)
@@ -131,10 +131,11 @@ impl Trainer {
         Ok(())
     }
 
-    /// Trains on the next batch on the device, and says how long each kernel took there.
+    /// Trains on the next batch on the GPU, and returns the time of each kernel.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`]; and [`TrainError::Gpu`] if the training is not on a device, or that has no timestamps.
+    /// Returns the errors of [`Trainer::step`], and [`TrainError::Gpu`] if training is not on a GPU or the GPU has no
+    /// timestamps.
     pub fn step_timed(&mut self) -> Result<Vec<KernelTime>, TrainError> {
         if self.progress().finished {
             return Ok(Vec::new());
@@ -146,13 +147,13 @@ impl Trainer {
         Ok(times)
     }
 
-    /// Brings weights and state back from the device, so that [`Trainer::checkpoint`], [`Trainer::weights`] and
-    /// [`Trainer::finish`] have those of now in a browser too, where they cannot wait.
+    /// Downloads weights and state from the GPU. In a browser, call this before [`Trainer::checkpoint`],
+    /// [`Trainer::weights`] and [`Trainer::finish`], which cannot wait there; otherwise they use an older state.
     pub async fn settle_async(&mut self) {
         self.fetch().await;
     }
 
-    /// Brings weights and state back from the device, if they are newer there.
+    /// Downloads weights and state from the GPU, if they are newer there.
     pub(crate) async fn fetch(&mut self) {
         let Some(on_gpu) = &mut self.gpu else { return };
         if on_gpu.metrics.step_count == self.metrics.step_count {
@@ -164,24 +165,24 @@ impl Trainer {
         }
     }
 
-    /// [`Trainer::fetch`] for callers that do not wait. In a browser, where nothing may block, the host's state stays that
-    /// which was fetched last.
+    /// [`Trainer::fetch`] for synchronous callers. In a browser, where nothing may block, the host keeps the state of
+    /// the last download.
     pub(crate) fn settle(&mut self) {
         #[cfg(not(target_family = "wasm"))]
         block_on(self.fetch());
     }
 
-    /// Sums and loss of the weights and the state that the host has.
+    /// Returns the metrics and the loss that belong to the host's weights and state.
     pub(crate) fn settled(&self) -> (Metrics, f64) {
         self.gpu.as_ref().map_or((self.metrics, self.loss), |on_gpu| (on_gpu.metrics, on_gpu.loss))
     }
 
-    /// Why a plan with mixed precision does not run here.
+    /// Returns the error for a plan with mixed precision.
     pub(crate) fn no_half_precision(&self) -> TrainError {
         self.gpu_fault.clone().map_or(TrainError::NoHalfPrecision, TrainError::Gpu)
     }
 
-    /// Ends the stay on a device, with all that was trained there.
+    /// Moves training back to the CPU, with all that was trained on the GPU.
     pub(crate) fn bring_back(&mut self) {
         self.settle();
         if let Some(on_gpu) = self.gpu.take() {
@@ -189,12 +190,12 @@ impl Trainer {
         }
     }
 
-    /// Ends the stay on a device, if there is one, and leaves there what was trained.
+    /// Discards the GPU's state. If training is on a GPU, it moves back to the CPU.
     pub(crate) fn forget_gpu(&mut self) {
         (self.gpu, self.gpu_fault) = (None, None);
     }
 
-    /// Goes back to the last state that the host has, to go on from there on the CPU.
+    /// Moves training to the CPU after a GPU failure. Continues from the last downloaded state.
     fn leave_gpu(&mut self, error: GpuError) {
         if let Some(on_gpu) = self.gpu.take() {
             (self.metrics, self.loss) = (on_gpu.metrics, on_gpu.loss);

@@ -1,4 +1,4 @@
-//! Steps on the processor, which can be watched.
+//! Steps on the CPU, which can be profiled.
 
 use std::borrow::Cow;
 use std::slice;
@@ -10,12 +10,11 @@ use super::{Progress, Trainer, step_request};
 use crate::train::TrainError;
 
 impl Trainer {
-    /// Trains on the examples of the next step on the CPU, and tells `observe` of each operation after it has run: its
-    /// name, and its floating-point operations, 0 where they are not counted. From the times between the calls a profile
-    /// can be made.
+    /// Runs the next step on the CPU. Calls `observe` after each operator with its name and its number of
+    /// floating-point operations (0 if they are not counted). Use the times between the calls to profile a step.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`].
+    /// Returns the errors of [`Trainer::step`].
     pub fn step_observed(
         &mut self,
         observe: &mut dyn FnMut(&'static str, u64),
@@ -26,7 +25,7 @@ impl Trainer {
         Ok(self.progress())
     }
 
-    /// Trains on the examples of the next step, of which there is one. With example privacy they are drawn.
+    /// Runs the next step, which must exist. With example privacy it samples the examples.
     pub(super) async fn step_on_processor(&mut self, observe: Observer<'_>) -> Result<(), TrainError> {
         self.expect_single_precision()?;
         let number = self.metrics.step_count;
@@ -44,7 +43,7 @@ impl Trainer {
         self.count(&results)
     }
 
-    /// Trains in one step on these examples, all of which exist.
+    /// Trains for one step on these examples, all of which must exist.
     pub(super) async fn train_on(&mut self, rows: &[usize]) -> Result<(), TrainError> {
         self.expect_single_precision()?;
         let number = self.metrics.step_count;

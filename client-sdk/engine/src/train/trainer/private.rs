@@ -4,10 +4,11 @@ use super::Trainer;
 use crate::step::SecretChance;
 
 impl Trainer {
-    /// Gives the training what a plan with example privacy draws its coins and its noise from. No step is taken without it;
-    /// other plans do not use it.
+    /// Sets the secret random number generator for the sampling and noise of example privacy. Steps of plans with
+    /// example privacy fail without it; other plans do not use it.
     ///
-    /// It is no part of a checkpoint: a training that is resumed draws anew, from what it is then given.
+    /// Checkpoints do not contain the generator. A resumed training draws new random numbers from the generator that is
+    /// set afterwards.
     pub fn set_secret_chance(&mut self, chance: Box<dyn SecretChance>) {
         self.processor.set_chance(chance);
     }
@@ -45,7 +46,7 @@ mod tests {
         Trainer::new(&model, &model.initial_weights(), plan, &examples, seed).unwrap()
     }
 
-    /// The sum of integers over these examples, and the most that an example may change it by.
+    /// Returns the integer sums over these examples, and the sensitivity: the maximum change of a sum by one example.
     fn sum(trainer: &mut Trainer, rows: &[usize]) -> (Vec<i64>, u64) {
         let (rows, seed) = (Cow::Borrowed(rows), trainer.seed);
         let request = StepRequest { rows, number: 0, seed, learning_rate: 0.1 };

@@ -1,4 +1,4 @@
-//! Which outer products a training records, and what becomes of them.
+//! Records the outer products of a training run.
 
 use folkmoot_protocol::OuterProducts;
 
@@ -7,16 +7,17 @@ use crate::processor::Recorded;
 use crate::train::TrainedPart;
 
 impl Trainer {
-    /// Records the outer products that add up to the change of dense layers: `wanted` says for each tensor of the
-    /// [`TrainedPart`] whether it is to be.
+    /// Records the outer products that add up to the change of dense layers. `wanted` says for each tensor of the
+    /// [`TrainedPart`] whether to record it.
     ///
-    /// Only steps of plain SGD are sums of outer products: without momentum, weight decay, a proximal term, a gradient
-    /// correction, clipping by value or of single examples, and with single precision. Of other plans nothing is recorded, nor
-    /// of a tensor that is no weight of a dense layer or of which the training's examples have more products than pay, nor of a
-    /// training of which a step ran on a device or before a checkpoint. Training gives the same bits, recorded or not.
+    /// Only steps of plain SGD are sums of outer products. Nothing is recorded for plans with momentum, weight decay, a
+    /// proximal term, a gradient correction, clipping by value or per example, or mixed precision. Nothing is recorded
+    /// for tensors other than the weights of dense layers, or if the products would need more numbers than the tensor.
+    /// Nothing is recorded if a step ran on a GPU or before a checkpoint. Recording does not change the result of
+    /// training, to the bit.
     ///
-    /// It is to be called before the first step, and stays over [`Trainer::restart`]. Where the plan allows too little memory for it,
-    /// nothing is recorded.
+    /// Call this before the first step. The setting persists over [`Trainer::restart`]. If the plan's memory limit is
+    /// too low for recording, nothing is recorded.
     pub fn record_outer_products(&mut self, wanted: &[bool]) {
         if self.metrics.step_count > 0 || !step_rule(&self.plan).is_sum_of_gradients() {
             return;
@@ -34,7 +35,7 @@ impl Trainer {
         self.processor.record_matrices(recorded, examples, full_batch, &self.host);
     }
 
-    /// The recorded products of every tensor of the part; nothing if none were asked for.
+    /// Returns the recorded products of every tensor of the part; empty if none were requested.
     pub(crate) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
         let Some(recorder) = self.processor.recorder() else { return Vec::new() };
         let source = self.processor.source();

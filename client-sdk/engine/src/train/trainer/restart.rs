@@ -1,4 +1,4 @@
-//! The same plan again, with other weights, other examples and another seed: for simulations, and for clients that train
+//! Restarts a plan with other weights, other examples and another seed. For simulations, and for clients that train in
 //! round after round.
 
 use super::{Trainer, write_starting_state};
@@ -9,15 +9,15 @@ use crate::train::TrainError;
 use crate::train::batches::full_batch;
 
 impl Trainer {
-    /// Begins anew with the same model and plan. Every bit is as with [`Trainer::new`], but compiled steps and buffers are
-    /// used again: for a small model that takes a tenth of the time.
+    /// Starts over with the same model and plan. The results are bit-identical to those of [`Trainer::new`], but
+    /// compiled steps and buffers are reused: for a small model this takes a tenth of the time.
     ///
-    /// Steps of several batch sizes are kept while they are small, because the rest of the examples differs from client to
-    /// client. The number of threads stays, and so does secret chance, which goes on. A gradient correction has to be set
-    /// again, and a training on a device is on the CPU afterwards, without a trace of the device.
+    /// Small compiled steps of several batch sizes are cached, because the size of the last batch differs from client
+    /// to client. The trainer keeps its number of threads and its secret random number generator, but not the gradient
+    /// correction: set it again. Training on a GPU moves to the CPU, and its GPU state is dropped.
     ///
     /// # Errors
-    /// Those of [`Trainer::new`]. The training is then where it was.
+    /// Returns the errors of [`Trainer::new`]. Training then stays where it was.
     pub fn restart(
         &mut self,
         starting_weights: &[f32],
@@ -33,7 +33,7 @@ impl Trainer {
         let batch_size = full_batch(self.plan.batch_size as usize, examples.len());
         let held = self.host.memory_bytes_without_correction();
         self.processor.restart(layout, examples, batch_size, held)?;
-        // From here on nothing fails.
+        // Nothing below can fail.
         self.forget_gpu();
         self.batches.restart(&self.plan, examples.len(), seed);
         self.processor.record(self.batches.examples_total());
