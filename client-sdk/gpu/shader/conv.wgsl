@@ -1,4 +1,5 @@
-// A convolution as a product: filters by the matrix of windows, a column for each position of each image.
+// A convolution as a matrix product (im2col): filters times the matrix of windows, which has one column for each
+// position of each image.
 
 fn term_count(batch: u32) -> u32 {
     return K;

@@ -1,6 +1,6 @@
-// A convolution with one channel a group. An invocation computes `BLOCK` neighbours of a row.
+// A depthwise convolution. An invocation computes `BLOCK` neighbours of a row.
 
-/// The element of a row, 0 outside of it.
+/// Returns the element of a row, or 0 outside.
 fn row_value(row: u32, x: u32) -> f32 {
     let is_inside = x < WIDTH;
     let value = load_x(select(0u, row + x, is_inside));

@@ -1,4 +1,4 @@
-// Each element of the output reads the row that its position names.
+// Each element of the output reads from the row at its position.
 
 fn element(i: u32) {
     let row = i / INNER;

@@ -1,4 +1,4 @@
-// Where the elements of two row-major matrices lie, each read transposed or not.
+// The addresses of the elements of two row-major matrices, each optionally transposed.
 
 fn term_count(batch: u32) -> u32 {
     return K;

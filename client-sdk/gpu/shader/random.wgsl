@@ -1,6 +1,6 @@
-// Uniform numbers in [0, 1), 24 bits each: SplitMix64 over a counter. A number of 64 bits is (low, high).
+// Uniform numbers in [0, 1), 24 bits each: SplitMix64 over a counter. A 64-bit number is a pair (low, high).
 
-/// The low 64 bits of the product.
+/// Returns the low 64 bits of the product.
 fn multiply_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     let a_parts = vec2<u32>(a.x & 0xffffu, a.x >> 16u);
     let b_parts = vec2<u32>(b.x & 0xffffu, b.x >> 16u);
@@ -16,7 +16,7 @@ fn add_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(low, a.y + b.y + select(0u, 1u, low < a.x));
 }
 
-/// `z ^ (z >> count)` for counts below 32.
+/// Returns `z ^ (z >> count)` for counts below 32.
 fn fold_64(z: vec2<u32>, count: u32) -> vec2<u32> {
     return z ^ vec2<u32>((z.x >> count) | (z.y << (32u - count)), z.y >> count);
 }
@@ -31,6 +31,6 @@ fn element(i: u32) {
     let key = mix_64(vec2<u32>(step.seed_low, step.seed_high) ^ STREAM);
     let counter = multiply_64(vec2<u32>(0x7f4a7c15u, 0x9e3779b9u), vec2<u32>(i, 0u));
     let bits = mix_64(add_64(key, counter));
-    // The first 24 bits, over 2^24.
+    // The top 24 bits, divided by 2^24.
     store_out(i, f32(bits.y >> 8u) * 5.9604645e-8);
 }

@@ -1,4 +1,4 @@
-// Reduces `LENGTH` elements to each of `OUTPUTS` numbers. Of a workgroup's invocations, `LANES` share an output.
+// Reduces `LENGTH` elements to each of `OUTPUTS` numbers. `LANES` invocations of a workgroup share an output.
 
 var<workgroup> shared_values: array<f32, 256>;
 

@@ -1,4 +1,4 @@
-//! What a kernel's `load_…` and `store_…` do: where tensors lie, in which format, and what is computed on the way.
+//! Generates the kernels' `load_…` and `store_…` functions from the position, format and fused operators of tensors.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use super::tensor::Tensor;
 use super::uniform::LOG_COLUMNS;
 use super::view::View;
 
-/// Numbers as they lie in memory.
+/// The storage format of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// 32-bit floats.
     Single,
-    /// 16-bit floats; kernels compute with 32 bits all the same.
+    /// 16-bit floats; kernels still compute with 32 bits.
     Half,
     /// 32-bit integers.
     Integer,
@@ -23,7 +23,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Bytes of an element.
+    /// Returns the number of bytes of an element.
     pub(super) fn bytes(self) -> usize {
         if self == Self::Half { 2 } else { 4 }
     }
@@ -38,24 +38,24 @@ impl Format {
     }
 }
 
-/// A tensor, and how it is read.
+/// A tensor, and the view through which it is read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Read {
     pub(super) tensor: Tensor,
-    /// `None` if every element is read in its place.
+    /// The view; `None` if every element is read at its own position.
     pub(super) view: Option<View>,
 }
 
-/// Elementwise operations on the way from or to memory.
+/// Elementwise operators fused into a load or a store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chain {
-    /// What is read, at the position of the element; `None` is the value that a kernel stores.
+    /// The operands, read at the element's position; `None` is the value that a kernel stores.
     pub(super) inputs: Vec<Option<Read>>,
     pub(super) scalars: Vec<f64>,
     pub(super) instructions: Vec<Instruction>,
 }
 
-/// What `load_…` gives.
+/// The result of `load_…`.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Stored(Read),
@@ -67,7 +67,7 @@ impl Source {
         Self::Stored(Read { tensor, view: None })
     }
 
-    /// The tensors that are read.
+    /// Returns the tensors that are read.
     pub(super) fn tensors(&self) -> Vec<Tensor> {
         match self {
             Self::Stored(read) => vec![read.tensor],
@@ -77,19 +77,19 @@ impl Source {
 }
 
 impl Chain {
-    /// Appends an operation.
+    /// Appends an operator.
     pub(super) fn push(&mut self, op: ElementOp, operands: Vec<Operand>) -> Operand {
         self.instructions.push(Instruction { op, operands });
         Operand::Result(self.instructions.len() - 1)
     }
 
-    /// A number.
+    /// Adds a constant number.
     pub(super) fn scalar(&mut self, number: f64) -> Operand {
         self.scalars.push(number);
         Operand::Scalar(self.scalars.len() - 1)
     }
 
-    /// What is read, once for all who read it.
+    /// Adds an operand; equal operands are added once.
     pub(super) fn input(&mut self, read: Read) -> Operand {
         let known = self.inputs.iter().position(|input| input.as_ref() == Some(&read));
         Operand::Input(known.unwrap_or_else(|| {
@@ -98,13 +98,13 @@ impl Chain {
         }))
     }
 
-    /// The tensors that are read.
+    /// Returns the tensors that are read.
     pub(super) fn tensors(&self) -> Vec<Tensor> {
         self.inputs.iter().flatten().map(|read| read.tensor).collect()
     }
 }
 
-/// What `store_…` makes of the value it is given, and where it puts what it has made.
+/// The effect of `store_…`: the operators applied to the stored value, and the tensors that get the results.
 #[derive(Debug, Clone)]
 pub(super) struct Sink {
     pub(super) chain: Chain,
@@ -112,13 +112,13 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Stores the value as it is.
+    /// Stores the value unchanged.
     pub(super) fn stored(tensor: Tensor) -> Self {
         let chain = Chain { inputs: vec![None], ..Chain::default() };
         Self { chain, stores: vec![(Operand::Input(0), tensor)] }
     }
 
-    /// The tensor, if nothing else is computed or stored.
+    /// Returns the tensor, if the value is only stored unchanged in one tensor.
     fn plain(&self) -> Option<Tensor> {
         match self.stores[..] {
             [(Operand::Input(0), tensor)] if self.chain.inputs[0].is_none() => Some(tensor),
@@ -127,7 +127,7 @@ impl Sink {
     }
 }
 
-/// A tensor as a kernel sees it: the number of its first binding, and how many elements each binding holds.
+/// A tensor as bound by a kernel: the index of its first binding, and the number of elements per binding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     pub(super) binding: usize,
@@ -136,7 +136,7 @@ pub(super) struct Bound {
     pub(super) format: Format,
 }
 
-/// Declares the variables of a tensor.
+/// Declares a tensor's variables.
 pub(super) fn declare(bound: Bound, is_written: bool, source: &mut String) {
     let access = if is_written || bound.format == Format::Counter { "read_write" } else { "read" };
     for part in 0..bound.parts {
@@ -149,7 +149,7 @@ pub(super) fn declare(bound: Bound, is_written: bool, source: &mut String) {
     }
 }
 
-/// Writes `load_NAME`. `bound` says where each tensor lies.
+/// Writes `load_NAME`. `bound` gives the bindings of each tensor.
 pub(super) fn write_load(name: &str, from: &Source, bound: &dyn Fn(Tensor) -> Bound, source: &mut String) {
     let (kind, body) = match from {
         Source::Stored(read) => {
@@ -165,7 +165,7 @@ pub(super) fn write_load(name: &str, from: &Source, bound: &dyn Fn(Tensor) -> Bo
     source.push_str(&format!("fn load_{name}(i: u32) -> {kind} {{\n{body}\n}}\n"));
 }
 
-/// Writes `store_NAME` and, where nothing is computed on the way, `load_NAME`.
+/// Writes `store_NAME` and, if no operators are fused, `load_NAME`.
 pub(super) fn write_store(name: &str, to: &Sink, bound: &dyn Fn(Tensor) -> Bound, source: &mut String) {
     if let Some(tensor) = to.plain() {
         let own = bound(tensor);
@@ -185,7 +185,7 @@ pub(super) fn write_store(name: &str, to: &Sink, bound: &dyn Fn(Tensor) -> Bound
     source.push_str("}\n");
 }
 
-/// Writes element `i`, in the part in which it lies.
+/// Writes element `i` to the binding that contains it.
 fn write_element(bound: Bound, value: &str, source: &mut String) {
     let value = if bound.format == Format::Half { format!("f16({value})") } else { value.to_owned() };
     let mut start = 0;
@@ -204,7 +204,7 @@ fn write_element(bound: Bound, value: &str, source: &mut String) {
     }
 }
 
-/// The row of the running step in the log, as functions.
+/// Writes the functions that access the current step's row of the log.
 fn write_log(binding: usize, source: &mut String) {
     source.push_str(&format!(
         "fn log_place(column: u32) -> u32 {{ return step.index * {LOG_COLUMNS}u + column; }}\n\
@@ -217,11 +217,11 @@ fn position(read: &Read) -> String {
     read.view.as_ref().map_or_else(|| "i".to_owned(), View::position)
 }
 
-/// The element at position `p`, as WGSL.
+/// Returns WGSL for the element at position `p`.
 fn element(bound: Bound, p: &str) -> String {
     let read = |part: usize| {
         let (variable, start) = (bound.binding + part, part * bound.part_elements);
-        // Every part is read, but inside of it; the right one is chosen then.
+        // Reads from every part at a clamped position, then selects the right one.
         let at = match (bound.parts, start) {
             (1, _) => p.to_owned(),
             (_, 0) => format!("min({p}, {}u)", bound.part_elements - 1),
@@ -237,7 +237,7 @@ fn element(bound: Bound, p: &str) -> String {
     })
 }
 
-/// The statements of a chain: all reads come before whatever is stored afterwards.
+/// Returns the statements of a chain. All reads come before the stores that follow.
 fn statements(chain: &Chain, value: &str, bound: &dyn Fn(Tensor) -> Bound) -> String {
     let mut statements = String::new();
     for (index, input) in chain.inputs.iter().enumerate() {
@@ -267,7 +267,7 @@ fn operand_text(chain: &Chain, operand: &Operand) -> String {
     }
 }
 
-/// A number as WGSL: its shortest digits, or its bits where WGSL has no digits for it.
+/// Returns a number as WGSL: its shortest decimal digits, or its bits if WGSL has no literal for it.
 pub(super) fn number(number: f64) -> String {
     let number = number as f32;
     if number.is_nan() {

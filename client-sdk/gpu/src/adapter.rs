@@ -1,13 +1,13 @@
-//! The graphics adapters of a machine: which there are, and what each can do.
+//! The GPU adapters of a machine and their capabilities.
 
 use serde::Serialize;
 
 use super::GpuError;
 
-/// What training needs to know of an adapter.
+/// The capabilities of an adapter that matter for training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdapterReport {
-    /// The device's name, as its driver gives it.
+    /// The name, as reported by the driver.
     pub name: String,
     /// The driver and its version.
     pub driver: String,
@@ -15,26 +15,26 @@ pub struct AdapterReport {
     pub backend: String,
     /// `discrete`, `integrated`, `virtual`, `software` or `other`.
     pub kind: &'static str,
-    /// How much energy a step takes beside the processor: `low` for an adapter that shares the processor's chip, `high`
-    /// for a card of its own, `processor` for one that the processor imitates.
+    /// The energy use of a step compared with the CPU: `low` for an integrated adapter, `high` for a separate card,
+    /// `processor` for an adapter that the CPU emulates.
     pub energy_class: &'static str,
-    /// Whether kernels may store numbers in 16 bits, which mixed precision needs.
+    /// Whether kernels can store 16-bit floats, which mixed precision needs.
     pub half_precision: bool,
-    /// Whether invocations may add up without workgroup memory.
+    /// Whether invocations can exchange values without workgroup memory (subgroup operations).
     pub subgroups: bool,
-    /// Whether kernels can be timed.
+    /// Whether kernels can be timed with timestamps.
     pub timestamps: bool,
-    /// Bytes of one storage binding, at most; larger tensors are split.
+    /// The maximum size of a storage binding in bytes. Larger tensors are split.
     pub binding_bytes_max: u64,
-    /// Bytes of one buffer, at most.
+    /// The maximum size of a buffer in bytes.
     pub buffer_bytes_max: u64,
-    /// Invocations of a workgroup, at most.
+    /// The maximum number of invocations in a workgroup.
     pub workgroup_invocations_max: u32,
-    /// Bytes of workgroup memory.
+    /// The size of workgroup memory, in bytes.
     pub workgroup_memory_bytes: u32,
 }
 
-/// A graphics adapter that is not yet open.
+/// A GPU adapter that is not open yet.
 #[derive(Debug, Clone)]
 pub struct Adapter {
     pub(super) inner: wgpu::Adapter,
@@ -42,9 +42,9 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Lists the adapters, real ones before imitations by the processor.
+    /// Lists the adapters: hardware first, then those that the CPU emulates.
     pub async fn all() -> Vec<Self> {
-        // What is not listed is not loaded either: an app has its own OpenGL.
+        // Load only these backends: an app may use its own OpenGL.
         let backends = wgpu::Backends::PRIMARY;
         let described =
             wgpu::InstanceDescriptor { backends, ..wgpu::InstanceDescriptor::new_without_display_handle() };
@@ -59,7 +59,8 @@ impl Adapter {
         adapters
     }
 
-    /// The adapter whose name contains `wanted`, in upper or lower case; without a name the first real one.
+    /// Returns the first adapter whose name contains `wanted`, ignoring case. Without a name, returns the first
+    /// hardware adapter.
     ///
     /// # Errors
     /// Returns [`GpuError::NoAdapter`] or [`GpuError::NoSuchAdapter`].
@@ -76,7 +77,7 @@ impl Adapter {
         })
     }
 
-    /// What it can do.
+    /// Returns the adapter's capabilities.
     pub fn report(&self) -> &AdapterReport {
         &self.report
     }
@@ -107,7 +108,8 @@ impl Adapter {
         Self { inner, report }
     }
 
-    /// The features and limits to open it with: WebGPU's defaults, but tensors as large as it allows.
+    /// Returns the features and limits for opening the adapter: WebGPU's defaults, with the largest tensors that it
+    /// allows.
     pub(super) fn requirements(&self) -> (wgpu::Features, wgpu::Limits) {
         let useful = wgpu::Features::SHADER_F16 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
         let limits = wgpu::Limits {

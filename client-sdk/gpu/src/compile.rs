@@ -1,4 +1,4 @@
-//! From a graph to dispatches: what is fused, what is read through a view, and what has to be stored.
+//! Compiles graphs to dispatches: decides what is fused, what is read through a view, and what must be stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,10 @@ use super::tensor::Tensor;
 use super::traits::Traits;
 use super::view::{View, is_view};
 
-/// Tensors that a chain reads, at most: with its output as many as WebGPU binds.
+/// The maximum number of tensors that a chain reads. Together with the chain's output, this is WebGPU's limit on
+/// bindings.
 const INPUTS_MAX: usize = 7;
-/// Elements that matrix products read through views, at most.
+/// The maximum number of elements of an input that a matrix product reads through a view.
 const VIEWED_ELEMENTS_MAX: usize = 1 << 16;
 
 /// Collects the dispatches of a program.
@@ -25,15 +26,15 @@ pub(super) struct Compiler<'a> {
     pub(super) graph: &'a Graph,
     pub(super) lowering: Lowering<'a>,
     pub(super) traits: &'a Traits,
-    /// Tensors whose places are given, in buffers that live longer than the program.
+    /// Tensors with fixed places, in buffers that outlive the program.
     pub(super) homes: BTreeMap<Tensor, Place>,
-    /// Tensors that are stored with 16 bits.
+    /// Tensors stored in 16 bits.
     pub(super) halves: BTreeSet<Tensor>,
-    /// Tensors that are needed to the end.
+    /// Tensors that must be readable at the end.
     pub(super) kept: Vec<Tensor>,
-    /// Slices, transpositions and repetitions that had to be stored.
+    /// Slices, transposes and broadcasts that had to be stored.
     stored_views: BTreeSet<ValueId>,
-    /// Chains that are computed where their only reader reads them.
+    /// Chains that are fused into their only reader.
     prologues: BTreeMap<ValueId, Chain>,
 }
 
@@ -51,14 +52,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A tensor at a place in a buffer that lives longer than the program.
+    /// Adds a tensor at a place in a buffer that outlives the program.
     pub(super) fn external(&mut self, place: Place) -> Tensor {
         let tensor = self.lowering.temporary(place.length);
         self.homes.insert(tensor, place);
         tensor
     }
 
-    /// Appends what the outputs need. They can be read to the end.
+    /// Appends everything that the outputs depend on. The outputs stay readable to the end.
     pub(super) fn add_graph(&mut self, outputs: &[ValueId]) -> Vec<Tensor> {
         let graph = self.graph;
         let needed = needed_nodes(graph, outputs);
@@ -77,7 +78,7 @@ impl<'a> Compiler<'a> {
         outputs.iter().map(|output| self.output(*output)).collect()
     }
 
-    /// The tensor of an output: the value's own, or a copy where it is none that a kernel stored.
+    /// Returns the tensor of an output: the value's own tensor, or a copy if no kernel stored one.
     fn output(&mut self, id: ValueId) -> Tensor {
         let read = self.resolve(id);
         let is_computed = read.tensor.0 >= self.graph.values.len()
@@ -102,7 +103,7 @@ impl<'a> Compiler<'a> {
         let mut head = cluster.head.map(|head| &graph.nodes[groups[head].sink]);
         if let Some(width) = cluster.width {
             match chains[..] {
-                // A sum by itself has kernels that divide its rows.
+                // A sum without chains uses kernels that divide its rows.
                 [sum] => (head, chains) = (Some(&graph.nodes[sum.sink]), Vec::new()),
                 _ => return self.rows(cluster, width, &chains),
             }
@@ -111,7 +112,7 @@ impl<'a> Compiler<'a> {
             let sink = self.code(None, &chains, &cluster.stored);
             return self.compute("elementwise", sink);
         };
-        // What has to be stored for the reader comes before its own dispatches.
+        // Views that the reader needs stored come before its own dispatches.
         let reads = self.reads(node);
         let sink = (!chains.is_empty()).then(|| self.code(Some(node.output), &chains, &cluster.stored));
         let begin = self.lowering.drafts.len();
@@ -148,7 +149,7 @@ impl<'a> Compiler<'a> {
                     Op::Element(op) => rows.element(op, operands, is_of_row),
                     Op::Reduce { kind, .. } => rows.reduce(kind, operands[0]),
                     Op::SumTo => rows.reduce(Reduction::Sum, operands[0]),
-                    // A repeated tensor is read as if it were repeated.
+                    // A broadcast needs no operator: the tensor is read with broadcasting.
                     _ => operands[0],
                 };
                 results.insert(node.output, result);
@@ -182,7 +183,7 @@ impl<'a> Compiler<'a> {
         kernels::lower(&mut self.lowering, &node.op, &inputs, describe(&node.output));
     }
 
-    /// How each input of a node is read.
+    /// Returns how each input of a node is read.
     fn reads(&mut self, node: &Node) -> Vec<(ValueId, Source)> {
         let takes_chains = is_sum(&node.op);
         let mut reads = Vec::new();
@@ -199,7 +200,7 @@ impl<'a> Compiler<'a> {
         reads
     }
 
-    /// Lets the last dispatch that stores to `from` do this instead.
+    /// Replaces the sink of the last dispatch that stores to `from`.
     fn end_with(&mut self, from: Tensor, sink: Sink) {
         let stores = self.lowering.drafts.iter_mut().rev().flat_map(|draft| &mut draft.writes);
         if let Some((_, last)) =
@@ -209,7 +210,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Chains as one, behind a kernel that computes `head`, with the values that are stored.
+    /// Combines chains into one sink, after a kernel that computes `head`; `stored` are the values to store.
     fn code(&mut self, head: Option<ValueId>, chains: &[&Group], stored: &[ValueId]) -> Sink {
         let graph = self.graph;
         let mut sink = Sink { chain: Chain::default(), stores: Vec::new() };
@@ -225,7 +226,7 @@ impl<'a> Compiler<'a> {
                 let operands: Vec<Operand> = node.inputs.iter().map(read).collect();
                 let result = match node.op {
                     Op::Element(op) => sink.chain.push(op, operands),
-                    // A repeated tensor is read as if it were repeated.
+                    // A broadcast needs no operator: the tensor is read with broadcasting.
                     _ => operands[0],
                 };
                 results.insert(node.output, result);
@@ -258,7 +259,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// How a value is read, as if it were repeated to a shape.
+    /// Returns how a value is read when broadcast to a shape.
     fn resolve_to(&mut self, id: ValueId, shape: &[usize]) -> Read {
         let (tensor, view) = self.view(id);
         let same = volume(self.graph.shape(id)) == volume(shape);
@@ -271,7 +272,7 @@ impl<'a> Compiler<'a> {
         Read { tensor, view: (!view.is_plain()).then_some(view) }
     }
 
-    /// The tensor in which a value's elements lie, and where.
+    /// Returns the tensor that holds a value's elements, and the view on it.
     fn view(&mut self, id: ValueId) -> (Tensor, View) {
         let graph = self.graph;
         let plain = (Tensor::from(id), View::plain(graph.shape(id)));
@@ -294,7 +295,7 @@ impl<'a> Compiler<'a> {
         (tensor, view)
     }
 
-    /// Stores a value that is only a view of another, for those that read it in its place.
+    /// Stores a value that is only a view of another, for readers without view support.
     fn store_view(&mut self, id: ValueId) {
         let read = self.resolve(id);
         if read.view.is_some() {
@@ -309,7 +310,7 @@ impl<'a> Compiler<'a> {
         self.compute("copy", Sink { chain, stores: vec![(Operand::Input(0), to)] });
     }
 
-    /// Appends a kernel that only stores what a chain computes.
+    /// Appends a kernel that only stores the results of a chain.
     fn compute(&mut self, name: &'static str, sink: Sink) {
         let Some((_, first)) = sink.stores.first() else { return };
         let count = self.lowering.length(*first);
@@ -318,19 +319,19 @@ impl<'a> Compiler<'a> {
         self.lowering.drafts.push(Draft { kernel, reads: Vec::new(), writes: vec![("out", sink)] });
     }
 
-    /// The format in which a tensor of the program is stored.
+    /// Returns the storage format of a tensor.
     pub(super) fn format(&self, tensor: Tensor) -> Format {
         if self.halves.contains(&tensor) { Format::Half } else { Format::Single }
     }
 }
 
-/// Whether an operation reduces.
+/// Returns whether an operator is a reduction.
 fn is_sum(op: &Op) -> bool {
     matches!(op, Op::Reduce { .. } | Op::SumTo)
 }
 
-/// Whether a kernel reads an input of so many elements through views. Those that read every element many times do it
-/// only if a dispatch more would cost more than that.
+/// Returns whether a kernel reads an input of this many elements through views. A kernel that reads every element many
+/// times does so only for small inputs, for which a dispatch that stores the view would cost more.
 fn reads_views(op: &Op, elements: usize) -> bool {
     match op {
         Op::Reduce { .. }

@@ -1,4 +1,4 @@
-//! An open graphics device: its memory, its kernels, and what went wrong with it.
+//! An open GPU: its memory, its kernels, and its errors.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use super::adapter::{Adapter, AdapterReport};
 use super::tile::Tile;
 use super::traits::Traits;
 
-/// How long a submission may take before the device counts as hung.
+/// The maximum time for a submission. After that, the GPU counts as hung.
 const WATCHDOG: Duration = Duration::from_secs(60);
-/// Invocations of a subgroup that kernels count on.
+/// The smallest subgroup size that kernels can use.
 const SUBGROUP_MIN: u32 = 8;
-/// Bytes of the smallest buffer: bindings must not be empty.
+/// The size of the smallest buffer in bytes: bindings must not be empty.
 const BUFFER_BYTES_MIN: u64 = 256;
 
-/// An open graphics device. Copies share it.
+/// An open GPU. Cloning is cheap: clones share it.
 #[derive(Clone)]
 pub struct Gpu {
     pub(super) device: wgpu::Device,
@@ -31,7 +31,7 @@ pub struct Gpu {
     watchdog: Duration,
 }
 
-/// A buffer on the device, whose memory is given back when this is dropped.
+/// A buffer in GPU memory. Dropping it releases the memory.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) buffer: wgpu::Buffer,
@@ -39,7 +39,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Its size.
+    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.buffer.size()
     }
@@ -56,7 +56,7 @@ impl Gpu {
     /// Opens an adapter.
     ///
     /// # Errors
-    /// Returns [`GpuError::Refused`] if the driver does not let us.
+    /// Returns [`GpuError::Refused`] if the driver refuses to open the adapter.
     pub async fn open(adapter: &Adapter) -> Result<Self, GpuError> {
         let report = adapter.report().clone();
         let (required_features, required_limits) = adapter.requirements();
@@ -89,10 +89,10 @@ impl Gpu {
         })
     }
 
-    /// Finds and opens an adapter at once, as the drivers of operating systems allow: see [`Adapter::find`].
+    /// Finds and opens an adapter synchronously, which native drivers allow. See [`Adapter::find`].
     ///
     /// # Errors
-    /// Those of [`Adapter::find`] and [`Gpu::open`].
+    /// Returns the errors of [`Adapter::find`] and [`Gpu::open`].
     #[cfg(not(target_family = "wasm"))]
     pub fn find(wanted: Option<&str>) -> Result<Self, GpuError> {
         let pending = || GpuError::NoAdapter;
@@ -100,33 +100,33 @@ impl Gpu {
         now(Self::open(&adapter)).ok_or_else(pending)?
     }
 
-    /// What the adapter can do.
+    /// Returns the adapter's capabilities.
     pub fn report(&self) -> &AdapterReport {
         &self.report
     }
 
-    /// Bytes of the device's memory that are held now.
+    /// Returns the GPU memory currently held, in bytes.
     pub fn allocated_bytes(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were held at one time.
+    /// Returns the peak of the GPU memory held, in bytes.
     pub fn allocated_bytes_peak(&self) -> u64 {
         self.allocated_peak.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the driver says are allocated, where it says so.
+    /// Returns the allocated bytes as reported by the driver, if it reports them.
     pub fn reported_bytes(&self) -> Option<u64> {
         self.device.generate_allocator_report().map(|report| report.total_allocated_bytes)
     }
 
-    /// Gives the device up, as if it had been unplugged: every training on it goes on on the CPU.
+    /// Releases the GPU, as if it had been unplugged. Training on the GPU continues on the CPU.
     pub fn destroy(&self) {
         self.device.destroy();
-        self.fail(self.lost("it was given up"));
+        self.fail(self.lost("the app released it"));
     }
 
-    /// How long a submission may take before the device counts as hung; a minute unless this says otherwise.
+    /// Sets the maximum time for a submission. After that, the GPU counts as hung. The default is one minute.
     pub fn set_watchdog(&mut self, watchdog: Duration) {
         self.watchdog = watchdog;
     }
@@ -135,7 +135,7 @@ impl Gpu {
         &self.traits
     }
 
-    /// The same device, as if it bound no more than so many bytes at once: for tests of what is split.
+    /// Returns the same GPU with a lower limit on the bytes of a binding. For tests of split tensors.
     pub fn with_bindings_of(&self, bytes: u64) -> Self {
         let traits = Traits { binding_bytes_max: bytes, ..self.traits.clone() };
         Self { traits, ..self.clone() }
@@ -145,7 +145,7 @@ impl Gpu {
         self.traits.tile = tile;
     }
 
-    /// What went wrong first, if anything has.
+    /// Returns the first error of the GPU, if there is one.
     pub(super) fn check(&self) -> Result<(), GpuError> {
         let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
         fault.map_or(Ok(()), Err)
@@ -155,7 +155,7 @@ impl Gpu {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Takes memory, filled with zeros.
+    /// Allocates memory, filled with zeros.
     ///
     /// # Errors
     /// Returns [`GpuError::TooLarge`] or [`GpuError::OutOfMemory`].
@@ -183,10 +183,10 @@ impl Gpu {
         Ok(Memory { buffer, allocated: Arc::clone(&self.allocated) })
     }
 
-    /// The compiled kernel of this source, compiled once for a device.
+    /// Returns the compiled kernel of this source. Each source is compiled once per GPU.
     ///
     /// # Errors
-    /// Returns [`GpuError::Kernel`] if it does not compile.
+    /// Returns [`GpuError::Kernel`] if the source does not compile.
     pub(super) fn pipeline(
         &self,
         name: &'static str,
@@ -222,7 +222,7 @@ impl Gpu {
         Ok(pipeline)
     }
 
-    /// An empty list of commands.
+    /// Returns an empty command encoder.
     pub(super) fn encoder(&self) -> wgpu::CommandEncoder {
         self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
@@ -230,7 +230,7 @@ impl Gpu {
     /// Submits commands.
     ///
     /// # Errors
-    /// Returns what went wrong with the device.
+    /// Returns the GPU's error, if it has failed.
     pub(super) fn submit(&self, commands: wgpu::CommandEncoder) -> Result<wgpu::SubmissionIndex, GpuError> {
         self.check()?;
         let index = self.queue.submit([commands.finish()]);
@@ -238,10 +238,10 @@ impl Gpu {
         Ok(index)
     }
 
-    /// Submits commands and reads parts of buffers, as (buffer, first byte, bytes), after they have run.
+    /// Submits commands, waits for them, and reads parts of buffers, given as (buffer, first byte, number of bytes).
     ///
     /// # Errors
-    /// Returns what went wrong with the device, [`GpuError::Hung`] if it does not answer.
+    /// Returns the GPU's error if it has failed, or [`GpuError::Hung`] if it does not answer in time.
     pub(super) async fn read(
         &self,
         mut commands: wgpu::CommandEncoder,
@@ -249,7 +249,7 @@ impl Gpu {
     ) -> Result<Vec<u8>, GpuError> {
         let bytes: u64 = parts.iter().map(|(_, _, bytes)| bytes).sum();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let staging = self.allocate("what is read back", bytes, usage)?;
+        let staging = self.allocate("a readback buffer", bytes, usage)?;
         let mut at = 0;
         for (buffer, start, length) in parts {
             commands.copy_buffer_to_buffer(buffer, *start, &staging.buffer, at, *length);
@@ -258,37 +258,37 @@ impl Gpu {
         let index = self.submit(commands)?;
         let (sender, receiver) = futures::channel::oneshot::channel();
         staging.buffer.map_async(wgpu::MapMode::Read, .., move |result| {
-            // Nobody listens any more if the training was given up meanwhile.
+            // Sending fails if the training was dropped meanwhile, because the receiver is then gone.
             let _ = sender.send(result);
         });
         self.wait(index)?;
-        let mapped = receiver.await.map_err(|_| self.lost("it was closed"))?;
+        let mapped = receiver.await.map_err(|_| self.lost("the device was closed"))?;
         self.check()?;
         mapped.map_err(|error| self.lost(error))?;
         let view = staging.buffer.get_mapped_range(..bytes).map_err(|error| self.lost(error))?;
         Ok(view.to_vec())
     }
 
-    /// Waits until everything submitted has run.
+    /// Waits until all submitted commands have run.
     ///
     /// # Errors
-    /// Returns what went wrong with the device.
+    /// Returns the GPU's error, if it has failed.
     pub(super) async fn finished(&self, index: wgpu::SubmissionIndex) -> Result<(), GpuError> {
         let (sender, receiver) = futures::channel::oneshot::channel();
         self.queue.on_submitted_work_done(move || {
-            // Nobody listens any more if the measurement was given up meanwhile.
+            // Sending fails if the measurement was dropped meanwhile, because the receiver is then gone.
             let _ = sender.send(());
         });
         self.wait(index)?;
-        receiver.await.map_err(|_| self.lost("it was closed"))
+        receiver.await.map_err(|_| self.lost("the device was closed"))
     }
 
-    /// The error of a device that does not answer as it should.
+    /// Creates the error for a GPU that does not answer correctly.
     fn lost(&self, why: impl ToString) -> GpuError {
         GpuError::Lost { adapter: self.report.name.clone(), why: why.to_string() }
     }
 
-    /// Waits until a submission has run. In a browser there is nothing to do: the page's loop tells.
+    /// Waits until a submission has run. In a browser this does nothing: the page's event loop sends the notification.
     #[cfg(not(target_family = "wasm"))]
     pub(super) fn wait(&self, index: wgpu::SubmissionIndex) -> Result<(), GpuError> {
         let poll = wgpu::PollType::Wait { submission_index: Some(index), timeout: Some(self.watchdog) };
@@ -309,17 +309,17 @@ impl Gpu {
     }
 }
 
-/// Bytes that a buffer of so many bytes takes.
+/// Returns the number of bytes to allocate for a buffer of this size.
 pub(super) fn allocation_bytes(bytes: u64) -> u64 {
     bytes.max(BUFFER_BYTES_MIN).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT)
 }
 
-/// How products are divided before a tuning run has measured it.
+/// Returns the default tiling of matrix products, which is used until a tuning run has measured the fastest one.
 fn tile(report: &AdapterReport, subgroups: bool) -> Tile {
     if report.kind == "software" && subgroups { Tile::Subgroup } else { Tile::Large }
 }
 
-/// Keeps the first fault of a device that nobody asked for.
+/// Records the first error that the GPU reports asynchronously.
 fn watch(device: &wgpu::Device, adapter: &str, faults: &Arc<Mutex<Option<GpuError>>>) {
     let keep = {
         let (adapter, faults) = (adapter.to_owned(), Arc::clone(faults));
@@ -333,7 +333,7 @@ fn watch(device: &wgpu::Device, adapter: &str, faults: &Arc<Mutex<Option<GpuErro
     device.set_device_lost_callback(move |_, why| keep(why));
 }
 
-/// The result of a future that is ready at once, as those of native drivers are.
+/// Returns the result of a future that is ready at once, like those of native drivers.
 pub(super) fn now<F: Future>(future: F) -> Option<F::Output> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {

@@ -1,20 +1,18 @@
-//! Why a graphics processor did not do what was asked. Training then goes on on the CPU, or does not begin here.
+//! GPU errors. After one, training continues on the CPU, or does not start on this GPU.
 
-/// Why a graphics processor did not do what was asked. Each message but those of choosing one names the adapter.
+/// Why a GPU operation failed. Every message names the adapter, except those about choosing one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// There is none, or none that may be used.
-    #[error(
-        "there is no graphics adapter with Vulkan, Metal, DX12 or WebGPU; training on the CPU works everywhere"
-    )]
+    /// There is no usable adapter.
+    #[error("there is no graphics adapter with Vulkan, Metal, DX12 or WebGPU; train on the CPU instead")]
     NoAdapter,
-    /// None has this name.
-    #[error("no graphics adapter is called {wanted:?}; there are: {found}")]
+    /// No adapter has this name.
+    #[error("no graphics adapter has a name that contains {wanted:?}; choose one of: {found}")]
     NoSuchAdapter {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
-        /// The names that there are.
+        /// The names of the available adapters.
         found: String,
     },
     /// The adapter cannot be opened.
@@ -22,69 +20,69 @@ pub enum GpuError {
     Refused {
         /// The adapter's name.
         adapter: String,
-        /// What the driver says.
+        /// The driver's error.
         why: String,
     },
-    /// A tensor or the whole step is larger than the adapter allows.
-    #[error("{adapter} allows {what} of {allowed} bytes, the step needs {needed}; a smaller batch may fit")]
+    /// A tensor or the whole step exceeds a limit of the adapter.
+    #[error("the step needs {what} of {needed} bytes, but {adapter} allows {allowed}; try a smaller batch")]
     TooLarge {
         /// The adapter's name.
         adapter: String,
-        /// What has the limit.
+        /// The limited resource.
         what: &'static str,
-        /// Bytes needed.
+        /// The size needed, in bytes.
         needed: u64,
-        /// Bytes allowed.
+        /// The size allowed, in bytes.
         allowed: u64,
     },
-    /// The adapter has not so much memory left.
-    #[error("{adapter} has no memory left for {what} of {bytes} bytes")]
+    /// The adapter's memory does not suffice.
+    #[error("{adapter} has no memory left for {what} of {bytes} bytes; try a smaller batch")]
     OutOfMemory {
         /// The adapter's name.
         adapter: String,
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: String,
-        /// How much it was.
+        /// The size needed, in bytes.
         bytes: u64,
     },
-    /// A kernel does not compile: a fault of ours or of the driver.
-    #[error("{adapter} does not compile the kernel \"{kernel}\": {why}")]
+    /// A kernel does not compile: a bug in the kernel or in the driver.
+    #[error("{adapter} cannot compile the kernel \"{kernel}\": {why}")]
     Kernel {
         /// The adapter's name.
         adapter: String,
         /// The kernel's name.
         kernel: &'static str,
-        /// What the compiler says.
+        /// The compiler's error.
         why: String,
     },
-    /// The device was lost, or failed in another way.
+    /// The adapter was lost, or failed in another way.
     #[error("{adapter} was lost: {why}")]
     Lost {
         /// The adapter's name.
         adapter: String,
-        /// What the driver says.
+        /// The driver's error.
         why: String,
     },
-    /// The device did not answer in time.
-    #[error("{adapter} did not finish within {seconds} s")]
+    /// The adapter did not answer in time.
+    #[error("{adapter} did not finish a submission within {seconds} s")]
     Hung {
         /// The adapter's name.
         adapter: String,
-        /// How long it was waited for.
+        /// The timeout in seconds.
         seconds: u64,
     },
-    /// The plan asks for something that this executor, or this adapter, does not do.
+    /// The plan needs something that this executor or this adapter does not support.
     #[error("{adapter} cannot run this plan: {why}")]
     Unsupported {
         /// The adapter's name.
         adapter: String,
-        /// What is missing.
+        /// The missing feature.
         why: String,
     },
 }
 
 impl GpuError {
-    /// Whether the adapter itself is to blame, so that it is better left alone for a while.
+    /// Returns whether the adapter itself is at fault. If so, avoid the adapter for a while.
     pub fn is_adapters_fault(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Kernel { .. } | Self::Lost { .. } | Self::Hung { .. })
     }

@@ -1,4 +1,5 @@
-//! Which operations run in one dispatch: a kernel with the elementwise operations behind it, and chains in front of sums.
+//! Decides which operators share a dispatch: a kernel with the elementwise operators after it, or a sum with the chain
+//! before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +10,30 @@ use folkmoot_graph::{Graph, Source, ValueId};
 use super::traits::BINDINGS_MAX;
 use super::view::is_view;
 
-/// Operations of a dispatch, at most.
+/// The maximum number of operators in a dispatch.
 const OPERATIONS_MAX: usize = 96;
-/// Elements of a row that one invocation walks over, at most.
+/// The maximum length of a row that one invocation processes alone, in elements.
 const ROW_MAX: usize = 128;
-/// How many groups a dispatch may wait for one that joins it. It bounds the search.
+/// The maximum distance, in groups, between a dispatch and a group that joins the dispatch. It limits the search.
 const WAIT_MAX: usize = 64;
 
-/// What runs in one dispatch, or in the last of those of its head.
+/// The groups that run in one dispatch, or in the last dispatch of a head with several.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// The kernel that the others follow; without one the cluster is a chain, or computes rows.
+    /// The kernel before the chains. Without one, the cluster is a chain or computes rows.
     pub(super) head: Option<usize>,
-    /// Groups of elementwise operations, in running order; in rows also their reductions.
+    /// The indexes of the groups of elementwise operators, in execution order. In a cluster that computes rows, also
+    /// those of its reductions.
     pub(super) chains: Vec<usize>,
-    /// The elements of a row, where rows are reduced to numbers on the way.
+    /// The number of elements in a row, if the cluster reduces rows to numbers; `None` for other clusters.
     pub(super) width: Option<usize>,
-    /// Elements of what is computed.
+    /// The number of computed elements.
     pub(super) elements: usize,
-    /// The values that are stored, because something else reads them.
+    /// The values to store, because something outside the cluster reads them.
     pub(super) stored: Vec<ValueId>,
 }
 
-/// The dispatches of a graph, by the positions of their groups.
+/// The dispatches of a graph, by the indexes of their groups.
 pub(super) struct Fusion<'a> {
     graph: &'a Graph,
     groups: &'a [Group],
@@ -39,18 +41,18 @@ pub(super) struct Fusion<'a> {
     readers: Vec<Vec<usize>>,
     /// The group of each node.
     group_of: BTreeMap<usize, usize>,
-    /// What each group reads, behind all views.
+    /// The values that each group reads, with all views removed.
     reads: Vec<BTreeSet<ValueId>>,
-    /// Clusters by the position at which they run.
+    /// Clusters by the index of the group at which they run.
     clusters: BTreeMap<usize, Cluster>,
-    /// The cluster of each value that one computes.
+    /// The cluster that computes each value.
     cluster_of: BTreeMap<ValueId, usize>,
-    /// Chains that the only sum which reads them computes.
+    /// Chains that are fused into the only sum that reads them.
     prologues: BTreeSet<usize>,
 }
 
 impl<'a> Fusion<'a> {
-    /// Fuses groups, which are in running order. Of `needed` nodes only what is read counts.
+    /// Fuses groups, given in execution order. Only reads by `needed` nodes count.
     pub(super) fn new(
         graph: &'a Graph,
         groups: &'a [Group],
@@ -76,7 +78,8 @@ impl<'a> Fusion<'a> {
         fusion
     }
 
-    /// Clusters and, alone, chains that a sum computes, in running order.
+    /// Returns the clusters in execution order, by the index at which they run. A chain that is fused into a sum has
+    /// the entry `None`.
     pub(super) fn steps(&self) -> BTreeMap<usize, Option<&Cluster>> {
         let prologues = self.prologues.iter().map(|at| (*at, None));
         self.clusters.iter().map(|(at, cluster)| (*at, Some(cluster))).chain(prologues).collect()
@@ -115,7 +118,7 @@ impl<'a> Fusion<'a> {
         self.clusters.insert(at, cluster);
     }
 
-    /// The latest cluster which this group can join, and which can wait for it.
+    /// Returns the latest cluster that this group can join and that can run as late as the group.
     fn host(&self, at: usize) -> Option<usize> {
         let read = self.reads[at].iter().filter_map(|value| self.cluster_of.get(value).copied());
         let hosts: BTreeSet<usize> = read.collect();
@@ -147,8 +150,8 @@ impl<'a> Fusion<'a> {
         operations <= OPERATIONS_MAX && self.bindings(&joined) <= BINDINGS_MAX
     }
 
-    /// Whether every value of the cluster that a group reads is at hand where the group's element is computed: the same
-    /// element, or the number of its row.
+    /// Returns whether every value of the cluster that a group reads is available where the group's element is
+    /// computed: the same element, or a number of its row.
     fn reads_in_place(&self, cluster: &Cluster, values: &[ValueId], at: usize) -> bool {
         let shape = self.shape_of(at);
         let (elements, width) = (cluster.elements, cluster.width.or(self.width_of(at)));
@@ -165,7 +168,7 @@ impl<'a> Fusion<'a> {
             let read = volume(self.graph.shape(value));
             let is_row_number = || match (width, shape.split_last()) {
                 (Some(width), Some((last, outer))) => {
-                    // The size of the last axis is that of a row, and the value has 1 there.
+                    // The size of the last axis is the row's width, and the value has size 1 there.
                     let repeated = self.graph.shape(id);
                     let is_one = repeated.len() == shape.len() && repeated.split_last() == Some((&1, outer));
                     *last == width && is_one && own == elements && Some(read) == of_rows
@@ -182,18 +185,19 @@ impl<'a> Fusion<'a> {
         from_cluster.all(|id| is_at_hand(*id))
     }
 
-    /// The elements of a row, if a group reduces rows that are short enough for one invocation.
+    /// Returns the number of elements in a row, if a group reduces rows that are short enough for one invocation.
     fn width_of(&self, at: usize) -> Option<usize> {
         row_width(self.graph, self.groups[at].sink)
     }
 
-    /// The values that a cluster computes and that can be read: its head's, and the last of each chain.
+    /// Returns the values that a cluster computes and that can be read: its head's result, and the last value of each
+    /// chain.
     fn values(&self, cluster: &Cluster) -> Vec<ValueId> {
         let groups = cluster.head.iter().chain(&cluster.chains);
         groups.map(|group| self.graph.nodes[self.groups[*group].sink].output).collect()
     }
 
-    /// The values of a cluster that something else reads.
+    /// Returns the values of a cluster that something outside reads.
     fn stored(&self, cluster: &Cluster) -> Vec<ValueId> {
         let inside = |group: &usize| cluster.chains.contains(group);
         let mut values = self.values(cluster);
@@ -204,8 +208,7 @@ impl<'a> Fusion<'a> {
         values
     }
 
-    /// The groups that read a value, directly or in another shape; those that read it through other views count as
-    /// another group does.
+    /// Returns the groups that read a value, directly or in another shape. Other views count as groups of their own.
     fn final_readers(&self, value: ValueId) -> Vec<usize> {
         let mut found = Vec::new();
         let mut pending = vec![value];
@@ -221,13 +224,13 @@ impl<'a> Fusion<'a> {
         found
     }
 
-    /// Tensors that the dispatch of a cluster binds.
+    /// Returns the number of tensors that the dispatch of a cluster binds.
     fn bindings(&self, cluster: &Cluster) -> usize {
         let values = self.values(cluster);
         let groups = cluster.head.iter().chain(&cluster.chains);
         let mut read: BTreeSet<ValueId> =
             groups.flat_map(|group| self.reads[*group].iter().copied()).collect();
-        // A chain in front of a sum is read as what it reads.
+        // Count a chain that is fused into a sum by the tensors that the chain reads.
         let computed: Vec<ValueId> = read.iter().copied().filter(|value| self.is_computed(*value)).collect();
         for value in computed {
             read.remove(&value);
@@ -245,7 +248,7 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Whether only one sum reads a chain's result.
+    /// Returns whether a sum is the only reader of a chain's result.
     fn is_prologue(&self, value: ValueId) -> bool {
         let [reader] = self.readers[value.0][..] else { return false };
         let is_output = self.outputs.contains(&value);
@@ -262,7 +265,7 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// The elements of a row, if a node reduces the last axis, and that is short.
+/// Returns the number of elements in a row, if a node reduces the last axis and that axis is short.
 fn row_width(graph: &Graph, node: usize) -> Option<usize> {
     let node = &graph.nodes[node];
     let (last, outer) = graph.shape(*node.inputs.first()?).split_last()?;
@@ -274,7 +277,7 @@ fn row_width(graph: &Graph, node: usize) -> Option<usize> {
     (is_of_rows && (2..=ROW_MAX).contains(last)).then_some(*last)
 }
 
-/// What a group reads, behind all views; numbers are no reads.
+/// Returns the values that a group reads, with all views removed. Constant numbers do not count.
 fn reads(graph: &Graph, group: &Group) -> BTreeSet<ValueId> {
     let inside: BTreeSet<ValueId> = group.nodes.iter().map(|node| graph.nodes[*node].output).collect();
     let inputs = group.nodes.iter().flat_map(|node| &graph.nodes[*node].inputs);
@@ -282,7 +285,7 @@ fn reads(graph: &Graph, group: &Group) -> BTreeSet<ValueId> {
     outside.map(|input| unviewed(graph, *input)).collect()
 }
 
-/// The value whose elements these are, in whatever order.
+/// Returns the value from which this value was made by views only. It has the same elements, possibly in another order.
 fn unviewed(graph: &Graph, id: ValueId) -> ValueId {
     match graph.values[id.0].source {
         Source::Node(node) if is_view(&graph.nodes[node].op) => unviewed(graph, graph.nodes[node].inputs[0]),
@@ -290,7 +293,7 @@ fn unviewed(graph: &Graph, id: ValueId) -> ValueId {
     }
 }
 
-/// The value whose elements these are, in the same order.
+/// Returns the value from which this value was made by reshapes only. It has the same elements in the same order.
 pub(super) fn unshaped(graph: &Graph, id: ValueId) -> ValueId {
     match graph.values[id.0].source {
         Source::Node(node) if graph.nodes[node].op == Op::Reshape => {
@@ -300,7 +303,7 @@ pub(super) fn unshaped(graph: &Graph, id: ValueId) -> ValueId {
     }
 }
 
-/// Whether a kernel stores every element of its result exactly once.
+/// Returns whether a kernel stores every element of its result exactly once.
 fn ends_with_chains(op: &Op) -> bool {
     matches!(
         op,

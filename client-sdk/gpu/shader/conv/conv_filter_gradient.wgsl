@@ -1,5 +1,5 @@
-// The gradient of filters as a product: the output's gradient by the transposed matrix of windows. The sums run over
-// the positions of all images.
+// The filter gradient as a matrix product: the output gradient times the transposed matrix of windows. The sums run
+// over the positions of all images.
 
 fn term_count(batch: u32) -> u32 {
     return K;

@@ -1,7 +1,7 @@
-// The gradient of an input as a product: transposed filters by the output's gradient at the windows that read a pixel.
-// The sums run over output channels and offsets of the window.
+// The input gradient as a matrix product: transposed filters times the output gradient at the windows that read a
+// pixel. The sums run over output channels and window offsets.
 
-/// An output channel, and the number of an offset down and across among those of the phase.
+/// Returns the output channel of term `k`, and the index of its offset down and across within the phase.
 fn term(k: u32) -> vec3<u32> {
     return vec3<u32>(
         k / (OFFSETS_DOWN * OFFSETS_ACROSS),
@@ -14,12 +14,12 @@ fn offset_of(batch: u32, number: vec3<u32>) -> vec2<u32> {
     return first_offset(phase(batch)) + vec2<u32>(PHASES_DOWN * number.y, PHASES_ACROSS * number.z);
 }
 
-/// 1 if the window has the offset.
+/// Returns 1 if the window has this offset, else 0.
 fn is_offset(offset: vec2<u32>) -> u32 {
     return select(0u, 1u, (offset.x < KERNEL_HEIGHT) & (offset.y < KERNEL_WIDTH));
 }
 
-/// None if no window reads the pixels of the phase.
+/// Returns the number of terms; 0 if no window reads the pixels of the phase.
 fn term_count(batch: u32) -> u32 {
     return K * is_offset(first_offset(phase(batch)));
 }
@@ -45,7 +45,8 @@ fn b_column(batch: u32, column: u32) -> vec4<u32> {
     let own = phase(batch);
     let line = vec2<u32>(column / LINES_ACROSS % LINES_DOWN, column % LINES_ACROSS);
     let first = first_offset(own);
-    // Where the window lies that reads the pixel at the first offset: exact, and maybe below 0.
+    // The position of the window that reads the pixel at the first offset. The division is exact; the position may be
+    // negative.
     let y = (i32(own.down + PAD_ABOVE) - i32(first.x * DILATION_DOWN)) / i32(PHASES_DOWN);
     let x = (i32(own.across + PAD_LEFT) - i32(first.y * DILATION_ACROSS)) / i32(PHASES_ACROSS);
     let image = column / (LINES_DOWN * LINES_ACROSS);

@@ -1,7 +1,7 @@
-// The gradient of the filters of a convolution with one channel a group. An invocation computes a row of a filter, from
-// some rows of the outputs of all images.
+// The filter gradient of a depthwise convolution. An invocation computes one row of a filter from some output rows of
+// all images.
 
-/// The element of a row, 0 outside of it.
+/// Returns the element of a row, or 0 outside.
 fn row_value(row: u32, x: u32) -> f32 {
     let is_inside = x < WIDTH;
     let value = load_x(select(0u, row + x, is_inside));

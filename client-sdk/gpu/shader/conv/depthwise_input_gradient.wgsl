@@ -1,7 +1,7 @@
-// The gradient of the input of a convolution with one channel a group: the windows that read a pixel, for `BLOCK`
-// neighbours of a row. With a stride, windows read a pixel at every `PHASES_…`-th offset only.
+// The input gradient of a depthwise convolution, from the windows that read a pixel. An invocation computes `BLOCK`
+// neighbours of a row. With a stride, windows read a pixel only at every `PHASES_…`-th offset.
 
-/// The element of a row, 0 outside of it.
+/// Returns the element of a row, or 0 outside.
 fn row_value(row: u32, x: u32) -> f32 {
     let is_inside = x < OUT_WIDTH;
     let value = load_gradient(select(0u, row + x, is_inside));
@@ -20,7 +20,7 @@ fn element(i: u32) {
         let out_channel = channel * (OUT_CHANNELS / CHANNELS) + source;
         let plane = (image * OUT_CHANNELS + out_channel) * OUT_PLANE;
         for (var offset_down = first_offset; offset_down < KERNEL_HEIGHT; offset_down += PHASES_DOWN) {
-            // Above the first window it wraps around, to below the last.
+            // Above the first window this wraps around to a value after the last window.
             let down = y + PAD_ABOVE - offset_down * DILATION_DOWN;
             let out_y = down / STRIDE_DOWN;
             if (down % STRIDE_DOWN == 0u) & (out_y < OUT_HEIGHT) {

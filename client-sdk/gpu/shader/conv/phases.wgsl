@@ -1,5 +1,5 @@
-// A batch of the gradient of an input is a group of channels and a phase: the pixels whose row and column leave the
-// same remainders when divided by the strides. They are read at every `PHASES_…`-th offset of the window.
+// A batch of the input gradient is a group of channels and a phase. A phase is the set of pixels whose row and column
+// have the same remainders modulo the strides. Its pixels are read at every `PHASES_…`-th offset of the window.
 
 struct Phase {
     group: u32,
@@ -15,7 +15,7 @@ fn phase(batch: u32) -> Phase {
     );
 }
 
-/// The first offsets (down, across) of the window at which the pixels of a phase are read.
+/// Returns the first offsets (down, across) of the window at which the pixels of a phase are read.
 fn first_offset(own: Phase) -> vec2<u32> {
     return vec2<u32>(
         (own.down + PAD_ABOVE) % PHASES_DOWN * INVERSE_DOWN % PHASES_DOWN,

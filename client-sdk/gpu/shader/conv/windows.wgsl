@@ -1,7 +1,7 @@
-// How windows of an image are read. A place is (element, row, column): the element where a channel begins, and a row
-// and a column that may lie above or left of the image, as numbers that wrap around.
+// Reads windows of an image. A place is (element, row, column): the first element of a channel, and a row and a column.
+// Rows and columns above or left of the image are numbers that wrap around.
 
-/// The element of the image at a place and an offset from it, 0 outside of the image.
+/// Returns the element of the image at an offset from a place, or 0 outside of the image.
 fn window_value(place: vec4<u32>, offset: vec4<u32>) -> f32 {
     let y = place.y + offset.y;
     let x = place.z + offset.z;
@@ -10,12 +10,12 @@ fn window_value(place: vec4<u32>, offset: vec4<u32>) -> f32 {
     return select(0.0, value, is_inside);
 }
 
-/// What the window at a position of an image covers first.
+/// Returns the first place that the window at a position of an image covers.
 fn window_start(position: u32) -> vec4<u32> {
     return vec4<u32>(0u, position / OUT_WIDTH * STRIDE_DOWN, position % OUT_WIDTH * STRIDE_ACROSS, 0u);
 }
 
-/// What an offset of the window adds, with the channels one after the other.
+/// Returns what an offset of the window adds to its place. Offsets count through one channel after another.
 fn window_offset(offset: u32) -> vec4<u32> {
     let rest = offset % OFFSETS;
     return vec4<u32>(

@@ -1,4 +1,4 @@
-// From the sums of all parts to the norm, and to the factor of the gradient.
+// Computes the norm and the factor of the gradient from the sums of all parts.
 
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) invocation: u32) {

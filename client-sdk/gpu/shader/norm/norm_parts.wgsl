@@ -1,4 +1,4 @@
-// The sums of one part of a gradient.
+// Computes the sums of one part of a gradient.
 
 fn squares(x: f32) -> vec3<f32> {
     let is_large = abs(x) > LARGE;

@@ -1,13 +1,14 @@
-// Sums of three numbers over a workgroup: squares, squares of large elements, and elements that are not finite.
+// Adds three numbers over a workgroup: squares, squares of large elements, and the number of elements that are not
+// finite.
 
-// Larger elements are multiplied by `SHRINKING` before they are squared.
+// Elements above this are multiplied by `SHRINKING` before squaring.
 const LARGE: f32 = 7.0368744e13;
 const SHRINKING: f32 = 8.271806e-25;
 const GROWING: f32 = 1.2089258e24;
 
 var<workgroup> shared_sums: array<vec3<f32>, 256>;
 
-/// The sum, which only invocation 0 is given: sixteen invocations add up sixteen each, and one adds up theirs.
+/// Returns the sum, to invocation 0 only. Sixteen invocations add up sixteen values each, and one adds up their sums.
 fn workgroup_sum(invocation: u32, own: vec3<f32>) -> vec3<f32> {
     var sum = own;
     shared_sums[invocation] = sum;

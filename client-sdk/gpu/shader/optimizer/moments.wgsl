@@ -1,4 +1,5 @@
-// The moments of Adam (Kingma and Ba 2015, algorithm 1). The rates that correct their bias come with the step.
+// The moments of Adam (Kingma and Ba 2015, algorithm 1). The bias-corrected rates are computed on the host for each
+// step.
 
 fn adam_step(i: u32, weight: f32, gradient: f32) -> f32 {
     let mean = BETA1 * load_first(i) + NEW_MEAN * gradient;

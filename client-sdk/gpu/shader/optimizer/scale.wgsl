@@ -1,5 +1,5 @@
-// The loss scale after a step: half of it after one that overflowed, twice as much after many that did not
-// (Micikevicius et al. 2018, section 3.2).
+// Updates the loss scale after a step: halves it if a gradient overflowed, and doubles it after many steps without
+// overflow (Micikevicius et al. 2018, section 3.2).
 
 const GOOD_STEPS: f32 = 2000.0;
 const SCALE_MAX: f32 = 65536.0;

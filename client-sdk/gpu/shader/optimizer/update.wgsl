@@ -1,6 +1,6 @@
-// One step of training for one weight: its gradient is adjusted, then the optimizer moves it.
+// One training step for one weight: adjusts its gradient, then applies the optimizer.
 
-/// `a / b`, and 0 for an a of 0 even where b has vanished: padding, whose numbers are all 0, stays 0.
+/// Returns `a / b`, or 0 if a is 0, even if b underflowed to 0. So padding, which is all zeros, stays 0.
 fn quotient(a: f32, b: f32) -> f32 {
     return select(a / b, a, !is_true(a));
 }

@@ -1,4 +1,4 @@
-// Each element adds up its shares of the gradients of the windows that read it.
+// Each element adds up its shares of the gradients of all windows that read it.
 
 fn element(i: u32) {
     let position = position_of(i);
@@ -7,7 +7,7 @@ fn element(i: u32) {
     for (var y = windows.start.x; y < windows.end.x; y += 1u) {
         for (var x = windows.start.y; x < windows.end.y; x += 1u) {
             let window = vec2<u32>(y, x);
-            // Dilated windows leave out what lies between the positions that they read.
+            // Dilated windows skip the elements between the positions that they read.
             if all((position - window * STRIDES) % DILATIONS == vec2<u32>(0u)) {
                 sum += load_gradient(output_of(i, window)) / divisor(window);
             }

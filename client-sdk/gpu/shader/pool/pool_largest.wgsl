@@ -1,10 +1,10 @@
-// The first largest of a window.
+// The first maximum of a window.
 
 const NOWHERE: u32 = 0xffffffffu;
 
 struct Largest {
     value: f32,
-    // In the plane; `NOWHERE` if nothing in the window is a number.
+    // The element in the plane; `NOWHERE` if the window has only NaNs.
     element: u32,
 }
 

@@ -1,4 +1,4 @@
-// The largest of each window.
+// The maximum of each window.
 
 fn element(i: u32) {
     store_out(i, largest(plane_of(i), window_of(i)).value);

@@ -1,4 +1,4 @@
-// For windows that do not overlap: each element gets the gradient of its window, if it is the first largest in it.
+// For windows that do not overlap: an element gets the gradient of its window if it is the first maximum there.
 
 fn element(i: u32) {
     let plane = i - i % (INPUT.x * INPUT.y);

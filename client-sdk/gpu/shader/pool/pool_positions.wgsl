@@ -1,4 +1,4 @@
-// Where in its plane the first largest of each window is; -1 if nothing in the window is a number.
+// The position of the first maximum of each window in its plane; -1 if the window has only NaNs.
 
 fn element(i: u32) {
     let at = largest(plane_of(i), window_of(i)).element;

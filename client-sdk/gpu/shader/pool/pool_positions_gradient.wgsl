@@ -1,4 +1,4 @@
-// Each element adds up the gradients of those windows in which it is the first largest.
+// Each element adds up the gradients of the windows in which it is the first maximum.
 
 fn element(i: u32) {
     let own = f32(i % (INPUT.x * INPUT.y));

@@ -1,13 +1,13 @@
-// C = A B for a batch of matrices, whose elements lie wherever the functions before this text say. A workgroup
-// computes a tile of C. Every sum runs over k in ascending order, whatever the size of the tile.
+// C = A B for a batch of matrices. Functions before this text give the addresses of the elements. A workgroup computes
+// a tile of C. Every sum runs over k in ascending order, whatever the tile size.
 
 struct Assignment {
     first_row: u32,
     first_column: u32,
     batch: u32,
-    /// Where it stores: the batch, or with several parts of the sums the batch of the part.
+    /// The batch to store to; if several workgroups share a sum, the batch of the part.
     target_batch: u32,
-    /// The terms of the sums.
+    /// The terms to add up, from `start` to `end`.
     start: u32,
     end: u32,
 }
@@ -26,7 +26,7 @@ fn assignment(tile: u32) -> Assignment {
     );
 }
 
-/// Where a row of A, or the last if there are fewer, begins.
+/// Returns where row `row` of A begins; rows out of range use the last row.
 fn row_place(batch: u32, row: u32) -> vec4<u32> {
     return a_row(batch, min(row, M - 1u));
 }

@@ -1,4 +1,4 @@
-// The variants without workgroup memory for A and B.
+// The variants that do not use workgroup memory for A and B.
 
 @compute @workgroup_size(INVOCATIONS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

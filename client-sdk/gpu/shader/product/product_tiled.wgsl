@@ -1,16 +1,16 @@
-// The variants with workgroup memory. Four elements lie in one place there: rows of A (columns of B) a quarter of the
-// tile apart, so that neighbouring invocations read and write neighbours in memory.
+// The variants that use workgroup memory. A place there holds four elements: from rows of A (columns of B) that are a
+// quarter of the tile apart. So neighbouring invocations access neighbouring memory.
 
 const ROW_PLACES: u32 = TILE_ROWS / 4u;
 const COLUMN_PLACES: u32 = TILE_COLUMNS / 4u;
-/// Invocations that fill the same places, at different k.
+/// The number of invocations that fill the same places, for different k.
 const A_FILLERS: u32 = INVOCATIONS / ROW_PLACES;
 const B_FILLERS: u32 = INVOCATIONS / COLUMN_PLACES;
 
 var<workgroup> a_tile: array<vec4<f32>, DEPTH * ROW_PLACES>;
 var<workgroup> b_tile: array<vec4<f32>, DEPTH * COLUMN_PLACES>;
 
-/// Where four rows or columns begin.
+/// The first elements of four rows or columns.
 struct Four {
     x: vec4<u32>,
     y: vec4<u32>,
@@ -58,7 +58,7 @@ fn read_b(batch: u32, columns: Four, k: u32, end: u32) -> vec4<f32> {
     return select(vec4<f32>(0.0), read, DEPTH_DIVIDES || k < end);
 }
 
-/// The index of a place. Neighbours along k lie in different banks if they are written together.
+/// Returns the index of a place. The XOR puts neighbours along k that are written together into different memory banks.
 fn a_index(k: u32, place: u32) -> u32 {
     return k * ROW_PLACES + (place ^ (k & A_BANKS));
 }
@@ -74,7 +74,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let own = assignment(tile);
-    // Which place an invocation fills, and at which k first: neighbours in memory are read together.
+    // The place that an invocation fills, and its first k. They are chosen so that neighbouring memory is read
+    // together.
     let a_filled = select(lane % ROW_PLACES, lane / A_FILLERS, A_ALONG_K);
     let a_first = select(lane / ROW_PLACES, lane % A_FILLERS, A_ALONG_K);
     let b_filled = select(lane % COLUMN_PLACES, lane / B_FILLERS, B_ALONG_K);
@@ -88,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = own.start; k < own.end; k += DEPTH) {
         //FILL
         workgroupBarrier();
-        // What the next round needs is on its way while this one computes.
+        // Load the data of the next round while this round computes.
         let next = k + DEPTH;
         if next < own.end {
             //READ_NEXT

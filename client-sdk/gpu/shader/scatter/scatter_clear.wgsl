@@ -1,4 +1,4 @@
-// Zeros, for rows that no position names.
+// Writes zeros, for rows without positions.
 
 fn element(i: u32) {
     store_out(i, 0.0);

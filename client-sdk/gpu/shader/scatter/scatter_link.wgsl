@@ -1,5 +1,5 @@
-// Links each position to the next one that names the same row, or to their count. The link is negative where an
-// earlier position names the row, too.
+// Links each position to the next position with the same row, or to the number of positions if there is none. The link
+// is negative if an earlier position has the same row.
 
 fn element(i: u32) {
     let row = row_of(load_positions(i));

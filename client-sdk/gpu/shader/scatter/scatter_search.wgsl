@@ -1,4 +1,4 @@
-// Each element of a table adds up the values whose positions name its row, in order.
+// Each element of a table adds up the values whose positions refer to its row, in order.
 
 fn element(i: u32) {
     let row = i / INNER;

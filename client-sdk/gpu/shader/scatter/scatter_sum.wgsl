@@ -1,4 +1,4 @@
-// The first position that names a row adds up the values of its list, in order.
+// The first position of each row adds up the values of its linked list, in order.
 
 fn element(i: u32) {
     let outer = i / (POSITIONS * INNER);

@@ -1,5 +1,5 @@
-// The position of the largest of `LENGTH` elements for each of `OUTPUTS`. Of a workgroup's invocations, `LANES` share
-// an output, as in reduce.wgsl. NaN is never the largest, unless it is the first of all: the rule of a scan in order.
+// The position of the maximum of `LENGTH` elements for each of `OUTPUTS`. `LANES` invocations of a workgroup share an
+// output, as in reduce.wgsl. As in a sequential scan, NaN is the maximum only if it comes first.
 
 struct Candidate {
     value: f32,

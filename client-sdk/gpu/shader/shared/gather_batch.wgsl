@@ -1,4 +1,4 @@
-// Copies the examples of the running step: `order` holds their numbers, batch after batch.
+// Copies the examples of the current step: `order` holds their indexes, batch after batch.
 fn element(i: u32) {
     if i < FEATURES {
         let row = load_order(step.first + i / FEATURE_WIDTH);

@@ -1,4 +1,4 @@
-// Copies rows of several tensors, one beside the other, into a part of each of the output's rows.
+// Copies rows of several tensors, side by side, into a part of each row of the output.
 
 fn element(i: u32) {
     let row = i / PART;

@@ -1,6 +1,6 @@
-// Functions of one number, the same on every driver: WGSL leaves the precision of `exp` and `tanh` open, and lets a
-// compiler take it that there are no NaNs. So tests of NaN look at bits, and what is not a number is made at run time.
-// The twins are in ../graph/src/cpu/element.rs and ../graph/src/cpu/kernels/elementwise.rs.
+// Elementwise functions that give the same results on every driver. WGSL does not specify the precision of `exp` and
+// `tanh`, and compilers may assume that there are no NaNs. So NaN is tested by its bits, and created at run time. The
+// CPU counterparts are in ../graph/src/cpu/element.rs and ../graph/src/cpu/kernels/elementwise.rs.
 
 const MAGNITUDE_BITS: u32 = 0x7fffffffu;
 const INFINITY_BITS: u32 = 0x7f800000u;
@@ -14,12 +14,12 @@ fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & INFINITY_BITS) != INFINITY_BITS;
 }
 
-/// Below 0, so neither -0 nor NaN.
+/// Returns whether x is below 0; false for -0 and NaN.
 fn is_negative(x: f32) -> bool {
     return bitcast<u32>(x) - (SIGN_BIT + 1u) < INFINITY_BITS;
 }
 
-/// Anything but 0, so NaN, too.
+/// Returns whether x is not 0; true for NaN.
 fn is_true(x: f32) -> bool {
     return (bitcast<u32>(x) & MAGNITUDE_BITS) != 0u;
 }
@@ -42,7 +42,7 @@ fn with_sign_of(magnitude: f32, x: f32) -> f32 {
     return bitcast<f32>((bitcast<u32>(magnitude) & MAGNITUDE_BITS) | (bitcast<u32>(x) & SIGN_BIT));
 }
 
-/// The number with its last twelve bits cut off: the product of two of these is exact.
+/// Clears the last twelve bits of a number, so that the product of two such numbers is exact.
 fn leading_bits(x: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u);
 }
@@ -75,7 +75,7 @@ fn exponential(x: f32) -> f32 {
     return select(above, x, is_nan(x));
 }
 
-/// A positive number as `m · 2^exponent` with m in [√½, √2).
+/// A positive number as `m · 2^exponent`, with m in [√½, √2).
 struct Scaled {
     m: f32,
     exponent: f32,
@@ -83,7 +83,7 @@ struct Scaled {
 
 fn scaled(x: f32) -> Scaled {
     let tiny = bitcast<u32>(x) < 0x00800000u;
-    // What is below the normal numbers counts units of 2^-149; hardware may take it for 0.
+    // Subnormal numbers are counted in units of 2^-149, because hardware may flush them to 0.
     let normal = select(x, f32(bitcast<u32>(x)), tiny);
     let shifted = bitcast<u32>(normal) - 0x3f3504f3u;
     let exponent = f32(bitcast<i32>(shifted) >> 23u) - select(0.0, 149.0, tiny);
@@ -133,7 +133,7 @@ fn sigmoid(x: f32) -> f32 {
     return 1.0 / (1.0 + exponential(-x));
 }
 
-/// Its Taylor series near 0, elsewhere Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
+/// The error function: its Taylor series near 0; elsewhere Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
 fn error_function(x: f32) -> f32 {
     let magnitude = min(abs(x), 9.0);
     let z = magnitude * magnitude;
@@ -156,8 +156,8 @@ fn error_function(x: f32) -> f32 {
 
 /// `x^y` for finite x above 0, to about two units in the last place.
 ///
-/// The logarithm has to be right in its first 31 bits, because an error of it is multiplied by up to 128. It is kept in
-/// two parts, the first of twelve bits: ln m = 2 artanh s with s = (m - 1) / (m + 1), and s in two parts.
+/// The logarithm must be accurate to 31 bits, because its error is multiplied by up to 128. It is kept in two parts,
+/// the first with twelve bits: ln m = 2 artanh s with s = (m - 1) / (m + 1), and s in two parts.
 fn positive_power(x: f32, y: f32) -> f32 {
     let parts = scaled(x);
     let f = parts.m - 1.0;
@@ -169,7 +169,7 @@ fn positive_power(x: f32, y: f32) -> f32 {
     let rest = 2.0 * s_rest + (s + s_rest) * series;
     let natural = leading_bits(2.0 * s + rest);
     let natural_rest = rest - (natural - 2.0 * s);
-    // log2 e = 1.4423828125 + 3.1222839e-4, the first in twelve bits.
+    // log2 e = 1.4423828125 + 3.1222839e-4; the first part has twelve bits.
     let binary = natural * 1.4423828125;
     let binary_rest = natural * 3.1222839e-4 + natural_rest * 1.4426950;
     let logarithm = leading_bits(parts.exponent + (binary + binary_rest));
@@ -188,7 +188,7 @@ fn positive_power(x: f32, y: f32) -> f32 {
     return mantissa * power_of_two(half) * power_of_two(i32(n) - half);
 }
 
-/// `|x|^y` where one of them is 0 or infinite.
+/// `|x|^y` if one of them is 0 or infinite.
 fn extreme_power(magnitude: f32, y: f32) -> f32 {
     if magnitude == 1.0 {
         return 1.0;
@@ -196,7 +196,7 @@ fn extreme_power(magnitude: f32, y: f32) -> f32 {
     return select(0.0, infinity(), (magnitude > 1.0) == (y > 0.0));
 }
 
-/// `x^y` with the corner cases of IEEE 754.
+/// `x^y` with the special cases of IEEE 754.
 fn power(x: f32, y: f32) -> f32 {
     if y == 2.0 {
         return x * x;
@@ -235,7 +235,7 @@ fn sign_of(x: f32) -> f32 {
     return truth(x > 0.0) - truth(x < 0.0);
 }
 
-/// NaN stays NaN, so that a training that diverges is noticed.
+/// NaN stays NaN, so that diverging training is noticed.
 fn relu(x: f32) -> f32 {
     return select(x, 0.0, is_negative(x));
 }
@@ -272,12 +272,12 @@ fn divide(a: f32, b: f32) -> f32 {
     return a / b;
 }
 
-/// The smaller; NaN if one is.
+/// The smaller number; NaN if either is NaN.
 fn minimum(a: f32, b: f32) -> f32 {
     return select(select(b, a, a <= b || is_nan(a)), b, is_nan(b));
 }
 
-/// The larger; NaN if one is.
+/// The larger number; NaN if either is NaN.
 fn maximum(a: f32, b: f32) -> f32 {
     return select(select(b, a, a >= b || is_nan(a)), b, is_nan(b));
 }

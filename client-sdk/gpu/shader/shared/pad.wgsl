@@ -1,4 +1,4 @@
-// Zeros, with the elements of a tensor where `find` finds them.
+// Writes zeros, and the elements of a tensor where `find` returns a position.
 
 const NOWHERE: u32 = 0xffffffffu;
 

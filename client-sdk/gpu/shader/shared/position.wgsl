@@ -1,6 +1,7 @@
-// From numbers to rows of a table.
+// Converts position numbers to rows of a table.
 
-/// The row of a position. One below 0 counts from the end; one that is outside is the nearest row.
+/// Returns the row of a position. A negative position counts from the end; a position out of range gives the nearest
+/// row.
 fn row_of(position: f32) -> u32 {
     let size = i32(SIZE);
     let bounded = clamp(select(position, 0.0, is_nan(position)), -f32(SIZE) - 1.0, f32(SIZE));

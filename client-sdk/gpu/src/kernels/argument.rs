@@ -1,4 +1,4 @@
-//! The position of the largest along an axis.
+//! The position of the maximum along an axis.
 
 use folkmoot_graph::op::volume;
 
@@ -8,7 +8,7 @@ use super::reduce::{Axes, Tiles};
 
 const SHADER: &str = include_str!("../../shader/shared/argument.wgsl");
 
-/// The position of the first largest along `axis`, or of the last.
+/// Appends the search for the position of the first maximum along `axis`, or of the last.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     axis: usize,
