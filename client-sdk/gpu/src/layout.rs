@@ -1,4 +1,4 @@
-//! Where the tensors of a program lie, and the WGSL of its kernels.
+//! Places the tensors of a program in memory, and completes the WGSL of its kernels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use super::plan::{Binding, Buffer, Dispatch, Place, Plan};
 use super::tensor::Tensor;
 use super::traits::BINDINGS_MAX;
 
-/// What every kernel may call.
+/// Functions that every kernel may call.
 const MATH: &str = include_str!("../shader/shared/math.wgsl");
-/// What is different in each step; [`super::uniform::StepValues`] in Rust.
+/// Declares the values that change in each step, like [`super::uniform::StepValues`] in Rust.
 const STEP: &str = include_str!("../shader/shared/step.wgsl");
 
 impl Compiler<'_> {
-    /// Gives every tensor a place, and every kernel its source.
+    /// Assigns memory to every tensor and completes the source of every kernel.
     ///
     /// # Errors
-    /// Returns [`GpuError::TooLarge`] if a tensor is larger than what a kernel can see.
+    /// Returns [`GpuError::TooLarge`] if a tensor is too large for a kernel.
     pub(super) fn finish(mut self) -> Result<Plan, GpuError> {
         let mut drafts = std::mem::take(&mut self.lowering.drafts);
         let (constants, constant_bytes) = self.place_constants(&drafts);
@@ -33,7 +33,7 @@ impl Compiler<'_> {
         Ok(Plan { dispatches, arena, constants, constant_bytes, kept })
     }
 
-    /// Places the frozen tensors that are read.
+    /// Places the constants that the kernels read.
     fn place_constants(&mut self, drafts: &[Draft]) -> (Vec<(usize, usize)>, usize) {
         let (mut constants, mut end) = (Vec::new(), 0);
         for tensor in drafts.iter().flat_map(reads) {
@@ -51,7 +51,7 @@ impl Compiler<'_> {
         (constants, end)
     }
 
-    /// Places everything that has no place yet in the arena, and returns its size.
+    /// Places all remaining tensors in the arena, and returns the arena's size.
     fn place_in_arena(&mut self, drafts: &[Draft]) -> usize {
         let mut last: BTreeMap<Tensor, usize> = BTreeMap::new();
         for (step, draft) in drafts.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Compiler<'_> {
             let (start, length, format) = (offsets[at], self.lowering.length(tensor), self.format(tensor));
             self.homes.insert(tensor, Place { buffer: Buffer::Arena, start, length, format });
         }
-        // What has no elements may have been written by nobody.
+        // Empty tensors may have no writer.
         let read = drafts.iter().flat_map(reads).chain(self.kept.iter().copied());
         let empty: Vec<Tensor> = read.filter(|tensor| self.lowering.length(*tensor) == 0).collect();
         for tensor in empty {
@@ -97,7 +97,8 @@ impl Compiler<'_> {
         arena
     }
 
-    /// The memory of an input that an elementwise kernel is the last to read, element by element.
+    /// Returns the memory of an input that an elementwise kernel can overwrite, because the kernel is its last reader
+    /// and reads it element by element.
     fn in_place(
         &self,
         draft: &Draft,
@@ -128,7 +129,7 @@ impl Compiler<'_> {
     fn dispatch(&self, draft: &Draft) -> Result<Dispatch, GpuError> {
         let written: BTreeSet<Tensor> = writes(draft).into_iter().collect();
         let tensors: BTreeSet<Tensor> = reads(draft).into_iter().chain(written.iter().copied()).collect();
-        // A buffer that is written must not be bound in another way at the same time.
+        // A buffer that a kernel writes must not be bound a second time in the same kernel.
         let open: BTreeSet<Buffer> = written.iter().map(|tensor| self.homes[tensor].buffer).collect();
         let mut bindings: Vec<Binding> = Vec::new();
         let mut bound: BTreeMap<Tensor, Bound> = BTreeMap::new();
@@ -165,7 +166,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Binds a tensor, in several parts if it is too large for one.
+/// Binds a tensor, in several parts if it is too large for one binding.
 fn bind(place: &Place, is_written: bool, bytes_max: u64, bindings: &mut Vec<Binding>) -> Bound {
     let size = place.format.bytes();
     let part_elements = (bytes_max as usize / 256 * 256) / size;
@@ -203,13 +204,13 @@ fn source(draft: &Draft, declarations: &str, bound: &dyn Fn(Tensor) -> Bound) ->
     source
 }
 
-/// The tensors that a draft reads.
+/// Returns the tensors that a draft reads.
 fn reads(draft: &Draft) -> Vec<Tensor> {
     let sources = draft.reads.iter().flat_map(|(_, source)| source.tensors());
     sources.chain(draft.writes.iter().flat_map(|(_, sink)| sink.chain.tensors())).collect()
 }
 
-/// The tensors that a draft writes.
+/// Returns the tensors that a draft writes.
 fn writes(draft: &Draft) -> Vec<Tensor> {
     draft.writes.iter().flat_map(|(_, sink)| sink.stores.iter().map(|(_, tensor)| *tensor)).collect()
 }

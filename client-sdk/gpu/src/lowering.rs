@@ -1,4 +1,4 @@
-//! From operations to dispatches: what kernels are given, and what they leave behind.
+//! Lowers operators to dispatches: the context in which kernels are created.
 
 use folkmoot_graph::Graph;
 use folkmoot_graph::op::volume;
@@ -7,32 +7,32 @@ use super::accessor::{Sink, Source};
 use super::tensor::Tensor;
 use super::traits::Traits;
 
-/// Invocations of a workgroup for kernels that work element by element.
+/// The workgroup size of elementwise kernels.
 pub(super) const WORKGROUP: u32 = 256;
-/// Workgroups along one axis, at most: the limit of WebGPU.
+/// The maximum number of workgroups along one axis, WebGPU's limit.
 pub(super) const WORKGROUPS_MAX: u32 = 65_535;
 
-/// One dispatch, before its tensors have places.
+/// A kernel, before its tensors have places.
 ///
-/// The source sees, for each tensor that is read under a name, `fn load_NAME(i: u32) -> f32`; for each that is written,
-/// `fn store_NAME(i: u32, value: f32)` and `fn load_NAME`, where `i` counts elements of the row-major tensor. It
-/// also sees everything of `shader/shared/math.wgsl`.
+/// For each tensor that is read under a name, the source can call `fn load_NAME(i: u32) -> f32`. For each tensor that
+/// is written, it can call `fn store_NAME(i: u32, value: f32)` and `fn load_NAME`. `i` counts the elements of the
+/// row-major tensor. The source can also use everything in `shader/shared/math.wgsl`.
 #[derive(Debug, Clone)]
 pub(super) struct Kernel {
     /// The name in profiles.
     pub(super) name: &'static str,
     /// WGSL: constants, functions and `main`.
     pub(super) source: String,
-    /// Workgroups along x, y and z.
+    /// The numbers of workgroups along x, y and z.
     pub(super) workgroups: [u32; 3],
-    /// Floating-point operations.
+    /// The number of floating-point operations.
     pub(super) flops: u64,
-    /// Whether the source reads the uniform `step`, what is different in each step.
+    /// Whether the source reads the uniform `step`, the values that change in each step.
     pub(super) reads_step: bool,
 }
 
 impl Kernel {
-    /// A kernel that calls the source's `fn element(i: u32)` for each `i` below `count`.
+    /// Creates a kernel that calls the source's `fn element(i: u32)` for each `i` below `count`.
     pub(super) fn each(name: &'static str, source: &str, count: usize) -> Self {
         let groups = count.div_ceil(WORKGROUP as usize).max(1);
         let columns = groups.min(WORKGROUPS_MAX as usize);
@@ -47,7 +47,7 @@ impl Kernel {
     }
 }
 
-/// A dispatch, and what it reads and writes under the names of its source.
+/// A dispatch, and the tensors that it reads and writes under the names in its source.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) kernel: Kernel,
@@ -55,11 +55,12 @@ pub(super) struct Draft {
     pub(super) writes: Vec<(&'static str, Sink)>,
 }
 
-/// The dispatches of a graph, in running order.
+/// The dispatches of a graph, in execution order.
 pub(super) struct Lowering<'a> {
     graph: &'a Graph,
     traits: &'a Traits,
-    /// Elements of each tensor that is no value of the graph; they are numbered behind those.
+    /// The number of elements of each tensor that is not a value of the graph. These tensors are numbered after the
+    /// values.
     others: Vec<usize>,
     pub(super) drafts: Vec<Draft>,
 }
@@ -69,12 +70,12 @@ impl<'a> Lowering<'a> {
         Self { graph, traits, others: Vec::new(), drafts: Vec::new() }
     }
 
-    /// What the adapter can do.
+    /// Returns the traits of the adapter.
     pub(super) fn traits(&self) -> &Traits {
         self.traits
     }
 
-    /// The number of elements of a tensor.
+    /// Returns the number of elements of a tensor.
     pub(super) fn length(&self, tensor: Tensor) -> usize {
         match self.graph.values.get(tensor.0) {
             Some(value) => volume(&value.shape),
@@ -82,7 +83,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A tensor of so many elements that is no value of the graph: working memory, or what lives in other buffers.
+    /// Adds a tensor of this many elements that is not a value of the graph: workspace, or data in other buffers.
     pub(super) fn temporary(&mut self, elements: usize) -> Tensor {
         self.others.push(elements);
         Tensor(self.graph.values.len() + self.others.len() - 1)

@@ -2,7 +2,7 @@
 
 use folkmoot_graph::op::ElementOp;
 
-/// The function of an elementwise operation; it takes as many numbers as the operation has inputs.
+/// Returns the name of an operator's WGSL function. It takes one number for each input of the operator.
 pub(crate) fn function_name(op: ElementOp) -> &'static str {
     match op {
         ElementOp::Negate => "negate",

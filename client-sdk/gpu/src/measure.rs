@@ -1,4 +1,4 @@
-//! What an adapter can do, measured: which way of dividing products is fastest on it, and its peaks.
+//! Measures an adapter: the fastest tiling of matrix products, and the peak speeds.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use super::device::Gpu;
 use super::once::Once;
 use super::tile::Tile;
 
-/// Time since some moment that does not change: the engine has no clock of its own.
+/// Time since a fixed moment. The caller provides the clock, because the engine has none.
 pub type Clock<'a> = &'a dyn Fn() -> Duration;
 
-/// Measurements of which the fastest counts.
+/// The number of measurements of the same work. The fastest one counts.
 const REPETITIONS: usize = 5;
-/// How long a measurement lasts, about, so that the way to the device does not count.
+/// The approximate duration of a measurement, long enough that the latency of a submission does not matter.
 const MEASURED: Duration = Duration::from_millis(20);
-/// Runs in one submission, at most.
+/// The maximum number of runs in one submission.
 const RUNS_MAX: usize = 64;
 
-/// The peaks of an adapter, as they are reached by the engine's kernels.
+/// The peak speeds of an adapter, as reached by the engine's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AdapterPeak {
-    /// Billions of floating-point operations a second in a large matrix product.
+    /// Billions of floating-point operations per second in a large matrix product.
     pub matmul_gflops: f64,
-    /// Billions of bytes a second, read and written, in a copy.
+    /// Billions of bytes per second in a copy, read plus written.
     pub bandwidth_gb_per_s: f64,
 }
 
 impl Gpu {
-    /// Measures every way of dividing matrix products among workgroups, and keeps the fastest. No result changes by it:
-    /// all of them add up in the same order, and one that gives another result on this adapter is not used.
+    /// Measures every tiling of matrix products and keeps the fastest. The tiling does not change results, because all
+    /// tilings add in the same order. A tiling that gives another result on this adapter is not used.
     ///
     /// # Errors
     /// Returns a [`GpuError`] if the device fails.
@@ -56,12 +56,13 @@ impl Gpu {
         Ok(())
     }
 
-    /// The name of the way in which products are divided, to be kept for the next time; see [`Gpu::set_tuning`].
+    /// Returns the name of the current tiling, to store for [`Gpu::set_tuning`].
     pub fn tuning(&self) -> &'static str {
         self.traits().tile.name()
     }
 
-    /// Divides products as a tuning run has found to be fastest on this adapter before. Says whether it could.
+    /// Applies the tiling that an earlier tuning run found fastest on this adapter. Returns `false` if the name is
+    /// unknown or the adapter cannot use it.
     pub fn set_tuning(&mut self, name: &str) -> bool {
         let found = self.usable_tiles().into_iter().find(|tile| tile.name() == name);
         found.map(|tile| self.set_tile(tile)).is_some()
@@ -79,7 +80,7 @@ impl Gpu {
         Ok(AdapterPeak { matmul_gflops, bandwidth_gb_per_s: bytes as f64 / copied.as_secs_f64() / 1e9 })
     }
 
-    /// Billions of floating-point operations a second in the product of `[m, k]` and `[k, n]`.
+    /// Measures billions of floating-point operations per second in the product of `[m, k]` and `[k, n]`.
     ///
     /// # Errors
     /// Returns a [`GpuError`] if the device fails.
@@ -89,7 +90,7 @@ impl Gpu {
         Ok(flops / time.as_secs_f64() / 1e9)
     }
 
-    /// A graph with numbers to compute with: zeros would cost less than they do.
+    /// Prepares a graph with nonzero inputs: zeros could be faster than other numbers.
     fn once(&self, graph: &Graph) -> Result<Once, GpuError> {
         let output = graph.nodes.last().expect("there is a node to measure").output;
         let once = Once::new(self, graph, &[output])?;
@@ -100,7 +101,7 @@ impl Gpu {
         Ok(once)
     }
 
-    /// How long one run of a graph takes.
+    /// Returns the time of one run of a graph.
     async fn time(&self, once: &Once, clock: Clock<'_>) -> Result<Duration, GpuError> {
         let run = async |runs: usize| {
             let begin = clock();

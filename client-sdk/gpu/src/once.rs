@@ -1,4 +1,4 @@
-//! A graph on the device without training: for tests between the executors, and for measuring an adapter.
+//! Runs a graph on the GPU without training: for comparing executors in tests, and for measuring an adapter.
 
 use folkmoot_graph::op::volume;
 use folkmoot_graph::{Graph, Source, ValueId};
@@ -11,22 +11,22 @@ use super::plan::{Buffer, Place, Plan};
 use super::program::{Memories, Program, allocate};
 use super::uniform::{ROW_BYTES, StepValues};
 
-/// A graph with memory for its inputs and outputs. Its parameters are inputs behind the others.
+/// A graph with memory for its inputs and outputs. Its parameters are additional inputs, after the others.
 pub struct Once {
     gpu: Gpu,
     program: Program,
     memories: Memories,
     steps: Memory,
-    /// Where each input lies: those of a batch by their numbers, then parameters by theirs.
+    /// The place of each input: first those of a batch by number, then the parameters by number.
     inputs: Vec<Place>,
     outputs: Vec<Place>,
 }
 
 impl Once {
-    /// Compiles what the outputs need.
+    /// Compiles everything that the outputs depend on.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if it does not fit on the device.
+    /// Returns a [`GpuError`] if the graph does not fit on the GPU.
     pub fn new(gpu: &Gpu, graph: &Graph, outputs: &[ValueId]) -> Result<Self, GpuError> {
         let mut compiler = Compiler::new(graph, gpu.traits());
         let mut sources: Vec<(bool, usize, ValueId)> = Vec::new();
@@ -58,7 +58,7 @@ impl Once {
         Ok(Self { gpu: gpu.clone(), program, memories, steps, inputs, outputs: plan.kept })
     }
 
-    /// Uploads the inputs, which are in the order of their places.
+    /// Uploads the inputs, in the order of their places.
     pub fn upload(&self, inputs: &[&[f32]]) {
         for (place, elements) in self.inputs.iter().zip(inputs) {
             let bytes: Vec<u8> = elements.iter().flat_map(|element| element.to_le_bytes()).collect();
@@ -66,15 +66,15 @@ impl Once {
         }
     }
 
-    /// Elements of each input, in the order of their places.
+    /// Returns the number of elements of each input, in the order of their places.
     pub fn input_lengths(&self) -> impl Iterator<Item = usize> {
         self.inputs.iter().map(|place| place.length)
     }
 
-    /// Runs all dispatches some times over, in one submission.
+    /// Runs all dispatches `times` times, in one submission.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if the device fails.
+    /// Returns a [`GpuError`] if the GPU fails.
     pub fn run(&self, seed: u64, times: usize) -> Result<wgpu::SubmissionIndex, GpuError> {
         let row = StepValues { seed, ..StepValues::default() }.row();
         self.gpu.queue.write_buffer(&self.steps.buffer, 0, &row);
@@ -85,10 +85,10 @@ impl Once {
         self.gpu.submit(encoder)
     }
 
-    /// The outputs of the last run.
+    /// Returns the outputs of the last run.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if the device fails.
+    /// Returns a [`GpuError`] if the GPU fails.
     pub async fn outputs(&self) -> Result<Vec<Vec<f32>>, GpuError> {
         let arena = &self.memories[&Buffer::Arena].buffer;
         let part = |place: &Place| (arena, place.start as u64, place.bytes() as u64);
@@ -99,7 +99,7 @@ impl Once {
     }
 }
 
-/// Writes the frozen tensors of a plan to their places.
+/// Writes the constants of a plan to their places.
 pub(super) fn upload_constants(gpu: &Gpu, graph: &Graph, plan: &Plan, memories: &Memories) {
     let Some(memory) = memories.get(&Buffer::Constants) else { return };
     for (index, start) in &plan.constants {

@@ -1,25 +1,25 @@
-//! A program before it has memory: its dispatches, and where every tensor lies.
+//! A program without memory: the dispatches, and the place of every tensor.
 
 use super::accessor::Format;
 
-/// A stretch of memory on the device that is shared by all kernels of a program.
+/// A buffer in GPU memory that all kernels of a program share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Buffer {
-    /// Activations, their gradients, and working memory.
+    /// Activations, their gradients, and workspace.
     Arena,
-    /// Frozen tensors.
+    /// Constant tensors.
     Constants,
     /// The weights: trained ones first, then running statistics, then frozen ones.
     Weights,
-    /// The gradients of the trained weights, laid out as they are.
+    /// The gradients of the trained weights, in the same layout.
     Gradient,
-    /// What the optimizer keeps first of each trained weight.
+    /// The optimizer's first state value of each trained weight.
     First,
-    /// What the optimizer keeps second.
+    /// The optimizer's second state value of each trained weight.
     Second,
-    /// The weights from which training began.
+    /// The starting weights.
     Start,
-    /// What is added to every gradient.
+    /// The correction added to every gradient.
     Correction,
     /// Features of all examples.
     Features,
@@ -27,35 +27,35 @@ pub(super) enum Buffer {
     Labels,
     /// The share of each example in its batch's loss, batch after batch.
     Shares,
-    /// The numbers of the examples of each batch, batch after batch.
+    /// The indexes of the examples of each batch, batch after batch.
     Order,
-    /// Loss, right answers and faults of each step.
+    /// Loss, number of correct predictions and faults of each step.
     Log,
-    /// The factor of the loss, with mixed precision.
+    /// The loss scale, with mixed precision.
     Scale,
-    /// What a program without training reads.
+    /// The inputs of a program without training.
     Inputs,
 }
 
-/// Where a tensor lies.
+/// The place of a tensor in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) buffer: Buffer,
-    /// The first byte, aligned.
+    /// The offset in bytes, aligned.
     pub(super) start: usize,
-    /// Elements.
+    /// The number of elements.
     pub(super) length: usize,
     pub(super) format: Format,
 }
 
 impl Place {
-    /// Bytes of the elements.
+    /// Returns the number of bytes that the elements take.
     pub(super) fn bytes(&self) -> usize {
         self.length * self.format.bytes()
     }
 }
 
-/// A part of a buffer that a kernel sees.
+/// A part of a buffer that a kernel can access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) buffer: Buffer,
@@ -64,7 +64,7 @@ pub(super) struct Binding {
     pub(super) is_written: bool,
 }
 
-/// A kernel that is ready to be compiled.
+/// A kernel that is ready to compile.
 #[derive(Debug, Clone)]
 pub(super) struct Dispatch {
     pub(super) name: &'static str,
@@ -75,16 +75,16 @@ pub(super) struct Dispatch {
     pub(super) reads_step: bool,
 }
 
-/// A program without memory.
+/// A compiled program whose memory is not allocated yet.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) dispatches: Vec<Dispatch>,
-    /// Bytes of the arena.
+    /// The size of the arena in bytes.
     pub(super) arena: usize,
-    /// The graph's constants that are read, and where each lies among the constants.
+    /// The indexes of the graph's constants that the kernels read, each with its offset in the buffer.
     pub(super) constants: Vec<(usize, usize)>,
-    /// Bytes of the constants.
+    /// The size of the constants in bytes.
     pub(super) constant_bytes: usize,
-    /// Where the tensors lie that can be read at the end.
+    /// The places of the tensors that stay readable at the end.
     pub(super) kept: Vec<Place>,
 }

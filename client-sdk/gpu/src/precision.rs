@@ -1,4 +1,4 @@
-//! Which values are stored with 16 bits under mixed precision.
+//! Selects the values that mixed precision stores in 16 bits.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,13 +8,14 @@ use folkmoot_graph::{Graph, Source, ValueId};
 
 use super::tensor::Tensor;
 
-/// Elements of a tensor below which nothing is gained: means, variances and such stay exact.
+/// The minimum number of elements of a tensor stored in 16 bits. Smaller tensors, such as means and variances, would
+/// save little memory and stay exact.
 const ELEMENTS_MIN: usize = 4096;
 
-/// The values that are activations or their gradients: those that depend on weights.
+/// Returns the values that are activations or their gradients: those that depend on weights.
 ///
-/// Sums, positions, small tensors and the nodes of the loss keep 32 bits, and so does what does not depend on weights,
-/// as labels and numbers of classes, which have to be exact.
+/// Sums, positions, small tensors and the nodes of the loss keep 32 bits. So do values that do not depend on weights,
+/// such as labels and class numbers, which must be exact.
 pub(super) fn half_values(graph: &Graph, loss_nodes: &Range<usize>, outputs: &[ValueId]) -> BTreeSet<Tensor> {
     let mut depends: Vec<bool> =
         graph.values.iter().map(|value| matches!(value.source, Source::Parameter(_))).collect();

@@ -1,18 +1,18 @@
-//! How long each kernel takes, by the device's own clock.
+//! Times each kernel with the GPU's own clock.
 
 use serde::Serialize;
 
 use super::GpuError;
 use super::device::{Gpu, Memory};
 
-/// What a kernel took in one step.
+/// The time of a kernel in one step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelTime {
     /// The kernel's name.
     pub name: &'static str,
-    /// By the device's clock.
+    /// The time on the GPU's clock.
     pub nanoseconds: f64,
-    /// Floating-point operations; 0 where they are not counted.
+    /// The number of floating-point operations; 0 if they are not counted.
     pub flops: u64,
 }
 
@@ -46,15 +46,15 @@ impl Timer {
         &self.set
     }
 
-    /// Encodes that the stamps are written to memory.
+    /// Encodes the copy of the timestamps to memory.
     pub(super) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
         encoder.resolve_query_set(&self.set, 0..self.count, &self.stamps.buffer, 0);
     }
 
-    /// The times, after the commands have run.
+    /// Returns the times, after the commands have run.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if the device fails.
+    /// Returns a [`GpuError`] if the GPU fails.
     pub(super) async fn times(
         &self,
         gpu: &Gpu,

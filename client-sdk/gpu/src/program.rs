@@ -1,4 +1,4 @@
-//! A plan with memory and compiled kernels: what is sent to the device.
+//! A plan with allocated memory and compiled kernels, ready to submit.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::uniform::STEP_BYTES;
 /// The memory of a program's buffers.
 pub(super) type Memories = BTreeMap<Buffer, Memory>;
 
-/// Usage of every buffer that kernels see.
+/// The usage flags of every buffer that kernels access.
 pub(super) const STORAGE: wgpu::BufferUsages =
     wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
 
@@ -27,17 +27,17 @@ struct Launch {
 /// The fixed list of dispatches of one step.
 pub(super) struct Program {
     launches: Vec<Launch>,
-    /// The rows of step values, at an offset that each step chooses.
+    /// The rows of step values; each step chooses its offset.
     steps: wgpu::BindGroup,
-    /// Memory that is only this program's.
+    /// Memory owned by this program alone.
     held: Memories,
 }
 
 impl Program {
-    /// Compiles every kernel of a plan. `steps` holds the rows of step values.
+    /// Compiles every kernel of a plan. `steps` contains the rows of step values.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if a kernel does not compile or the device fails.
+    /// Returns a [`GpuError`] if a kernel does not compile or the GPU fails.
     pub(super) fn new(
         gpu: &Gpu,
         plan: &Plan,
@@ -57,19 +57,19 @@ impl Program {
         Ok(Self { launches: launches.collect::<Result<_, _>>()?, steps, held: Memories::new() })
     }
 
-    /// Keeps memory as long as the program.
+    /// Keeps memory alive as long as the program.
     pub(super) fn holding(self, held: Memories) -> Self {
         Self { held, ..self }
     }
 
-    /// Encodes all dispatches of a step, whose values lie at this offset.
+    /// Encodes all dispatches of a step whose values are at this offset.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, offset: u32) {
         for launch in &self.launches {
             self.dispatch(pass, launch, offset);
         }
     }
 
-    /// Encodes all dispatches, each between two timestamps of the set.
+    /// Encodes all dispatches, each between two timestamps of the query set.
     pub(super) fn encode_timed(&self, encoder: &mut wgpu::CommandEncoder, offset: u32, set: &wgpu::QuerySet) {
         for (index, launch) in self.launches.iter().enumerate() {
             let begin = 2 * index as u32;
@@ -85,12 +85,12 @@ impl Program {
         }
     }
 
-    /// Bytes of the memory that is only this program's.
+    /// Returns the number of bytes of memory that this program alone owns.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.held.values().map(Memory::bytes).sum()
     }
 
-    /// Name and floating-point operations of each dispatch, in order.
+    /// Returns the name and the floating-point operations of each dispatch, in order.
     pub(super) fn kernels(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.launches.iter().map(|launch| (launch.name, launch.flops))
     }
@@ -112,10 +112,10 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// Takes a buffer of zeros for each size that is given.
+/// Allocates a zeroed buffer for each given size.
 ///
 /// # Errors
-/// Returns a [`GpuError`] if there is not so much memory.
+/// Returns a [`GpuError`] if the memory does not suffice.
 pub(super) fn allocate(gpu: &Gpu, sizes: &[(Buffer, usize)]) -> Result<Memories, GpuError> {
     let take = |(buffer, bytes): &(Buffer, usize)| {
         Ok((*buffer, gpu.allocate(&format!("{buffer:?}"), *bytes as u64, STORAGE)?))

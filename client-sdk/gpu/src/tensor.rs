@@ -2,8 +2,8 @@
 
 use folkmoot_graph::ValueId;
 
-/// A tensor of a program: a value of the graph, working memory between two kernels of one operation, or a part of a
-/// buffer that lives longer than the program.
+/// A tensor of a program: a value of the graph, workspace between two kernels of one operator, or a part of a buffer
+/// that outlives the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Tensor(pub(super) usize);
 

@@ -1,29 +1,29 @@
-//! How a product is divided among workgroups and invocations.
+//! The tiling of matrix products: their division among workgroups and invocations.
 
-/// The variants of the product kernel. All add up a sum in the same order, so that the choice changes no bits.
+/// The variants of the product kernel. All add in the same order, so the choice does not change a bit of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Tile {
-    /// 128 by 128 through workgroup memory, 64 elements an invocation: for large matrices on real devices.
+    /// 128 by 128 through workgroup memory, 64 elements per invocation. For large matrices on hardware adapters.
     Large,
-    /// 64 by 64 through workgroup memory, 64 elements an invocation.
+    /// 64 by 64 through workgroup memory, 64 elements per invocation.
     Medium,
-    /// 64 by 64 through workgroup memory, 16 elements an invocation.
+    /// 64 by 64 through workgroup memory, 16 elements per invocation.
     Fine,
-    /// 32 by 32 through workgroup memory, 16 elements an invocation.
+    /// 32 by 32 through workgroup memory, 16 elements per invocation.
     Small,
-    /// Up to 64 by 64 without workgroup memory, 64 elements an invocation: where reading is expensive and workgroup memory
-    /// no cheaper.
+    /// Up to 64 by 64 without workgroup memory, 64 elements per invocation. For adapters on which reading is expensive
+    /// and workgroup memory is no cheaper.
     Direct,
-    /// Up to 32 by 32 for eight invocations that hand elements of A to each other. Needs subgroups of eight or more;
-    /// made for processors that imitate a device, where reading is expensive and a subgroup is a vector register.
+    /// Up to 32 by 32 for eight invocations that share elements of A. Needs subgroups of eight or more. For adapters
+    /// that the CPU emulates, on which reading is expensive and a subgroup is a vector register.
     Subgroup,
 }
 
-/// Tiles of [`Tile::Subgroup`], and what an element of C costs with each, relative to the others: measured on llvmpipe.
+/// Tiles of [`Tile::Subgroup`], and the relative cost of an element of C with each, measured on llvmpipe.
 const SUBGROUP_TILES: [([usize; 2], usize); 5] =
     [([32, 32], 16), ([32, 16], 19), ([16, 32], 19), ([16, 16], 22), ([8, 64], 24)];
-/// Tiles of [`Tile::Direct`] and the blocks of their invocations, and what an element of C costs with each, relative to
-/// the others: measured on SwiftShader.
+/// Tiles of [`Tile::Direct`], the blocks of their invocations, and the relative cost of an element of C with each,
+/// measured on SwiftShader.
 const DIRECT_TILES: [([usize; 2], [usize; 2], usize); 7] = [
     ([64, 64], [8, 8], 20),
     ([64, 32], [8, 8], 20),
@@ -33,21 +33,21 @@ const DIRECT_TILES: [([usize; 2], [usize; 2], usize); 7] = [
     ([16, 64], [4, 8], 24),
     ([32, 32], [4, 4], 36),
 ];
-/// Multiplications from which the largest of these pays for taking longest to compile.
+/// The minimum number of multiplications for which the largest of these tiles is worth its long compile time.
 const LARGE_PRODUCT: usize = 1 << 24;
 
 /// The sizes of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Rows and columns of C that a workgroup computes.
+    /// The rows and columns of C that a workgroup computes.
     pub(super) tile: [usize; 2],
-    /// Rows and columns that an invocation computes.
+    /// The rows and columns of C that an invocation computes.
     pub(super) block: [usize; 2],
 }
 
-/// Steps along k between two barriers, for the variants with workgroup memory.
+/// The steps along k between two barriers, for variants with workgroup memory.
 pub(super) const DEPTH: usize = 16;
-/// Tiles that keep a device busy, about: with fewer, they are made smaller.
+/// The approximate number of tiles that keeps a GPU busy. If there are fewer, smaller tiles are used.
 const TILES_WANTED: usize = 64;
 
 impl Tile {
@@ -55,7 +55,7 @@ impl Tile {
     pub(super) const ALL: [Self; 6] =
         [Self::Large, Self::Medium, Self::Fine, Self::Small, Self::Direct, Self::Subgroup];
 
-    /// The name in messages.
+    /// Returns the name of the variant, for logs and for [`crate::Gpu::set_tuning`].
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Large => "large",
@@ -67,12 +67,12 @@ impl Tile {
         }
     }
 
-    /// Whether it works only with the subgroup operations.
+    /// Returns whether the variant needs subgroup operations.
     pub(super) fn needs_subgroups(self) -> bool {
         self == Self::Subgroup
     }
 
-    /// This variant, or a smaller one if the matrices are small. `products` is how many there are.
+    /// Returns this variant, or a smaller one if the matrices are small. `products` is the number of products.
     pub(super) fn fitted(self, rows: usize, columns: usize, products: usize) -> Self {
         let smaller = match self {
             Self::Large => Self::Medium,
@@ -85,7 +85,7 @@ impl Tile {
         if is_filled && tiles >= TILES_WANTED { self } else { smaller.fitted(rows, columns, products) }
     }
 
-    /// The sizes for matrices of so many rows and columns, and sums of so many terms.
+    /// Returns the sizes for matrices with this many rows and columns, and sums of this many terms.
     pub(super) fn sizes(self, rows: usize, columns: usize, terms: usize) -> Sizes {
         let (tile, block) = match self {
             Self::Large => ([128, 128], [8, 8]),
@@ -102,7 +102,8 @@ impl Tile {
     }
 }
 
-/// The cheapest of these for matrices of so many rows and columns, the larger of two.
+/// Returns the cheapest of these tiles for matrices with this many rows and columns. If two cost the same, returns the
+/// larger.
 fn direct_tile(rows: usize, columns: usize) -> ([usize; 2], [usize; 2]) {
     let cost = |(tile, _, element): &([usize; 2], [usize; 2], usize)| {
         rows.next_multiple_of(tile[0]) * columns.next_multiple_of(tile[1]) * element
@@ -111,7 +112,7 @@ fn direct_tile(rows: usize, columns: usize) -> ([usize; 2], [usize; 2]) {
     cheapest.map_or(([32, 32], [4, 4]), |(tile, block, _)| (*tile, *block))
 }
 
-/// The cheapest tile for matrices of so many rows and columns.
+/// Returns the cheapest tile for matrices with this many rows and columns.
 fn subgroup_tile(rows: usize, columns: usize, is_large: bool) -> [usize; 2] {
     let tiles = &SUBGROUP_TILES[usize::from(!is_large)..];
     let cost = |(tile, element): &([usize; 2], usize)| {
@@ -121,12 +122,12 @@ fn subgroup_tile(rows: usize, columns: usize, is_large: bool) -> [usize; 2] {
 }
 
 impl Sizes {
-    /// Invocations of a workgroup down and across the tile.
+    /// Returns the invocations of a workgroup, down and across the tile.
     pub(super) fn invocations(self) -> [usize; 2] {
         [self.tile[0] / self.block[0], self.tile[1] / self.block[1]]
     }
 
-    /// Elements that an invocation computes.
+    /// Returns the number of elements that an invocation computes.
     pub(super) fn sums(self) -> usize {
         self.block[0] * self.block[1]
     }

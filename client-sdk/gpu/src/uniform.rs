@@ -1,30 +1,30 @@
-//! What is different in each step of a training: a row of numbers that kernels read as a uniform.
+//! The values that change in each training step: a row of numbers that kernels read as a uniform.
 
-/// The numbers of one step; `shader/shared/step.wgsl` declares the same.
+/// The values of one step; `shader/shared/step.wgsl` declares the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct StepValues {
     pub(super) learning_rate: f32,
-    /// Adam's: the learning rate over the correction of the first moment's bias.
+    /// Adam: the learning rate divided by the first moment's bias correction.
     pub(super) rate: f32,
-    /// Adam's: one over the root of the correction of the second moment's bias.
+    /// Adam: 1 over the square root of the second moment's bias correction.
     pub(super) root_factor: f32,
-    /// The row of the log.
+    /// The step's row of the log.
     pub(super) index: u32,
-    /// Decides the random numbers.
+    /// The seed of the step's random numbers.
     pub(super) seed: u64,
-    /// The first of the batch in the order of the examples.
+    /// The index of the batch's first example in the order of the examples.
     pub(super) first: u32,
 }
 
-/// Numbers of a step's row in the log: loss, right answers, faults, and one that is free.
+/// The columns of a step's row in the log: loss, correct predictions, faults, and one unused.
 pub(super) const LOG_COLUMNS: usize = 4;
-/// Bytes of a row: dynamic offsets have to be multiples of this.
+/// The size of a row in bytes; dynamic offsets must be multiples of it.
 pub(super) const ROW_BYTES: u64 = 256;
-/// Bytes of a row that are read.
+/// The number of bytes of a row that kernels read.
 pub(super) const STEP_BYTES: u64 = 32;
 
 impl StepValues {
-    /// The row as the device reads it.
+    /// Returns the row in the GPU's byte format.
     pub(super) fn row(&self) -> [u8; ROW_BYTES as usize] {
         let words = [
             self.learning_rate.to_bits(),

@@ -1,13 +1,13 @@
-//! Reading a tensor as if it had been sliced, transposed or repeated: only the positions change.
+//! Views: a tensor read as if it were sliced, transposed or broadcast. Only the indexing changes.
 
 use folkmoot_graph::op::{Op, broadcast_strides, strides, volume};
 
-/// Whether an operation only says where elements lie.
+/// Returns whether an operator only changes the positions of elements.
 pub(super) fn is_view(op: &Op) -> bool {
     matches!(op, Op::Reshape | Op::Transpose { .. } | Op::Slice { .. } | Op::Broadcast)
 }
 
-/// Element `index` of the reader's shape is element `offset + Σ index · stride` of the tensor.
+/// A view: element `index` of the reader's shape is element `offset + Σ index · stride` of the tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct View {
     sizes: Vec<usize>,
@@ -16,25 +16,25 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Every element in its place.
+    /// Returns the identity view.
     pub(super) fn plain(shape: &[usize]) -> Self {
         let strides = strides(shape).into_iter().map(|stride| stride as isize).collect();
         Self { sizes: shape.to_vec(), strides, offset: 0 }
     }
 
-    /// Whether every element is read in its place.
+    /// Returns whether every element is read at its own position.
     pub(super) fn is_plain(&self) -> bool {
         self.offset == 0 && self.merged().iter().all(|(_, stride)| *stride == 1) && self.merged().len() <= 1
     }
 
-    /// Axis `i` of the result is axis `axes[i]` of this.
+    /// Transposes the view: axis `i` of the result is axis `axes[i]` of this view.
     pub(super) fn transposed(&self, axes: &[usize]) -> Self {
         let sizes = axes.iter().map(|axis| self.sizes[*axis]).collect();
         let strides = axes.iter().map(|axis| self.strides[*axis]).collect();
         Self { sizes, strides, offset: self.offset }
     }
 
-    /// `sizes` positions of each axis from `starts` on, `steps` apart.
+    /// Slices the view: `sizes` positions along each axis from `starts` on, with strides `steps`.
     pub(super) fn sliced(&self, starts: &[usize], steps: &[isize], sizes: &[usize]) -> Self {
         let begin = starts.iter().zip(&self.strides).map(|(start, stride)| *start as isize * stride);
         let offset = self.offset + begin.sum::<isize>();
@@ -42,10 +42,10 @@ impl View {
         Self { sizes: sizes.to_vec(), strides, offset }
     }
 
-    /// Repeated to a shape, by NumPy's rules.
+    /// Broadcasts the view to a shape, by NumPy's rules.
     pub(super) fn repeated(&self, shape: &[usize]) -> Self {
         let padding = shape.len() - self.sizes.len();
-        // 0 where an axis is repeated.
+        // The stride is 0 along broadcast axes.
         let kept = broadcast_strides(&self.sizes, shape);
         let stride = |axis: usize| match kept[axis] {
             0 => 0,
@@ -55,7 +55,7 @@ impl View {
         Self { sizes: shape.to_vec(), strides, offset: self.offset }
     }
 
-    /// The position of element `i`, counted row-major, as WGSL.
+    /// Returns WGSL for the position of element `i`, counted row-major.
     pub(super) fn position(&self) -> String {
         let merged = self.merged();
         let mut inner: usize = 1;
@@ -65,7 +65,7 @@ impl View {
                 let divided = if inner == 1 { "i".to_owned() } else { format!("i / {inner}u") };
                 // The outermost axis needs no remainder.
                 let along = if index == 0 { divided } else { format!("({divided}) % {size}u") };
-                // A negative stride wraps around, as the sum does.
+                // A negative stride wraps around modulo 2^32, and so does the sum.
                 let factor = if *stride == 1 { String::new() } else { format!(" * {}u", *stride as u32) };
                 terms.push(format!("({along}){factor}"));
             }
@@ -77,7 +77,7 @@ impl View {
         terms.join(" + ")
     }
 
-    /// Size and stride of each axis, outermost first; axes that continue each other are one.
+    /// Returns size and stride of each axis, outermost first; contiguous axes are merged.
     fn merged(&self) -> Vec<(usize, isize)> {
         let mut axes: Vec<(usize, isize)> = Vec::new();
         if volume(&self.sizes) == 0 {

@@ -1,5 +1,5 @@
-//! Convolutions as matrix products: the matrix of windows is never stored, the product's kernel reads the image where
-//! an element of it lies.
+//! Convolutions as matrix products. The matrix of windows is never stored: the product's kernel reads its elements from
+//! the image.
 
 use folkmoot_graph::op::Window;
 
@@ -12,9 +12,9 @@ use super::product::{Product, STORE_ROW, constants, store_zeros};
 const FORWARD: &str = include_str!("../../shader/conv.wgsl");
 const INPUT_GRADIENT: &str = include_str!("../../shader/conv/conv_input_gradient.wgsl");
 const FILTER_GRADIENT: &str = include_str!("../../shader/conv/conv_filter_gradient.wgsl");
-/// How the windows of an image are read.
+/// Functions to read windows of an image.
 const WINDOWS: &str = include_str!("../../shader/conv/windows.wgsl");
-/// Which pixels and offsets belong to a phase.
+/// Functions for the pixels and offsets of a phase.
 const PHASES: &str = include_str!("../../shader/conv/phases.wgsl");
 
 const STORE_PIXEL: &str = "\
@@ -35,7 +35,7 @@ fn store_element(batch: u32, row: u32, column: u32, value: f32) {
 }
 ";
 
-/// Appends a convolution of inputs by filters.
+/// Appends a convolution of inputs with filters.
 pub(crate) fn forward(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -68,7 +68,7 @@ pub(crate) fn forward(
     .lower(lowering);
 }
 
-/// Appends the gradient of the filters, from that of the output and the input.
+/// Appends the filter gradient, from the output gradient and the input.
 pub(crate) fn filter_gradient(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -101,10 +101,10 @@ pub(crate) fn filter_gradient(
     .lower(lowering);
 }
 
-/// Appends the gradient of the input, from those of the output and the filters.
+/// Appends the input gradient, from the output gradient and the filters.
 ///
-/// With a stride, a pixel is read at some of the window's offsets only, and neighbouring pixels at different ones. The
-/// pixels that share their offsets, a phase, are one product.
+/// With a stride, a pixel is read only at some of the window's offsets, and neighbouring pixels at different ones. Each
+/// phase, the set of pixels with the same offsets, is computed as one matrix product.
 pub(crate) fn input_gradient(
     lowering: &mut Lowering<'_>,
     window: Window,

@@ -1,5 +1,5 @@
-//! Convolutions with one input channel a group: too little is multiplied for a product's tiles, so each invocation
-//! computes some neighbours, and reads what they share once.
+//! Depthwise convolutions. They have too few multiplications for the tiles of a matrix product. So each invocation
+//! computes several neighbours, and reads their shared elements once.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ const FORWARD: &str = include_str!("../../shader/depthwise.wgsl");
 const INPUT_GRADIENT: &str = include_str!("../../shader/conv/depthwise_input_gradient.wgsl");
 const FILTER_GRADIENT: &str = include_str!("../../shader/conv/depthwise_filter_gradient.wgsl");
 
-/// Neighbours along a row, one stride apart, that an invocation computes.
+/// The number of neighbours along a row, one stride apart, that an invocation computes.
 const BLOCK: usize = 4;
-/// Invocations that keep a device busy, about.
+/// The approximate number of invocations that keeps a GPU busy.
 const INVOCATIONS_WANTED: usize = 1 << 14;
-/// Rows of outputs that an invocation adds up for the gradient of a filter, at least.
+/// The smallest number of output rows that an invocation adds up for the filter gradient.
 const ROWS_MIN: usize = 8;
 
 /// Appends a convolution. `reads` are the input and the filters.
@@ -31,7 +31,7 @@ pub(super) fn forward(lowering: &mut Lowering<'_>, geometry: &Geometry, reads: [
     lowering.run(kernel, &[("x", reads[0]), ("filter", reads[1])], &[("out", output)]);
 }
 
-/// Appends the gradient of the input. `reads` are the output's gradient and the filters.
+/// Appends the input gradient. `reads` are the output gradient and the filters.
 pub(super) fn input_gradient(
     lowering: &mut Lowering<'_>,
     geometry: &Geometry,
@@ -41,7 +41,7 @@ pub(super) fn input_gradient(
     let [stride, dilation, pad] =
         [geometry.window.strides[1], geometry.window.dilations[1], geometry.window.pads[1]]
             .map(|size| size as isize);
-    // A block begins at a multiple of the stride, so that its neighbours are read at known offsets.
+    // A block begins at a multiple of the stride, so its neighbours are read at known offsets.
     let size = BLOCK * geometry.window.strides[1];
     let products = (0..geometry.window.kernel[1] * size).filter_map(|index| {
         let (offset, neighbour) = (index / size, index % size);
@@ -53,7 +53,7 @@ pub(super) fn input_gradient(
     lowering.run(kernel, &[("gradient", reads[0]), ("filter", reads[1])], &[("out", output)]);
 }
 
-/// Appends the gradient of the filters. `reads` are the output's gradient and the input.
+/// Appends the filter gradient. `reads` are the output gradient and the input.
 pub(super) fn filter_gradient(
     lowering: &mut Lowering<'_>,
     geometry: &Geometry,
@@ -82,15 +82,16 @@ pub(super) fn filter_gradient(
     lowering.run(sums, &[("part", partial)], &[("out", output)]);
 }
 
-/// A product of one row of a window: what is read at `position`, beside the first, by a filter's `offset`.
+/// One multiplication in a row of a window: the element at `position`, relative to the block's first pixel, times the
+/// filter element at `offset`.
 struct Multiplication {
-    /// The pixel of the block to whose sum it belongs.
+    /// The pixel of the block to whose sum the product is added.
     neighbour: usize,
     offset: usize,
     position: isize,
 }
 
-/// Neighbours along a row that an invocation computes.
+/// The neighbours along a row that an invocation computes.
 struct Block {
     name: &'static str,
     size: usize,
@@ -98,7 +99,7 @@ struct Block {
 }
 
 impl Block {
-    /// The kernel of a shader for a result of so many channels, rows and columns.
+    /// Returns the kernel of a shader, for a result with this many channels, rows and columns.
     fn kernel(&self, shader: &str, geometry: &Geometry, [channels, height, width]: [usize; 3]) -> Kernel {
         let blocks = width.div_ceil(self.size);
         let store = lines(self.size, |neighbour| {
@@ -114,11 +115,11 @@ impl Block {
         Kernel { flops: geometry.depthwise_flops(), ..kernel }
     }
 
-    /// One row of the window for all neighbours. Each element is read once.
+    /// Returns WGSL for one row of the window, for all neighbours. It reads each element once.
     fn multiply(&self) -> String {
         let positions: BTreeSet<isize> = self.products.iter().map(|product| product.position).collect();
         let offsets: BTreeSet<usize> = self.products.iter().map(|product| product.offset).collect();
-        // Left of the first, positions wrap around.
+        // Left of the first element, positions wrap around.
         let values = positions.iter().map(|position| {
             format!("let {} = row_value(row, left + {}u);\n", value(*position), *position as i32 as u32)
         });
@@ -132,7 +133,7 @@ impl Block {
     }
 }
 
-/// The name of what is read at a position.
+/// Returns the name of the element at a position.
 fn value(position: isize) -> String {
     let side = if position < 0 { "before" } else { "value" };
     format!("{side}{}", position.unsigned_abs())

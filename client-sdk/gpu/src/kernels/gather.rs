@@ -1,4 +1,4 @@
-//! Rows of a table by their positions.
+//! Gathers rows of a table by position.
 
 use folkmoot_graph::op::volume;
 
@@ -6,10 +6,10 @@ use super::super::lowering::{Kernel, Lowering};
 use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/gather.wgsl");
-/// `row_of`: the row that a position names.
+/// Defines `row_of`, the row of a position.
 const POSITION: &str = include_str!("../../shader/shared/position.wgsl");
 
-/// Reads `data[.., positions, ..]` at the axis. `inputs` are data and positions.
+/// Appends `data[.., positions, ..]` along the axis. `inputs` are data and positions.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     axis: usize,
@@ -22,7 +22,7 @@ pub(crate) fn lower(
     lowering.run(kernel, &[("data", data), ("positions", positions)], &[("out", output.0)]);
 }
 
-/// A tensor `[outer, size, inner]` that is read or written at positions along its middle axis.
+/// A tensor `[outer, size, inner]`, read or written at positions along its middle axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Table {
     pub(super) size: usize,
@@ -35,9 +35,9 @@ impl Table {
         Self { size: shape[axis], inner: shape[axis + 1..].iter().product(), positions }
     }
 
-    /// WGSL: the constants, and `row_of(position)`.
+    /// Returns WGSL with the constants and `row_of(position)`.
     pub(super) fn functions(&self) -> String {
-        // Nothing is divided by 0 where a tensor is empty and the shader does not run.
+        // Avoids constant division by 0 if a tensor is empty; the shader does not run then.
         let [size, inner, positions] = [self.size, self.inner, self.positions].map(|number| number.max(1));
         format!(
             "const SIZE: u32 = {size}u;\nconst INNER: u32 = {inner}u;\nconst POSITIONS: u32 = {positions}u;\n\

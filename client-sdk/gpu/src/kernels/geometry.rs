@@ -1,4 +1,4 @@
-//! The sizes of a convolution, and as constants of its shader.
+//! The sizes of a convolution, also as constants of its shader.
 
 use folkmoot_graph::op::Window;
 
@@ -21,17 +21,17 @@ impl Geometry {
         Self { window, groups, images: input[0], input: image(input), output: image(output) }
     }
 
-    /// One input channel a group, whatever the number of output channels.
+    /// Returns whether each group has one input channel, with any number of output channels.
     pub(super) fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.input[0]
     }
 
-    /// Elements of one filter.
+    /// Returns the number of elements of one filter.
     pub(super) fn filter_size(&self) -> usize {
         self.input[0] / self.groups * self.window.kernel[0] * self.window.kernel[1]
     }
 
-    /// Positions of the window on an image.
+    /// Returns the number of window positions on an image.
     pub(super) fn pixels(&self) -> usize {
         self.output[1] * self.output[2]
     }
@@ -40,7 +40,7 @@ impl Geometry {
         [0, 1].map(|axis| Phases::new(&self.window, axis))
     }
 
-    /// Which pixels share their offsets, in WGSL.
+    /// Returns WGSL constants that define the phases.
     pub(super) fn phase_constants(&self) -> String {
         let [down, across] = self.phases();
         constants(&[
@@ -53,18 +53,18 @@ impl Geometry {
         ])
     }
 
-    /// Floating-point operations with one input channel a group, forward or backward.
+    /// Returns the floating-point operations of a depthwise convolution, forward or backward.
     pub(super) fn depthwise_flops(&self) -> u64 {
         2 * (self.images * self.output[0] * self.pixels() * self.filter_size()) as u64
     }
 
-    /// Whether the input or the output has no elements, so that there is nothing to multiply.
+    /// Returns whether the input or the output is empty, so that nothing is multiplied.
     pub(super) fn is_empty(&self) -> bool {
         let elements = |image: [usize; 3]| self.images * image.iter().product::<usize>();
         elements(self.input) == 0 || elements(self.output) == 0
     }
 
-    /// The sizes in WGSL.
+    /// Returns WGSL constants for the sizes.
     pub(super) fn constants(&self) -> String {
         let Window { kernel, strides, dilations, pads } = self.window;
         constants(&[
@@ -91,10 +91,10 @@ impl Geometry {
     }
 }
 
-/// The pixels of an axis that are read at the same offsets of the window.
+/// The phases of an axis: sets of pixels that are read at the same offsets of the window.
 pub(super) struct Phases {
     pub(super) count: usize,
-    /// The inverse of the dilation among the phases: it tells the first offset of each.
+    /// The inverse of the dilation modulo the number of phases. It gives the first offset of each phase.
     inverse: usize,
 }
 
@@ -102,7 +102,8 @@ impl Phases {
     fn new(window: &Window, axis: usize) -> Self {
         let (stride, dilation) = (window.strides[axis], window.dilations[axis]);
         let inverse = (0..stride).find(|number| number * dilation % stride == 1 % stride);
-        // Without an inverse the pixels are not told apart, and offsets that do not fit are left out one by one.
+        // Without an inverse there is a single phase, and the shader skips the offsets at which no window reads the
+        // pixel.
         inverse.map_or(Self { count: 1, inverse: 0 }, |inverse| Self { count: stride, inverse })
     }
 }

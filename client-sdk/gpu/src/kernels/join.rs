@@ -1,4 +1,4 @@
-//! Tensors side by side along an axis.
+//! Concatenates tensors along an axis.
 
 use std::fmt::Write;
 
@@ -7,10 +7,11 @@ use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/shared/join.wgsl");
 
-/// The names of the tensors of one dispatch: with the output, as many as a kernel may have.
+/// The names of the inputs of one dispatch. With the output, these are as many tensors as a kernel may bind.
 const NAMES: [&str; 7] = ["x0", "x1", "x2", "x3", "x4", "x5", "x6"];
 
-/// Joins along `axis`. Each dispatch writes the parts of up to seven inputs; together they write every element once.
+/// Concatenates along `axis`. Each dispatch writes the parts of up to seven inputs; together they write every element
+/// once.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     axis: usize,
@@ -35,7 +36,7 @@ pub(crate) fn lower(
     }
 }
 
-/// WGSL: `find(row, place)` is the element at this place of a row of the part.
+/// Returns WGSL: `find(row, place)` is the element at this place in a row of the part.
 fn find(lengths: &[usize]) -> String {
     let mut body = "fn find(row: u32, place: u32) -> f32 {\n".to_owned();
     let mut start = 0;

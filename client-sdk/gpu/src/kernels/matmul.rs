@@ -8,7 +8,7 @@ use super::product::{Product, STORE_ROW, constants};
 
 const SHADER: &str = include_str!("../../shader/matmul.wgsl");
 
-/// Appends `op(A) op(B)` over the last two axes; the others broadcast.
+/// Appends `op(A) op(B)` over the last two axes; the other axes broadcast.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     transpose_a: bool,
@@ -20,7 +20,7 @@ pub(crate) fn lower(
     let (b_batch, b) = inputs[1].1.split_at(inputs[1].1.len() - 2);
     let (batch, out) = output.1.split_at(output.1.len() - 2);
     let terms = if transpose_a { a[0] } else { a[1] };
-    // With one B for all, the batch is more rows.
+    // All of A shares one B: fold the batch into the rows.
     let is_one_matrix = volume(b_batch) == 1 && volume(a_batch) == volume(batch) && !transpose_a;
     let (batches, rows) = if is_one_matrix { (1, volume(batch) * out[0]) } else { (volume(batch), out[0]) };
     let columns = out[1];
@@ -49,7 +49,7 @@ pub(crate) fn lower(
     .lower(lowering);
 }
 
-/// WGSL for where the matrix of a `batch` begins in a tensor that broadcasts.
+/// Returns WGSL for the first element of the matrix of a `batch`, in a tensor that broadcasts.
 fn first_element(own: &[usize], batch: &[usize], size: usize) -> String {
     let strides = broadcast_strides(own, batch);
     let terms = (0..batch.len()).filter(|axis| strides[*axis] > 0).map(|axis| {

@@ -1,4 +1,4 @@
-//! One file for each kind of kernel: it chooses the variant for the shapes and writes the constants of its shader.
+//! One file for each kind of kernel: it selects the variant for the shapes and writes the constants of its shader.
 
 mod argument;
 mod conv;
@@ -26,9 +26,9 @@ use folkmoot_graph::op::{Op, Reduction};
 use super::lowering::Lowering;
 use super::tensor::Tensor;
 
-/// Appends the dispatches of an operation that is neither a chain nor a view.
+/// Appends the dispatches of an operator that is neither a chain nor a view.
 ///
-/// `inputs` and `output` come with their shapes.
+/// `inputs` and `output` are given with their shapes.
 pub(super) fn lower(
     lowering: &mut Lowering<'_>,
     op: &Op,

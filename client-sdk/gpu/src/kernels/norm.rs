@@ -1,28 +1,28 @@
-//! The L2 norm of a gradient, and whether all of it is finite.
+//! Computes the L2 norm of a gradient, and whether all of the gradient is finite.
 
 use super::super::lowering::{Kernel, WORKGROUP};
 
 const PARTS: &str = include_str!("../../shader/norm/norm_parts.wgsl");
 const TOTAL: &str = include_str!("../../shader/norm/norm.wgsl");
-/// Sums over the invocations of a workgroup.
+/// Adds up over the invocations of a workgroup.
 const SUM: &str = include_str!("../../shader/norm/norm_sum.wgsl");
 
-/// Elements that one invocation squares, at least, before another workgroup helps.
+/// The smallest number of elements per invocation before another workgroup is used.
 const ELEMENTS_OF_LANE: usize = 16;
-/// Workgroups of the first dispatch, at most.
+/// The maximum number of workgroups in the first dispatch.
 const PARTS_MAX: usize = 1024;
-/// Numbers that each workgroup leaves behind.
+/// The number of values that each workgroup writes.
 const NUMBERS: usize = 3;
 
-/// Elements of the tensor `partial`.
+/// Returns the number of elements of the tensor `partial`.
 pub(crate) fn partials(elements: usize) -> usize {
     parts(elements) * NUMBERS
 }
 
-/// Sums of squares for parts of a gradient: reads `gradient`, writes `partial`.
+/// Returns the kernel that sums squares for parts of a gradient: it reads `gradient` and writes `partial`.
 ///
-/// Sums are added up in a tree, whose order only the number of elements decides. Squares of large elements are kept
-/// apart and scaled, so that none overflows; elements below 1e-19 count as 0.
+/// Sums are added in a tree whose order depends only on the number of elements. Squares of large elements are scaled
+/// and summed separately, so that none overflows. Elements below 1e-19 count as 0.
 pub(crate) fn parts_kernel(elements: usize) -> Kernel {
     let (parts, flops) = (parts(elements), 2 * elements as u64);
     let constants =
@@ -32,11 +32,12 @@ pub(crate) fn parts_kernel(elements: usize) -> Kernel {
     Kernel { name: "gradient norm, parts", source, workgroups, flops, reads_step: false }
 }
 
-/// The norm and what follows from it: reads `partial`, and `scale` where the loss is scaled, and writes the three
-/// elements of `norm`.
+/// Returns the kernel that computes the norm and the gradient's factor. The kernel reads `partial`, and `scale` if the
+/// loss is scaled. It writes the three elements of `norm`.
 ///
-/// These are the norm without the scale, 1 if every element is finite, else 0, and the factor of the gradient: it takes
-/// out the scale, and brings the norm to at most `norm_max`, as `train/clipping.rs` does.
+/// The elements are: the norm without the loss scale; 1 if every element is finite, else 0; and the factor of the
+/// gradient.
+/// The factor removes the scale and limits the norm to `norm_max`, like `processor/clipping.rs` of the engine.
 pub(crate) fn kernel(elements: usize, norm_max: Option<f32>, is_loss_scaled: bool) -> Kernel {
     let constants = format!(
         "const PARTS: u32 = {}u;\nconst CLIPS: bool = {};\nconst NORM_MAX: f32 = {:?}f;\n",

@@ -1,4 +1,4 @@
-//! From a gradient to new weights: the norm if it is needed, then one dispatch over all trained weights.
+//! Updates weights from a gradient: computes the norm if needed, then runs one dispatch over all trained weights.
 
 use folkmoot_protocol::{GradientClipping, LocalOptimizer};
 
@@ -6,25 +6,26 @@ use super::super::lowering::Kernel;
 use super::norm;
 
 const UPDATE: &str = include_str!("../../shader/optimizer/update.wgsl");
-/// `log_loss`: the loss of the step goes to the log.
+/// Defines `log_loss`, which writes the loss of the step to the log.
 const LOG: &str = include_str!("../../shader/optimizer/log.wgsl");
-/// `adam_step`: Adam and AdamW.
+/// Defines `adam_step`, for Adam and AdamW.
 const MOMENTS: &str = include_str!("../../shader/optimizer/moments.wgsl");
 const SCALE: &str = include_str!("../../shader/optimizer/scale.wgsl");
 
-/// Tensors of a kernel, at most: the limit of WebGPU.
+/// The maximum number of tensors in a kernel, WebGPU's limit.
 const TENSORS_MAX: usize = 8;
 
-/// What happens to a gradient before the optimizer sees it: as in `processor/update.rs` of the engine, after the loss scale is taken out.
+/// Adjustments of a gradient before the optimizer, as in `processor/update.rs` of the engine. The loss scale is removed
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AdjustmentKind {
-    /// Per-example clipping is none here: it is done before gradients are averaged.
+    /// Clipping by norm or value. Per-example clipping must be `None` here: it happens before gradients are averaged.
     pub(crate) clipping: Option<GradientClipping>,
-    /// FedProx's mu.
+    /// FedProx's mu, the weight of the proximal term.
     pub(crate) proximal_term: f32,
     /// Whether SCAFFOLD's correction is added.
     pub(crate) is_corrected: bool,
-    /// Whether the gradient is that of a scaled loss, and steps that overflow are left out (Micikevicius et al. 2018,
+    /// Whether the gradient belongs to a scaled loss, and steps that overflow are skipped (Micikevicius et al. 2018,
     /// section 3.2).
     pub(crate) is_loss_scaled: bool,
 }
@@ -53,7 +54,7 @@ impl AdjustmentKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
     pub(crate) kernel: Kernel,
-    /// The piece of the weights that it works on, unless that is all of them.
+    /// The piece of the weights that the dispatch works on; `None` for all pieces.
     pub(crate) piece: Option<usize>,
     pub(crate) reads: Vec<&'static str>,
     pub(crate) writes: Vec<&'static str>,
@@ -65,7 +66,8 @@ impl Update {
     }
 }
 
-/// Numbers that an optimizer keeps for each weight: of the tensors `first` and `second` so many are used.
+/// Returns the number of state values that an optimizer keeps per weight: 0, 1 (the tensor `first`) or 2 (also
+/// `second`).
 pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
     match optimizer {
         LocalOptimizer::Sgd { momentum, .. } => usize::from(momentum != 0.0),
@@ -75,15 +77,15 @@ pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
     }
 }
 
-/// The dispatches that adjust and apply the gradient of weights, in running order. The weights come in pieces of so
-/// many elements, each small enough to be bound at once.
+/// Returns the dispatches that adjust and apply the gradient, in execution order. `pieces` gives the number of elements
+/// in each piece of the weights; each piece is small enough for one binding.
 ///
-/// `weights`, `gradient`, `first`, `second`, `start` and `correction` have one element for each weight. `loss` and
-/// `correct` are numbers; `norm` has three elements (see [`norm::kernel`]), `partial` has [`norm::partials`], `scale` has
-/// two, the loss scale and the steps since it last changed. Except for `gradient` all of them need 32 bits.
+/// `weights`, `gradient`, `first`, `second`, `start` and `correction` have one element per weight. `loss` and `correct`
+/// are scalars. `norm` has three elements (see [`norm::kernel`]), `partial` has [`norm::partials`]. `scale` has two:
+/// the loss scale and the number of steps since it last changed. All except `gradient` need 32 bits.
 ///
-/// Loss and correct answers go to columns 0 and 1 of the step's row of `log`. In column 2, bit 0 is set if a new weight
-/// is not finite, and bit 1 if the step was left out because a scaled gradient overflowed.
+/// The loss and the number of correct predictions go to columns 0 and 1 of the step's row of `log`. In column 2, bit 0
+/// is set if a new weight is not finite, and bit 1 if the step was skipped because a scaled gradient overflowed.
 pub(crate) fn updates(
     optimizer: LocalOptimizer,
     adjustment: AdjustmentKind,
@@ -122,7 +124,7 @@ pub(crate) fn updates(
     updates
 }
 
-/// What the update reads and writes, without what it logs.
+/// Returns the tensors that the update reads and writes, without those for logging.
 fn tensors(optimizer: LocalOptimizer, adjustment: AdjustmentKind) -> (Vec<&'static str>, Vec<&'static str>) {
     let mut reads = vec!["gradient"];
     reads.extend((adjustment.proximal_term != 0.0).then_some("start"));
@@ -132,7 +134,7 @@ fn tensors(optimizer: LocalOptimizer, adjustment: AdjustmentKind) -> (Vec<&'stat
     (reads, writes[..2 + slots(optimizer)].to_vec())
 }
 
-/// WGSL: functions in the place of those for tensors that are not there.
+/// Returns WGSL functions that replace the access to absent tensors.
 fn absent(reads: &[&str], writes: &[&str]) -> String {
     let mut functions = String::new();
     for name in ["start", "correction", "norm", "first", "second"] {
@@ -156,7 +158,7 @@ fn constants(adjustment: AdjustmentKind) -> String {
     flags.map(|(name, flag)| format!("const {name}: bool = {flag};\n")).concat() + &declared(&numbers)
 }
 
-/// WGSL: the optimizer's numbers and `update(i, weight, gradient)`, which returns the new weight.
+/// Returns WGSL with the optimizer's constants and `update(i, weight, gradient)`, which returns the new weight.
 fn optimizer_source(optimizer: LocalOptimizer) -> String {
     match optimizer {
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
@@ -201,7 +203,7 @@ fn moments(beta1: f32, beta2: f32, epsilon: f32, weight_decay: f32) -> String {
     declared(&numbers)
 }
 
-/// WGSL: constants. The shortest decimals that read back as the same numbers.
+/// Returns WGSL constants, with the shortest decimals that parse to the same numbers.
 fn declared(numbers: &[(&str, f32)]) -> String {
     numbers.iter().map(|(name, number)| format!("const {name}: f32 = {number:?}f;\n")).collect()
 }

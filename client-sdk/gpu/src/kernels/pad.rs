@@ -1,4 +1,4 @@
-//! Zeros with a tensor written into them at regular distances: padding, and the gradient of slices.
+//! Writes a tensor into zeros at regular distances: padding, and the gradient of slices.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/shared/pad.wgsl");
 
-/// Writes to `starts + i · steps` of zeros. Each element of the output looks for the one of the input that it gets.
+/// Writes to positions `starts + i · steps` of zeros. Each output element searches for its input element.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     starts: &[usize],
@@ -22,9 +22,9 @@ pub(crate) fn lower(
     lowering.run(kernel, &[("x", x)], &[("out", output.0)]);
 }
 
-/// A run of neighbouring axes of the output which are written in full, or one axis of which only a part is.
+/// Neighbouring output axes that are written in full and merged, or one axis that is written in part.
 struct Axis {
-    /// Positions of the output and of the input.
+    /// The sizes in the output and in the input.
     sizes: [usize; 2],
     start: usize,
     step: isize,
@@ -51,7 +51,7 @@ fn merged(starts: &[usize], steps: &[isize], sizes: &[usize], out: &[usize]) -> 
     axes
 }
 
-/// WGSL: `find(index)` is the element of the input that belongs at this element of the output, or `NOWHERE`.
+/// Returns WGSL: `find(index)` is the input element for this output element, or `NOWHERE`.
 fn find(starts: &[usize], steps: &[isize], sizes: &[usize], out: &[usize]) -> String {
     let axes = merged(starts, steps, sizes, out);
     let extents = [0, 1].map(|side| axes.iter().map(|axis| axis.sizes[side]).collect::<Vec<usize>>());

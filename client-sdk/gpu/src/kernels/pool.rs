@@ -1,11 +1,12 @@
-//! Pooling over windows of the two last axes, and its gradients, which every element of the input collects for itself.
+//! Pooling over windows of the last two axes, and its gradients. In the gradients, each input element collects its own
+//! sum.
 
 use folkmoot_graph::op::{Window, volume};
 
 use super::super::lowering::{Kernel, Lowering};
 use super::super::tensor::Tensor;
 
-/// Functions of the window, which all of these shaders use.
+/// Window functions shared by these shaders.
 const WINDOW: &str = include_str!("../../shader/pool/pool_window.wgsl");
 const LARGEST: &str = include_str!("../../shader/pool/pool_largest.wgsl");
 const MAXIMUM: &str = include_str!("../../shader/pool/pool_maximum.wgsl");
@@ -15,10 +16,10 @@ const POSITIONS_GRADIENT: &str = include_str!("../../shader/pool/pool_positions_
 const AVERAGE: &str = include_str!("../../shader/pool/pool_average.wgsl");
 const AVERAGE_GRADIENT: &str = include_str!("../../shader/pool/pool_average_gradient.wgsl");
 
-/// Elements of a window, at most, for which each of its elements looks for the largest anew.
+/// The maximum number of elements in a window for which each input element searches for the maximum itself.
 const SEARCHED_MAX: usize = 16;
 
-/// The largest in each window; padding does not count.
+/// Appends max pooling; padding does not count.
 pub(crate) fn maximum(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -31,10 +32,11 @@ pub(crate) fn maximum(
     lowering.run(kernel, &[("x", x)], &[("out", output.0)]);
 }
 
-/// The output's gradient goes to the first largest of each window. `inputs` are the input and the output's gradient.
+/// Appends the gradient of max pooling, which goes to the first maximum of each window. `inputs` are the input and the
+/// output gradient.
 ///
-/// Where windows overlap or are large, the positions of the largest are found first; they are numbers up to the size
-/// of a plane, and need 32 bits.
+/// If windows overlap or are large, the positions of the maxima are computed first. They are numbers up to the size of
+/// a plane, and need 32 bits.
 pub(crate) fn maximum_gradient(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -57,7 +59,7 @@ pub(crate) fn maximum_gradient(
     lowering.run(kernel, &[("positions", positions), ("gradient", gradient)], &[("out", output.0)]);
 }
 
-/// The mean of each window.
+/// Appends average pooling.
 pub(crate) fn average(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -71,7 +73,7 @@ pub(crate) fn average(
     lowering.run(kernel, &[("x", x)], &[("out", output.0)]);
 }
 
-/// The output's gradient in equal shares.
+/// Appends the gradient of average pooling: the output gradient in equal shares.
 pub(crate) fn average_gradient(
     lowering: &mut Lowering<'_>,
     window: Window,
@@ -85,7 +87,8 @@ pub(crate) fn average_gradient(
     lowering.run(kernel, &[("gradient", gradient)], &[("out", output.0)]);
 }
 
-/// WGSL: the geometry. `input` and `output` are the shapes `[.., height, width]` of the pooled tensor and the result.
+/// Returns WGSL constants for the geometry. `input` and `output` are the shapes `[.., height, width]` of the pooled
+/// tensor and of the result.
 fn constants(
     window: Window,
     input: &[usize],

@@ -1,4 +1,4 @@
-//! Products of matrices whose elements lie wherever functions in WGSL say: products proper, and convolutions.
+//! Matrix products whose elements are addressed by WGSL functions: plain products, and convolutions.
 
 mod unrolled;
 
@@ -10,18 +10,18 @@ use super::super::tile::{DEPTH, Tile};
 
 const SHADER: &str = include_str!("../../shader/product/product.wgsl");
 
-/// `store_element` where the output is the row-major C of each batch.
+/// Defines `store_element` for an output that is the row-major C of each batch.
 pub(super) const STORE_ROW: &str = "\
 fn store_element(batch: u32, row: u32, column: u32, value: f32) {
     store_out((batch * M + row) * N + column, value);
 }
 ";
 
-/// Sums that keep a device busy, about: with fewer, several workgroups share each.
+/// The approximate number of sums that keeps a GPU busy. If there are fewer, several workgroups share each sum.
 const SUMS_WANTED: usize = 1 << 18;
-/// Terms of a shared sum that one workgroup adds up, at least.
+/// The minimum number of terms that one workgroup adds up for a shared sum.
 const PART_MIN: usize = 256;
-/// Workgroups that share a sum, at most.
+/// The maximum number of workgroups that share a sum.
 const PARTS_MAX: usize = 64;
 
 /// A batch of products `C = A B`.
@@ -29,23 +29,23 @@ pub(super) struct Product {
     /// The name in profiles.
     pub(super) name: &'static str,
     pub(super) batches: usize,
-    /// Rows of A.
+    /// The number of rows of A.
     pub(super) rows: usize,
-    /// Terms of each sum.
+    /// The number of terms in each sum.
     pub(super) terms: usize,
-    /// Columns of B.
+    /// The number of columns of B.
     pub(super) columns: usize,
-    /// WGSL that the next two need.
+    /// WGSL declarations used by `elements` and `store`.
     pub(super) declarations: String,
-    /// WGSL: `a_row(batch, row)` and `a_depth(batch, k)`, of which `a_value(row, depth)` makes the element of A; in the
-    /// same way `b_column`, `b_depth` and `b_value`. What the first two give are any four numbers. `term_count(batch)`
-    /// is how many terms of a batch may be other than 0.
+    /// WGSL functions for the elements. `a_row(batch, row)` and `a_depth(batch, k)` each return four numbers, whose
+    /// meaning is up to the functions. `a_value(row, depth)` computes the element of A from them. `b_column`, `b_depth`
+    /// and `b_value` do the same for B. `term_count(batch)` is the number of terms of a batch that may be nonzero.
     pub(super) elements: String,
     /// WGSL: `store_element(batch, row, column, value)`.
     pub(super) store: &'static str,
-    /// Whether neighbours along a row of A, rather than down a column, are neighbours in memory.
+    /// Whether neighbours in memory are neighbours along a row of A, not down a column.
     pub(super) a_along_k: bool,
-    /// Whether neighbours down a column of B, rather than along a row, are neighbours in memory.
+    /// Whether neighbours in memory are neighbours down a column of B, not along a row.
     pub(super) b_along_k: bool,
     /// The tensors that the functions read.
     pub(super) reads: [(&'static str, Tensor); 2],
@@ -79,7 +79,8 @@ impl Product {
         self.batches * self.rows * self.columns
     }
 
-    /// The terms that one workgroup adds up. It depends on the shapes only, so that every device has the same order.
+    /// Returns the number of terms that one workgroup adds up. It depends only on the shapes, so that the order is the
+    /// same on every GPU.
     fn part(&self) -> usize {
         let parts = (SUMS_WANTED / self.outputs()).min(self.terms / PART_MIN).clamp(1, PARTS_MAX);
         if parts == 1 { self.terms } else { self.terms.div_ceil(parts).next_multiple_of(DEPTH) }
@@ -142,7 +143,7 @@ impl Product {
         flags.map(|(name, flag)| format!("const {name}: bool = {flag};\n")).concat()
     }
 
-    /// `store_product`, which stores an element of C or of a part of it.
+    /// Returns WGSL for `store_product`, which stores an element of C or of a part of it.
     fn target(&self, parts: usize) -> String {
         let body = match parts {
             1 => "store_element(batch, row, column, value);",
@@ -152,8 +153,8 @@ impl Product {
     }
 }
 
-/// The kernel that adds up what several workgroups have made of each of so many sums, in order. `store` is a statement
-/// about `sum` and its number `i`.
+/// Appends the kernel that adds up the parts of each sum, in order, if several workgroups shared the sum. `store` is a
+/// statement that uses `sum` and its index `i`.
 pub(super) fn add_parts(
     name: &'static str,
     declarations: &str,
@@ -170,18 +171,18 @@ pub(super) fn add_parts(
     Kernel::each(name, &[declarations, &body].concat(), sums)
 }
 
-/// Appends a kernel that stores zeros: what sums without terms are.
+/// Appends a kernel that stores zeros, the value of sums without terms.
 pub(super) fn store_zeros(lowering: &mut Lowering<'_>, name: &'static str, output: Tensor) {
     let kernel = Kernel::each(name, "fn element(i: u32) { store_out(i, 0.0); }", lowering.length(output));
     lowering.run(kernel, &[], &[("out", output)]);
 }
 
-/// Neighbours that are written together have to differ in these bits.
+/// Returns the mask of bits in which neighbours that are written together must differ.
 fn banks(along_k: bool) -> usize {
     if along_k { 7 } else { 0 }
 }
 
-/// Constants in WGSL.
+/// Returns WGSL constants.
 pub(super) fn constants(numbers: &[(&str, usize)]) -> String {
     numbers.iter().map(|(name, number)| format!("const {name}: u32 = {number}u;\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! Random numbers as a function of seed, stream and position: those of the CPU.
+//! Random numbers as a function of seed, stream and position, the same as on the CPU.
 
 use folkmoot_graph::op::volume;
 

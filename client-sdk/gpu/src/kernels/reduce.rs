@@ -1,4 +1,4 @@
-//! Sums and extremes over axes, in an order that only the shapes decide.
+//! Sums, maxima and minima over axes, in an order that depends only on the shapes.
 
 use std::fmt::Write;
 
@@ -9,16 +9,18 @@ use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/reduce.wgsl");
 
-/// Elements that one invocation takes from a row, where a row is long enough.
+/// The number of elements per invocation when a workgroup reduces a long row.
 const ELEMENTS_OF_LANE: usize = 4;
-/// As many along columns, where a workgroup is only started for more.
+/// The number of elements per invocation when a workgroup reduces columns. It is larger, so that each workgroup is
+/// worth starting.
 const ROWS_OF_LANE: usize = 16;
-/// Neighbouring outputs that a workgroup reduces together, at most: as many as a line of cache memory holds.
+/// The maximum number of neighbouring outputs that a workgroup reduces together: the number of elements in a cache
+/// line.
 const NEIGHBOURS: usize = 32;
-/// Workgroups that keep a device busy, about.
+/// The approximate number of workgroups that keeps a GPU busy.
 const WORKGROUPS_WANTED: usize = 512;
 
-/// Reduces the axes that `is_reduced` names. Long reductions to few numbers go in two stages.
+/// Reduces the axes that `is_reduced` selects. Long reductions to few numbers use two stages.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     kind: Reduction,
@@ -56,7 +58,7 @@ fn kernel(kind: Reduction, axes: &Axes, tiles: Tiles) -> Kernel {
     Kernel { name: "reduce", source, workgroups: tiles.workgroups(), flops: 0, reads_step: false }
 }
 
-/// The axes of a tensor, each kept or reduced; neighbours of a kind are one.
+/// The axes of a tensor, each kept or reduced; neighbouring axes of the same kind are merged.
 pub(super) struct Axes {
     sizes: Vec<usize>,
     is_reduced: Vec<bool>,
@@ -78,13 +80,13 @@ impl Axes {
         axes
     }
 
-    /// The number of elements that become one.
+    /// Returns the number of elements reduced to one.
     fn length(&self) -> usize {
         let reduced = self.sizes.iter().zip(&self.is_reduced).filter(|(_, reduced)| **reduced);
         reduced.map(|(size, _)| size).product()
     }
 
-    /// How many neighbouring elements go to different outputs.
+    /// Returns how many neighbouring elements belong to different outputs.
     fn neighbours(&self) -> usize {
         match (self.sizes.last(), self.is_reduced.last()) {
             (Some(size), Some(false)) => *size,
@@ -92,7 +94,7 @@ impl Axes {
         }
     }
 
-    /// `base(output)` and `offset(position)`, whose sum is where an element lies.
+    /// Returns WGSL for `base(output)` and `offset(position)`; their sum is the index of an element.
     pub(super) fn functions(&self) -> String {
         self.function("base", false) + &self.function("offset", true)
     }
@@ -103,7 +105,7 @@ impl Axes {
             (0..self.sizes.len()).filter(|axis| self.is_reduced[*axis] == reduced).collect();
         let mut body = format!("fn {name}(index: u32) -> u32 {{\n    var rest = index;\n    var at = 0u;\n");
         for (place, axis) in wanted.iter().rev().enumerate() {
-            // The outermost axis has no other to wrap into.
+            // The outermost axis needs no remainder.
             let line = match place + 1 == wanted.len() {
                 true => format!("    at += rest * {}u;", own[*axis]),
                 false => {
@@ -117,16 +119,16 @@ impl Axes {
     }
 }
 
-/// How the invocations of a workgroup share its outputs, and workgroups the elements.
+/// The division of outputs and elements among invocations and workgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiles {
     outputs: usize,
     length: usize,
-    /// Invocations of one output: a power of two.
+    /// The number of invocations per output, a power of two.
     lanes: usize,
-    /// Whether neighbouring invocations have neighbouring outputs, rather than neighbouring elements of one.
+    /// Whether neighbouring invocations work on neighbouring outputs, not on neighbouring elements of one output.
     is_across: bool,
-    /// Workgroups that share an output.
+    /// The number of workgroups that share an output.
     pub(super) parts: usize,
 }
 
@@ -148,7 +150,8 @@ impl Tiles {
     pub(super) fn constants(&self) -> String {
         let breadth = WORKGROUP as usize / self.lanes;
         let (lane_stride, output_stride) = if self.is_across { (breadth, 1) } else { (1, self.lanes) };
-        // In a first round so many invocations of an output add up equal shares, in a second the first adds these.
+        // In the first round, this many invocations per output add up equal shares. In the second round, one invocation
+        // adds up their sums.
         let heads = 1usize << self.lanes.ilog2().div_ceil(2);
         let numbers = [
             ("OUTPUTS", self.outputs),

@@ -1,7 +1,7 @@
-//! What is computed row by row: softmax, normalisations, losses, and their gradients, each in one dispatch.
+//! Row-wise computations: softmax, normalisations, losses and their gradients, each in one dispatch.
 //!
-//! An invocation walks over its row once for each sum or extreme, and a last time to store. Elementwise operations
-//! between are computed anew in each walk instead of being stored.
+//! An invocation loops over its row once for each reduction, and once more to store the results. Elementwise operators
+//! in between are recomputed in each loop instead of being stored.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,23 +13,23 @@ use super::super::lowering::{Draft, Kernel};
 use super::super::math::function_name;
 use super::super::tensor::Tensor;
 
-/// Names of what is read and written; there are no more bindings than these.
+/// The names of the input tensors. Their number is WebGPU's limit on bindings.
 const READS: [&str; 8] = ["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"];
 const WRITES: [&str; 8] = ["y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"];
 
-/// An operation on every element of a row, or on a row's numbers.
+/// An operator on every element of a row, or on numbers of a row.
 #[derive(Debug, Clone)]
 enum Item {
     Element { op: ElementOp, operands: Vec<Operand>, is_of_row: bool },
     Reduce { kind: Reduction, operand: Operand },
 }
 
-/// A program for each of `rows` rows of `width` elements.
+/// A program that runs for each of `rows` rows of `width` elements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
     rows: usize,
     width: usize,
-    /// What is read, and whether there is one for each row instead of each element.
+    /// The operands. The flag tells whether an operand has one element per row instead of one per element.
     inputs: Vec<(Read, bool)>,
     scalars: Vec<f64>,
     items: Vec<Item>,
@@ -37,12 +37,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// A program that computes nothing yet.
+    /// Creates an empty program.
     pub(crate) fn new(rows: usize, width: usize) -> Self {
         Self { rows, width, ..Self::default() }
     }
 
-    /// Appends an elementwise operation.
+    /// Appends an elementwise operator.
     pub(crate) fn element(&mut self, op: ElementOp, operands: Vec<Operand>, is_of_row: bool) -> Operand {
         self.items.push(Item::Element { op, operands, is_of_row });
         Operand::Result(self.items.len() - 1)
@@ -54,13 +54,13 @@ impl Rows {
         Operand::Result(self.items.len() - 1)
     }
 
-    /// A number.
+    /// Adds a constant number.
     pub(crate) fn scalar(&mut self, number: f64) -> Operand {
         self.scalars.push(number);
         Operand::Scalar(self.scalars.len() - 1)
     }
 
-    /// What is read, once for all who read it.
+    /// Adds an operand; equal operands are added once.
     pub(crate) fn input(&mut self, read: Read, is_of_row: bool) -> Operand {
         let input = (read, is_of_row);
         let known = self.inputs.iter().position(|known| *known == input);
@@ -70,12 +70,12 @@ impl Rows {
         }))
     }
 
-    /// Lets a result be stored.
+    /// Stores a result.
     pub(crate) fn store(&mut self, operand: Operand, to: Tensor) {
         self.stores.push((operand, to));
     }
 
-    /// The dispatch.
+    /// Returns the dispatch.
     pub(crate) fn draft(self) -> Draft {
         let source = self.source();
         let elements = (self.rows * self.width) as u64;
@@ -151,7 +151,7 @@ impl Rows {
         body.push_str("    }\n");
     }
 
-    /// Opens a loop over the row's elements, in which these are computed.
+    /// Opens a loop over the row's elements that computes these operands.
     fn open_walk(&self, operands: &[Operand], body: &mut String) {
         let width = self.width;
         body.push_str(&format!(

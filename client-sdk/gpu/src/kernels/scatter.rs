@@ -1,4 +1,4 @@
-//! Sums of the rows that name one row of a table: the gradient of gathering.
+//! Sums the values of all positions that refer to the same row of a table: the gradient of gathering.
 
 use folkmoot_graph::op::volume;
 
@@ -11,14 +11,14 @@ const CLEAR: &str = include_str!("../../shader/scatter/scatter_clear.wgsl");
 const LINK: &str = include_str!("../../shader/scatter/scatter_link.wgsl");
 const SUM: &str = include_str!("../../shader/scatter/scatter_sum.wgsl");
 
-/// Positions that are read in vain, at most, before it is worth the trouble to link them.
+/// The maximum number of useless reads of positions. If a search would need more, linked lists are used.
 const SEARCHES_MAX: usize = 1 << 22;
 
 /// Adds every value to zeros at its position, in order and without atomics. `inputs` are values and positions.
 ///
-/// In a small table each element looks for its values. Otherwise the positions that name one row are linked to a list,
-/// which the first of them adds up; there `store_out` is called for zeros and then for sums, and the links, numbers up
-/// to the count of positions, need 32 bits.
+/// In a small table, each element searches for its values. Otherwise the positions of each row form a linked list,
+/// which the first position adds up. In that case `store_out` is called for zeros and then for sums. The links are
+/// numbers up to the number of positions, and need 32 bits.
 pub(crate) fn lower(
     lowering: &mut Lowering<'_>,
     axis: usize,

@@ -1,9 +1,9 @@
-//! The graphics adapter of tests, also for those of the engine and of the client, which include this file.
+//! Opens the GPU adapter for tests. The tests of the engine and of the client include this file too.
 
 use super::Gpu;
 
-/// Opens the adapter whose name holds `FOLKMOOT_ADAPTER`, or the first. `None`, after a loud message, if there is none; with
-/// `FOLKMOOT_GPU=required` that is a failure.
+/// Opens the adapter whose name contains `FOLKMOOT_ADAPTER`, or the first one. Returns `None` after a loud message if
+/// there is none, or panics with `FOLKMOOT_GPU=required`.
 pub fn gpu() -> Option<Gpu> {
     let wanted = std::env::var("FOLKMOOT_ADAPTER").ok();
     match Gpu::find(wanted.as_deref()) {

@@ -1,4 +1,4 @@
-//! Tensors that are larger than what a kernel can bind at once.
+//! Tensors larger than a kernel can bind at once.
 
 use folkmoot_graph::op::{ElementOp, Op, Reduction, ShapeError, Window};
 use folkmoot_graph::program::Program;
@@ -7,7 +7,7 @@ use folkmoot_graph::{Graph, ValueId};
 use super::{Tolerance, gpu, numbers, on_gpu};
 use crate::{Gpu, GpuError, once::Once};
 
-/// Compares a graph whose tensors have to be split with the CPU.
+/// Compares a graph whose tensors must be split with the CPU.
 #[track_caller]
 fn compare(gpu: &Gpu, graph: &Graph, outputs: &[ValueId], inputs: &[&[f32]], tolerance: Tolerance) {
     let mut twin: Program<f32> = Program::compile(graph, outputs, &[]).expect("the graph fits into memory");
@@ -17,7 +17,7 @@ fn compare(gpu: &Gpu, graph: &Graph, outputs: &[ValueId], inputs: &[&[f32]], tol
     }
 }
 
-/// One of each kind, over tensors of some thousand elements.
+/// Appends one operator of each kind, over tensors with a few thousand elements.
 fn operations(graph: &mut Graph) -> Result<(Vec<ValueId>, Vec<Vec<f32>>), ShapeError> {
     let window = Window { kernel: [3, 3], strides: [1, 1], dilations: [1, 1], pads: [1, 1] };
     let (image, filter) = (graph.add_input(&[2, 3, 20, 20]), graph.add_input(&[4, 3, 3, 3]));
@@ -51,7 +51,7 @@ fn every_kind_of_kernel_reads_and_writes_split_tensors() {
     let mut graph = Graph::default();
     let (outputs, inputs) = operations(&mut graph).expect("the shapes fit");
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-    // Of 4,096 bytes, 1,024 elements lie in each part: up to three parts.
+    // A part of 4,096 bytes holds 1,024 elements: up to three parts.
     for output in outputs {
         compare(&gpu.with_bindings_of(4096), &graph, &[output], &inputs, Tolerance::ROUNDING);
     }
@@ -67,7 +67,7 @@ fn what_is_too_large_in_pieces_too_is_refused() {
     assert!(matches!(result.err(), Some(GpuError::TooLarge { .. })), "twelve parts are more than eight");
 }
 
-/// Larger than the 128 MiB that WebGPU promises: nothing is made smaller for this test.
+/// Larger than the 128 MiB that WebGPU guarantees, without an artificial limit.
 #[test]
 fn a_tensor_of_more_than_128_mib() {
     let Some(gpu) = gpu() else { return };

@@ -1,16 +1,16 @@
-//! Elementwise operations, views, and what is fused with what.
+//! Elementwise operators, views, and their fusion.
 
 use folkmoot_graph::Graph;
 use folkmoot_graph::op::ElementOp;
 
 use super::{Tolerance, compare, numbers};
 
-/// The operations that take so many numbers.
+/// Returns the operators with this number of inputs.
 fn operations(arity: usize) -> impl Iterator<Item = ElementOp> {
     ElementOp::ALL.into_iter().filter(move |op| op.arity() == arity)
 }
 
-/// Ordinary numbers, and those at which functions are undefined or turn.
+/// Returns ordinary numbers, and those where functions are undefined or have kinks.
 fn inputs(count: usize, seed: u32) -> Vec<f32> {
     let special = [0.0, -0.0, 1.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 88.0, -90.0, 1e-20, 3e5];
     special.into_iter().chain(numbers(count, seed)).collect()
@@ -46,7 +46,7 @@ fn functions_of_two_numbers() {
     }
 }
 
-/// Compares element by element, each to its own magnitude: large results must not hide small ones.
+/// Compares element by element, each relative to its own magnitude: large results must not hide errors in small ones.
 fn compare_each(graph: &Graph, output: folkmoot_graph::ValueId, inputs: &[&[f32]]) {
     let Some(gpu) = super::gpu() else { return };
     let mut twin = folkmoot_graph::program::Program::<f32>::compile(graph, &[output], &[]).expect("it fits");
@@ -55,7 +55,7 @@ fn compare_each(graph: &Graph, output: folkmoot_graph::ValueId, inputs: &[&[f32]
     for (index, (found, expected)) in found[0].iter().zip(twin.output(0)).enumerate() {
         let of: Vec<f32> = inputs.iter().map(|input| input[index]).collect();
         let same = found == expected || (found.is_nan() && expected.is_nan());
-        // Numbers below the smallest normal one may be taken for 0.
+        // Subnormal numbers may be flushed to 0.
         let close = (found - expected).abs() <= 3e-6 * expected.abs() + 1.2e-38;
         assert!(same || close, "of {of:?} it is {found}, not {expected}");
     }

@@ -1,4 +1,4 @@
-//! How close the two executors have to be, also for tests of the engine, which include this file.
+//! The tolerances between the two executors. The engine's tests include this file too.
 
 use std::sync::OnceLock;
 
@@ -7,11 +7,12 @@ use folkmoot_graph::{Graph, ValueId};
 
 use super::{Gpu, Once, adapter};
 
-/// How far a result of the GPU may be from that of the CPU.
+/// The largest difference between a result of the GPU and the CPU's.
 ///
-/// Both executors compute with 32 bits, add in another order, and may or may not fuse a product with the sum behind
-/// it. What a sum loses grows with the magnitude of its terms, not with its own: so the bound of an element is `relative`
-/// times the largest magnitude of the tensor, plus `absolute` for tensors of zeros.
+/// Both executors compute with 32 bits. They add in different orders, and may or may not fuse a product with the
+/// following sum. The rounding error of a sum grows with the magnitude of its terms, not with that of the result. So
+/// the tolerance of an element is `relative` times the largest magnitude in the tensor, plus `absolute` for tensors of
+/// zeros.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tolerance {
     pub(super) relative: f32,
@@ -19,10 +20,10 @@ pub(super) struct Tolerance {
 }
 
 impl Tolerance {
-    /// Checks all elements. What is not a number has to be so in both.
+    /// Checks all elements. NaN must be NaN in both results.
     ///
     /// # Panics
-    /// Panics at the first element that is too far away.
+    /// Panics at the first element whose difference exceeds the tolerance.
     #[track_caller]
     pub(super) fn check(self, found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len(), "the numbers of elements differ");
@@ -37,7 +38,7 @@ impl Tolerance {
     }
 }
 
-/// The adapter of the tests, opened once.
+/// Returns the adapter for tests, which is opened once.
 pub(super) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     GPU.get_or_init(adapter::gpu).as_ref()
@@ -51,7 +52,7 @@ pub(super) fn on_gpu(gpu: &Gpu, graph: &Graph, outputs: &[ValueId], inputs: &[&[
     block_on(once.outputs()).expect("the device works")
 }
 
-/// Numbers between -2 and 2 that repeat only after a long time.
+/// Returns numbers between -2 and 2 with a long period.
 pub(super) fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
     let next = || {

@@ -1,4 +1,4 @@
-//! What goes wrong before anything runs: it is said with the adapter's name, and harms nothing else.
+//! Errors before anything runs: they name the adapter, and do not affect other work.
 
 use super::gpu;
 use crate::GpuError;

@@ -1,4 +1,4 @@
-//! Graphs that nobody thought of: what is fused with what must not change a result.
+//! Random graphs: fusion must not change a result.
 
 use folkmoot_graph::op::{ElementOp, Op, Reduction, ShapeError, Window, volume};
 use folkmoot_graph::{Graph, ValueId};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Tolerance, compare, numbers};
 
-/// What a step of the construction does, to values that are chosen among those there are.
+/// A random operator to append, with random choices among the existing values.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     kind: u8,
@@ -21,7 +21,7 @@ fn choices() -> impl Strategy<Value = Vec<Choice>> {
     prop::collection::vec(choice, 4..24)
 }
 
-/// Appends what a choice says, if it fits the shapes.
+/// Appends the chosen operator, if it fits the shapes.
 fn append(graph: &mut Graph, values: &[ValueId], choice: Choice) -> Result<ValueId, ShapeError> {
     let Choice { kind, first, second, number } = choice;
     let (a, b) = (values[first % values.len()], values[second % values.len()]);
@@ -66,7 +66,7 @@ fn softmax(graph: &mut Graph, x: ValueId) -> Result<ValueId, ShapeError> {
     graph.element(ElementOp::Divide, &[exponential, sum])
 }
 
-/// Numbers that stay near 1, so that products of products do not grow.
+/// Keeps numbers near 1, so that products of products do not grow.
 fn bounded(graph: &mut Graph, value: ValueId) -> ValueId {
     graph.element(ElementOp::Tanh, &[value]).expect("one shape always fits")
 }
@@ -90,7 +90,7 @@ proptest! {
         let inputs: Vec<Vec<f32>> = shapes.iter().zip(1..).map(|(shape, seed)| numbers(volume(shape), seed)).collect();
         let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
         let computed = values.iter().skip(shapes.len());
-        // Some are read by others only, so that they may be fused away.
+        // Other values are only read by nodes, so they may be fused away.
         let outputs: Vec<ValueId> = computed.rev().step_by(2).take(4).copied().collect();
         compare(&graph, &outputs, &inputs, Tolerance { relative: 1e-4, absolute: 1e-5 });
     }

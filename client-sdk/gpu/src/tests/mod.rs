@@ -1,6 +1,6 @@
-//! Every kernel against its twin on the CPU.
+//! Compares every kernel with its CPU counterpart.
 //!
-//! Where there is no adapter the tests are left out, and say so; `FOLKMOOT_GPU=required` makes that a failure.
+//! Without an adapter these tests are skipped and say so; with `FOLKMOOT_GPU=required` they fail.
 
 mod adapter;
 mod bindings;
@@ -23,13 +23,14 @@ use super::{Gpu, Once};
 use comparing::{Tolerance, gpu, numbers, on_gpu};
 
 impl Tolerance {
-    /// For what is copied or chosen: not a bit may differ.
+    /// For copies and selections: not a single bit may differ.
     const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
-    /// For elementwise functions, and sums of up to some thousand terms.
+    /// For elementwise functions, and for sums of up to a few thousand terms.
     const ROUNDING: Self = Self { relative: 1e-5, absolute: 1e-7 };
 }
 
-/// Runs a graph on both executors and compares every output. `inputs` are those of the batch, then the parameters.
+/// Runs a graph on both executors and compares every output. `inputs` are first those of the batch, then the
+/// parameters.
 #[track_caller]
 fn compare(graph: &Graph, outputs: &[ValueId], inputs: &[&[f32]], tolerance: Tolerance) {
     let Some(gpu) = gpu() else { return };

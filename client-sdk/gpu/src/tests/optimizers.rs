@@ -1,4 +1,4 @@
-//! Every optimizer, also for tests of the engine, which include this file.
+//! All optimizers. The engine's tests include this file too.
 
 use folkmoot_protocol::LocalOptimizer;
 

@@ -24,7 +24,7 @@ const GEOMETRIES: [(Window, [usize; 2], [usize; 2]); 11] = [
     (window([1, 3], [1, 1], [1, 1], [0, 1]), [1, 600], [0, 1]),
 ];
 
-/// The shapes of planes and of what they are pooled to.
+/// Returns the shapes of the planes and of the pooled result.
 fn shapes(window: Window, plane: [usize; 2], end: [usize; 2]) -> [[usize; 4]; 2] {
     let along = |axis: usize| {
         window.positions(axis, plane[axis] + window.pads[axis] + end[axis]).expect("the window fits")

@@ -1,11 +1,11 @@
-//! What moves elements: padding, joins, rows by their positions, and chance.
+//! Operators that move elements: padding, concatenation, gathering; and random numbers.
 
 use folkmoot_graph::op::volume;
 use folkmoot_graph::{Graph, ValueId};
 
 use super::{Tolerance, compare, numbers};
 
-/// A shape, the padded shape, and starts and steps of each axis.
+/// A shape, the padded shape, and the start and step of each axis.
 type Padding = (&'static [usize], &'static [usize], &'static [usize], &'static [isize]);
 
 #[test]
@@ -28,7 +28,7 @@ fn padding_forward_backward_and_apart() {
     }
 }
 
-/// Up to seven in a dispatch, and more; one of them twice.
+/// Tests up to seven tensors per dispatch, and more, one of them twice.
 #[test]
 fn joins_of_few_and_many() {
     let cases: [(&[usize], usize, &[usize]); 4] = [
@@ -50,7 +50,7 @@ fn joins_of_few_and_many() {
     }
 }
 
-/// Positions of which some count from the end, some are outside, and some are no positions at all.
+/// Returns positions, some counted from the end, some out of range, and some NaN or infinite.
 fn positions(count: usize, size: usize) -> Vec<f32> {
     let odd = [1e30, -1e30, f32::NAN, -0.5, 1.9, f32::INFINITY];
     let mut positions: Vec<f32> =
@@ -63,7 +63,7 @@ fn positions(count: usize, size: usize) -> Vec<f32> {
 
 #[test]
 fn rows_by_their_positions_and_back() {
-    // The last two tables are so large that positions are linked to lists.
+    // The last two tables are large enough for linked lists of positions.
     let cases: [(&[usize], usize, usize); 6] = [
         (&[7, 3], 0, 5),
         (&[2, 7, 3], 1, 11),

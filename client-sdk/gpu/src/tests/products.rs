@@ -1,4 +1,4 @@
-//! Matrix products and convolutions: shapes that fit no tile, and every way to divide them.
+//! Matrix products and convolutions: shapes that do not divide any tile, and every tiling.
 
 use folkmoot_graph::op::{Window, volume};
 use folkmoot_graph::{Graph, ValueId};
@@ -8,10 +8,10 @@ use super::{Tolerance, compare, gpu, numbers};
 use crate::Gpu;
 use crate::tile::Tile;
 
-/// Sums of up to some ten thousand products.
+/// Tolerance for sums of up to about ten thousand products.
 const LONG_SUMS: Tolerance = Tolerance { relative: 1e-4, absolute: 1e-6 };
 
-/// A graph of one operation over inputs, and the shapes of these.
+/// A graph of one operator over inputs, and the shapes of the inputs.
 struct Case {
     graph: Graph,
     outputs: Vec<ValueId>,
@@ -38,7 +38,7 @@ impl Case {
     }
 }
 
-/// A product whose matrices lie transposed in memory where that is asked for.
+/// Returns a product whose matrices are optionally stored transposed.
 fn product(a_batch: &[usize], b_batch: &[usize], [m, k, n]: [usize; 3], transposed: [bool; 2]) -> Case {
     let shape = |batch: &[usize], matrix: [usize; 2], transposed: bool| {
         let [rows, columns] = matrix;
@@ -51,7 +51,7 @@ fn product(a_batch: &[usize], b_batch: &[usize], [m, k, n]: [usize; 3], transpos
     Case { graph, outputs: vec![output], shapes }
 }
 
-/// A convolution of `[N, C, H, W]` to so many channels, and both of its gradients.
+/// Returns a convolution of `[N, C, H, W]` to this many channels, and both of its gradients.
 fn convolution(
     input: [usize; 4],
     channels: usize,
@@ -86,7 +86,7 @@ fn matrices_that_fit_no_tile() {
     }
 }
 
-/// The twin refuses these.
+/// The CPU counterpart refuses these shapes.
 #[test]
 fn a_sum_of_nothing_is_0() {
     let Some(gpu) = gpu() else { return };
@@ -151,7 +151,7 @@ fn convolutions_of_single_channels() {
     }
 }
 
-/// No way to divide a product may change a bit of it.
+/// No tiling of a product may change a bit of its result.
 #[test]
 fn every_tile_gives_the_same_bytes() {
     let Some(shared) = gpu() else { return };

@@ -1,11 +1,11 @@
-//! Sums, extremes and positions of extremes: every way to share the work, ties, and what is not a number.
+//! Sums, maxima, minima and their positions: every division of the work, ties, NaN and infinities.
 
 use folkmoot_graph::Graph;
 use folkmoot_graph::op::{ElementOp, Reduction, volume};
 
 use super::{Tolerance, compare, numbers};
 
-/// Shapes, and axes that go: one invocation for each output, several, whole workgroups, and two stages.
+/// Shapes and reduced axes: one invocation for each output, several, whole workgroups, and two stages.
 const REDUCTIONS: [(&[usize], &[usize]); 18] = [
     (&[], &[]),
     (&[1], &[0]),
@@ -55,7 +55,7 @@ fn one_nan_is_enough() {
     }
 }
 
-/// What is reduced may be computed on the way, and what comes out, too.
+/// Tests that operators before and after a reduction can be fused.
 #[test]
 fn a_softmax_and_its_like() {
     for shape in [[3, 10], [5, 257], [1, 30_000]] {

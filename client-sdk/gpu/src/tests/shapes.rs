@@ -1,4 +1,4 @@
-//! Single operations over shapes, axes and windows that chance picks, zero-size ones among them.
+//! Single operators over random shapes, axes and windows, including empty ones.
 
 use folkmoot_graph::op::{Op, Reduction, Window, volume};
 use folkmoot_graph::{Graph, ValueId};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Tolerance, compare, numbers};
 
-/// Compares one operation on a tensor of this shape.
+/// Compares one operator on a tensor of this shape.
 fn check(
     shape: &[usize],
     tolerance: Tolerance,
@@ -19,11 +19,12 @@ fn check(
     }
 }
 
-/// The tolerance of sums over so many terms.
+/// Returns the tolerance for sums of this many terms.
 ///
-/// [`Tolerance::ROUNDING`] knows the magnitude of the terms by the largest result. Where all is summed into one number,
-/// the terms may cancel and leave a small one: their magnitude is then that of a sum with signs by chance, which grows
-/// with the root of their number. A term that is left out or counted twice is beyond this for any number of terms here.
+/// [`Tolerance::ROUNDING`] estimates the magnitude of the terms from the largest result. If everything is summed to one
+/// number, the terms may cancel and the result may be small. The magnitude is then that of a sum with random signs,
+/// which grows with the square root of the number of terms. A missing or repeated term exceeds this tolerance for any
+/// number of terms here.
 fn of_sums(terms: usize) -> Tolerance {
     let rounding = Tolerance::ROUNDING;
     Tolerance { absolute: rounding.absolute + rounding.relative * (terms as f32).sqrt(), ..rounding }
@@ -41,7 +42,7 @@ proptest! {
         let kind = [Reduction::Sum, Reduction::Maximum, Reduction::Minimum][kind];
         let axes: Vec<usize> = (0..shape.len()).filter(|axis| mask >> axis & 1 == 1).collect();
         let reduced: usize = axes.iter().map(|axis| shape[*axis]).product();
-        // An extreme of nothing is no number that anybody reads.
+        // The maximum or minimum of nothing is undefined.
         prop_assume!(!axes.is_empty() && (reduced > 0 || kind == Reduction::Sum));
         check(&shape, of_sums(reduced), |graph, x| Some(vec![graph.reduce(kind, x, &axes)]));
     }

@@ -1,4 +1,4 @@
-//! Optimizers, clipping and the other ways in which a gradient becomes new weights.
+//! Optimizers, clipping and other parts of the weight update.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::Gpu;
 /// Tensors by their names; `log` holds bits.
 type Tensors = BTreeMap<&'static str, Vec<f32>>;
 
-/// The buffer of a tensor that lives longer than a step.
+/// Returns the buffer of a tensor that outlives a step.
 fn buffer(name: &str) -> Buffer {
     match name {
         "weights" => Buffer::Weights,
@@ -36,7 +36,7 @@ fn buffer(name: &str) -> Buffer {
     }
 }
 
-/// Runs the dispatches of one update over these tensors, and changes them.
+/// Runs the dispatches of one update over these tensors, in place.
 fn run(gpu: &Gpu, optimizer: LocalOptimizer, adjustment: AdjustmentKind, tensors: &mut Tensors) {
     let graph = Graph::default();
     let mut compiler = Compiler::new(&graph, gpu.traits());
@@ -103,7 +103,7 @@ fn row(tensors: &Tensors) -> [u32; 3] {
     [4, 5, 6].map(|at: usize| tensors["log"][at].to_bits())
 }
 
-/// Twice the loss scale of 1024 in the gradients moves every weight by −½ · 2.
+/// With a loss scale of 1024, scaled gradients of 2 · 1024 move every weight by −½ · 2.
 #[test]
 fn the_loss_scale_is_taken_out_and_grows_after_many_good_steps() {
     let Some(gpu) = gpu() else { return };
@@ -143,7 +143,7 @@ fn a_weight_that_is_not_finite_is_logged() {
                 let mut tensors = tensors(vec![3.0; 700], vec![1.0; 700], [1.0, 0.0]);
                 tensors.entry("gradient").and_modify(|gradient| gradient[600] = bad);
                 run(gpu, optimizer, AdjustmentKind { clipping, ..NONE }, &mut tensors);
-                // Cutting to a value makes an infinite element finite, as on the CPU.
+                // As on the CPU, clipping by value makes an infinite element finite.
                 let is_cut = bad == f32::INFINITY && matches!(clipping, Some(GradientClipping::Value(_)));
                 assert_eq!(row(&tensors)[2], u32::from(!is_cut), "{optimizer:?} {clipping:?} {bad}");
             }
@@ -151,7 +151,7 @@ fn a_weight_that_is_not_finite_is_logged() {
     }
 }
 
-/// Padding between tensors is 0 in everything, and has to stay so, even without the epsilon that validation asks for.
+/// Padding between tensors is 0 everywhere and must stay 0, even without the epsilon that plan validation requires.
 #[test]
 fn zeros_stay_zeros() {
     let Some(gpu) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! The plan of a training step: gather the batch, forward and backward, clip, update, log.
+//! The plan of a training step: gathers the batch, runs forward and backward, clips, updates, and logs.
 
 use folkmoot_graph::op::{ElementOp, Op, volume};
 use folkmoot_graph::schedule::{needed_nodes, readers};
@@ -21,28 +21,28 @@ use crate::view::is_view;
 
 const GATHER: &str = include_str!("../../shader/shared/gather_batch.wgsl");
 
-/// What a step needs to know besides its graph.
+/// The parameters of a step besides its graph.
 #[derive(Debug, Clone)]
 pub(super) struct StepSetting {
     pub(super) layout: WeightLayout,
-    /// All examples.
+    /// The number of examples in the data set.
     pub(super) examples: usize,
-    /// Numbers of an example's features, and of its labels.
+    /// The numbers of features and labels per example.
     pub(super) widths: [usize; 2],
-    /// Batches of a submission, at most.
+    /// The maximum number of batches in a submission.
     pub(super) rows_max: usize,
-    /// Examples of the largest batch.
+    /// The maximum batch size.
     pub(super) batch_size_max: usize,
-    /// How weights are updated.
+    /// The rule by which weights are updated.
     pub(super) update: Update,
-    /// Whether activations are stored with 16 bits.
+    /// Whether activations are stored in 16 bits.
     pub(super) is_mixed: bool,
-    /// True if examples have weights.
+    /// Whether examples are weighted.
     pub(super) has_shares: bool,
 }
 
 impl StepSetting {
-    /// Bytes of each buffer that does not depend on the batch.
+    /// Returns the size in bytes of each buffer that does not depend on the batch.
     pub(super) fn sizes(&self) -> Vec<(Buffer, usize)> {
         let trained = self.layout.trained_bytes;
         let numbers = |count: usize| count * size_of::<f32>();
@@ -65,7 +65,7 @@ impl StepSetting {
     }
 }
 
-/// Plans the step of a graph, in which right answers are counted.
+/// Plans the step of a graph. The graph must count correct predictions.
 ///
 /// # Errors
 /// Returns a [`GpuError`] if a tensor is too large for a kernel.
@@ -92,7 +92,7 @@ pub(super) fn plan_step(
     let right = step.right.expect("a device asks for a graph that counts right answers");
     let is_computed = matches!(step.graph.values[right.0].source, Origin::Node(_));
     outputs.extend(is_computed.then_some(right));
-    // A gradient that a kernel stores goes where the update reads it; others are copied there.
+    // If a kernel stores a gradient, it writes directly to where the update reads it. Other gradients are copied there.
     for (index, slope) in &step.slopes {
         if is_stored(&step.graph, *slope, &outputs) {
             compiler.homes.insert((*slope).into(), layout.place(*index, Buffer::Gradient));
@@ -115,7 +115,7 @@ pub(super) fn plan_step(
     compiler.finish()
 }
 
-/// Copies a tensor to its home, unless it lies there already.
+/// Copies a tensor to its home, unless the tensor is already there.
 fn bring(compiler: &mut Compiler<'_>, tensor: Tensor, home: Place) {
     if compiler.homes.get(&tensor) != Some(&home) {
         let target = compiler.external(home);
@@ -123,13 +123,13 @@ fn bring(compiler: &mut Compiler<'_>, tensor: Tensor, home: Place) {
     }
 }
 
-/// Whether a value will be the result of a kernel of its own: it is no view, and no other output.
+/// Returns whether a separate kernel will store a value: it is not a view, and not another output.
 fn is_stored(graph: &Graph, id: ValueId, outputs: &[ValueId]) -> bool {
     let Origin::Node(index) = graph.values[id.0].source else { return false };
     !is_view(&graph.nodes[index].op) && outputs.iter().filter(|output| **output == id).count() == 1
 }
 
-/// Lets the new value of a running statistic take the place of the old one, where nothing else reads that.
+/// Stores the new value of a running statistic over the old one, if nothing else reads the old value.
 fn in_place_statistics(
     compiler: &mut Compiler<'_>,
     step: &StepGraph,

@@ -1,4 +1,4 @@
-//! A training before it has memory on a device: what it needs is known before anything is taken.
+//! Plans training on a GPU, and its memory, before anything is allocated.
 
 use std::ops::Range;
 
@@ -14,15 +14,16 @@ use crate::device::{Gpu, allocation_bytes};
 use crate::plan::{Buffer, Plan};
 use crate::uniform::{LOG_COLUMNS, ROW_BYTES};
 
-/// Steps of a submission, at most.
+/// The maximum number of steps in a submission.
 pub(super) const STEPS_MAX: usize = 256;
-/// Examples of all steps of a submission, at most, unless one step has more: their numbers are sent with it.
+/// The maximum number of examples in all steps of a submission, unless a single step has more. The indexes of the
+/// examples are sent with the submission.
 const SUBMITTED_EXAMPLES_MAX: usize = 1 << 20;
 
-/// A training that could run on a device.
+/// A plan for training on a GPU, before any memory is allocated.
 pub struct TrainingDraft {
     pub(super) setting: StepSetting,
-    /// Of each batch size that an epoch has.
+    /// One step for each batch size of an epoch.
     pub(super) steps: Vec<StepDraft>,
 }
 
@@ -33,52 +34,52 @@ pub(super) struct StepDraft {
     pub(super) plan: Plan,
 }
 
-/// A training that a device is to take the steps of.
+/// The parameters of training on a GPU.
 pub struct TrainingSetting<'a> {
-    /// How a gradient becomes new weights.
+    /// The rule by which a gradient becomes new weights.
     pub rule: &'a StepRule,
-    /// All examples.
+    /// The number of examples in the data set.
     pub examples: usize,
-    /// Numbers of an example's features, and of its labels.
+    /// The numbers of features and labels per example.
     pub widths: [usize; 2],
-    /// True if examples have weights.
+    /// Whether examples are weighted.
     pub has_shares: bool,
-    /// Where each parameter lies in a flat vector of weights.
+    /// The range of each parameter in a flat vector of weights.
     pub ranges: &'a [Range<usize>],
-    /// Whether something is added to every gradient.
+    /// Whether a correction is added to every gradient.
     pub is_corrected: bool,
-    /// The steps of the whole training.
+    /// The number of steps in the whole training run.
     pub steps_total: u64,
 }
 
 impl TrainingSetting<'_> {
-    /// Checks that a device can take the steps: it is asked before graphs are built.
+    /// Checks whether a GPU can run the steps. Call this before you build graphs.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if it cannot.
+    /// Returns a [`GpuError`] if the GPU cannot run them.
     pub fn check(&self, gpu: &Gpu) -> Result<(), GpuError> {
         self.update(gpu).map(|_| ())
     }
 
-    /// How weights are updated.
+    /// Returns the weight update.
     fn update(&self, gpu: &Gpu) -> Result<Update, GpuError> {
         gpu.check()?;
         let unsupported =
             |why: &str| GpuError::Unsupported { adapter: gpu.report().name.clone(), why: why.to_owned() };
         let is_mixed = self.rule.precision == Precision::Mixed;
         if is_mixed && !gpu.report().half_precision {
-            return Err(unsupported("it has no 16-bit numbers, which mixed precision needs"));
+            return Err(unsupported("it has no 16-bit floats, which mixed precision needs"));
         }
         Update::new(self.rule, self.is_corrected, is_mixed).map_err(unsupported)
     }
 }
 
 impl TrainingDraft {
-    /// Plans the steps of these graphs, of which there is one for each batch size of an epoch: at least one, and all train
-    /// the same weights. Right answers are counted in them.
+    /// Plans the steps of these graphs, one for each batch size of an epoch. There must be at least one, all must train
+    /// the same weights, and all must count correct predictions.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if the device cannot take the steps.
+    /// Returns a [`GpuError`] if the GPU cannot run the steps.
     pub fn new(
         gpu: &Gpu,
         training: &TrainingSetting<'_>,
@@ -106,12 +107,12 @@ impl TrainingDraft {
         Ok(Self { setting, steps })
     }
 
-    /// Steps that can be submitted together.
+    /// Returns the maximum number of steps that can be submitted together.
     pub(super) fn steps_max(&self) -> usize {
         self.setting.rows_max
     }
 
-    /// Bytes of each buffer that all steps share.
+    /// Returns the size in bytes of each buffer that all steps share.
     pub(super) fn sizes(&self) -> Vec<(Buffer, usize)> {
         let arena = self.steps.iter().map(|step| step.plan.arena).max().unwrap_or(0);
         let mut sizes = self.setting.sizes();
@@ -119,7 +120,7 @@ impl TrainingDraft {
         sizes
     }
 
-    /// Bytes of the device's memory that the training needs at most, with what it takes to bring weights back.
+    /// Returns the maximum GPU memory that training needs, in bytes, including the memory to download weights.
     pub fn memory_bytes(&self) -> u64 {
         let shared = self.sizes().into_iter().map(|(_, bytes)| bytes);
         let constants = self.steps.iter().map(|step| step.plan.constant_bytes);
@@ -131,7 +132,7 @@ impl TrainingDraft {
     }
 }
 
-/// Steps of a submission of a training with so many steps: of large batches fewer.
+/// Returns the number of steps per submission for this training run; fewer if batches are large.
 fn steps_of_submission(steps_total: u64, batch_size: usize) -> usize {
     let of_numbers = SUBMITTED_EXAMPLES_MAX / batch_size.max(1);
     (STEPS_MAX as u64).min(steps_total).min(of_numbers as u64).max(1) as usize

@@ -1,4 +1,4 @@
-//! A training on the device: examples and weights go there once, steps are sent many at a time.
+//! Training on the GPU: examples and weights are uploaded once, and many steps are submitted at a time.
 
 mod dispatches;
 mod draft;
@@ -23,31 +23,31 @@ use crate::profile::{KernelTime, Timer};
 use crate::program::{Memories, Program, allocate};
 use crate::uniform::{LOG_COLUMNS, ROW_BYTES, StepValues};
 
-/// Bits of the log's third column.
+/// The flags in the log's third column.
 const WEIGHT_NOT_FINITE: u32 = 1;
 const LEFT_OUT: u32 = 2;
 
-/// A training on a device.
+/// Training on a GPU.
 pub struct GpuTraining {
     gpu: Gpu,
     rule: StepRule,
     layout: WeightLayout,
     slots: usize,
     steps_max: usize,
-    /// Of each batch size that an epoch has.
+    /// One program for each batch size of an epoch.
     programs: Vec<(usize, Program)>,
     memories: Memories,
     rows: Memory,
-    /// The weight of each example, if they have weights.
+    /// The weight of each example, if the examples are weighted.
     example_weights: Option<Vec<f32>>,
     bytes: u64,
 }
 
 impl GpuTraining {
-    /// Compiles the kernels of a draft, takes its memory and uploads examples, weights and state.
+    /// Compiles the kernels of a draft, allocates its memory and uploads examples, weights and state.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if there is no memory for it, a kernel does not compile or the device fails.
+    /// Returns a [`GpuError`] if the memory does not suffice, a kernel does not compile or the GPU fails.
     pub fn new(
         gpu: &Gpu,
         rule: &StepRule,
@@ -82,7 +82,7 @@ impl GpuTraining {
         Ok(training)
     }
 
-    /// Compiles a step. Frozen tensors are those of the graph, which is another for each batch size.
+    /// Compiles a step and allocates its constants. They are those of the graph and differ between batch sizes.
     fn program(&mut self, draft: &StepDraft) -> Result<Program, GpuError> {
         let constants = allocate(&self.gpu, &[(Buffer::Constants, draft.plan.constant_bytes)])?;
         upload_constants(&self.gpu, &draft.graph, &draft.plan, &constants);
@@ -90,7 +90,7 @@ impl GpuTraining {
             .map(|program| program.holding(constants))
     }
 
-    /// Uploads what stays as it is.
+    /// Uploads the data that does not change.
     fn upload_once(&self, data: StepData<'_>, host: &HostState) {
         self.write(Buffer::Features, &floats(data.features));
         self.write(Buffer::Labels, &floats(data.labels));
@@ -107,7 +107,7 @@ impl GpuTraining {
         }
     }
 
-    /// Uploads weights and state.
+    /// Uploads weights and optimizer state.
     fn upload(&self, host: &HostState) {
         let HostState { weights, optimizer_state: state, .. } = host;
         self.write(Buffer::Weights, &self.layout.weight_bytes(weights));
@@ -119,10 +119,10 @@ impl GpuTraining {
         }
     }
 
-    /// Runs one step, and says how long each kernel took.
+    /// Runs one step, and returns the time of each kernel.
     ///
     /// # Errors
-    /// Returns a [`GpuError`] if the device fails or has no timestamps.
+    /// Returns a [`GpuError`] if the GPU fails or has no timestamps.
     pub async fn run_timed(
         &mut self,
         request: &StepRequest<'_>,
@@ -139,7 +139,7 @@ impl GpuTraining {
         Ok((results[0], times))
     }
 
-    /// Writes what the steps read.
+    /// Writes the inputs of the steps.
     fn prepare(&mut self, requests: &[StepRequest<'_>]) -> Result<(), GpuError> {
         self.gpu.check()?;
         let (mut rows, mut order, mut shares) = (Vec::new(), Vec::new(), Vec::new());
@@ -158,7 +158,7 @@ impl GpuTraining {
         Ok(())
     }
 
-    /// Submits, and reads the rows of the log.
+    /// Submits the commands, and reads the rows of the log.
     async fn results(
         &self,
         encoder: wgpu::CommandEncoder,
@@ -177,12 +177,12 @@ impl GpuTraining {
         Ok(words.as_chunks().0.iter().zip(requests).map(result).collect())
     }
 
-    /// Bytes of the device's memory that the training holds.
+    /// Returns the GPU memory that training holds, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The device.
+    /// Returns the GPU.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
@@ -191,7 +191,7 @@ impl GpuTraining {
         let found = self.programs.iter().find(|(size, _)| *size == batch_size);
         found.map(|(_, program)| program).ok_or_else(|| GpuError::Unsupported {
             adapter: self.gpu.report().name.clone(),
-            why: format!("a step of {batch_size} examples is none of an epoch"),
+            why: format!("a step has {batch_size} examples, which is not a batch size of an epoch"),
         })
     }
 
@@ -217,7 +217,7 @@ impl Executor for GpuTraining {
         self.steps_max
     }
 
-    /// Takes the steps in one submission. Operations run together, so that none is told of.
+    /// Runs the steps in one submission. Operators are not observed, because they run together.
     async fn take(
         &mut self,
         requests: &[StepRequest<'_>],

@@ -1,27 +1,28 @@
-//! How weights lie on the device: trained ones first, so that one kernel updates them all.
+//! The layout of weights on the GPU: trained ones first, so that one kernel updates them all.
 
 use std::ops::Range;
 
 use crate::accessor::Format;
 use crate::plan::{Buffer, Place};
 
-/// Where each parameter lies in the buffer of the weights, and each trained one in those of gradients and state.
+/// The place of each parameter in the weights buffer, and of each trained parameter in the gradient and state buffers.
 #[derive(Debug, Clone)]
 pub(super) struct WeightLayout {
-    /// By the position of the parameter in the schema.
+    /// The places, by parameter index in the schema.
     places: Vec<Place>,
-    /// Where it lies in a flat vector of weights on the host.
+    /// The ranges in the host's flat vector of weights.
     ranges: Vec<Range<usize>>,
     /// The parameters that have gradients, in the order of the optimizer's state.
     trained: Vec<usize>,
-    /// Bytes of the trained part, with its gaps.
+    /// The size of the trained part in bytes, with its gaps.
     pub(super) trained_bytes: usize,
-    /// Bytes of all.
+    /// The total size in bytes.
     pub(super) bytes: usize,
 }
 
 impl WeightLayout {
-    /// `ranges` are those of the parameters in a flat vector, `trained` the positions of those that have gradients.
+    /// Computes the layout. `ranges` are the parameters' ranges in a flat vector, `trained` the indexes of those with
+    /// gradients.
     pub(super) fn new(ranges: &[Range<usize>], trained: Vec<usize>, alignment: usize) -> Self {
         let others = (0..ranges.len()).filter(|index| !trained.contains(index));
         let order: Vec<usize> = trained.iter().copied().chain(others).collect();
@@ -37,24 +38,25 @@ impl WeightLayout {
         Self { places, ranges: ranges.to_vec(), trained, trained_bytes, bytes: end }
     }
 
-    /// The place of a parameter, in a buffer that is laid out like the weights.
+    /// Returns the place of a parameter in a buffer with the layout of the weights.
     pub(super) fn place(&self, parameter: usize, buffer: Buffer) -> Place {
         Place { buffer, ..self.places[parameter] }
     }
 
-    /// The whole trained part of such a buffer.
+    /// Returns the place of the whole trained part in a buffer with the layout of the weights.
     pub(super) fn trained(&self, buffer: Buffer) -> Place {
         Place { buffer, start: 0, length: self.trained_bytes / size_of::<f32>(), format: Format::Single }
     }
 
-    /// The trained part in pieces of at most so many bytes: the first byte and the elements of each.
+    /// Divides the trained part into pieces of at most this many bytes. Returns the first byte and the number of
+    /// elements of each piece.
     pub(super) fn pieces(&self, bytes_max: usize) -> Vec<(usize, usize)> {
         let step = bytes_max / 256 * 256;
         let starts = (0..self.trained_bytes).step_by(step);
         starts.map(|start| (start, (self.trained_bytes - start).min(step) / size_of::<f32>())).collect()
     }
 
-    /// A flat vector as the bytes of the device.
+    /// Converts a flat vector to the bytes of the GPU's layout.
     pub(super) fn weight_bytes(&self, weights: &[f32]) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
         for (place, range) in self.places.iter().zip(&self.ranges) {
@@ -63,14 +65,15 @@ impl WeightLayout {
         bytes
     }
 
-    /// Writes what the device holds into a flat vector.
+    /// Converts bytes in the GPU's layout to a flat vector.
     pub(super) fn write_weights(&self, bytes: &[u8], weights: &mut [f32]) {
         for (place, range) in self.places.iter().zip(&self.ranges) {
             take(&bytes[place.start..], &mut weights[range.clone()]);
         }
     }
 
-    /// One slot of the optimizer's state as the bytes of the device. On the host the slots of a tensor follow each other.
+    /// Converts one slot of the optimizer's state to the bytes of the GPU's layout. On the host, the slots of a tensor
+    /// follow each other.
     pub(super) fn slot_bytes(&self, state: &[f32], slot: usize, slots: usize) -> Vec<u8> {
         let mut bytes = vec![0; self.trained_bytes];
         let mut start = 0;
@@ -82,7 +85,7 @@ impl WeightLayout {
         bytes
     }
 
-    /// Writes one slot of the device into the state of the host.
+    /// Writes one slot from the GPU into the host's optimizer state.
     pub(super) fn write_slot(&self, bytes: &[u8], state: &mut [f32], slot: usize, slots: usize) {
         let mut start = 0;
         for index in &self.trained {

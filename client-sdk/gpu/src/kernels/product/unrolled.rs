@@ -1,5 +1,5 @@
-//! The parts of the product kernels that are written out for every element of an invocation's block, so that sums
-//! stay in registers on every driver.
+//! The parts of the product kernels that are unrolled for every element of an invocation's block. So sums stay in
+//! registers on every driver.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ const TILED: &str = include_str!("../../../shader/product/product_tiled.wgsl");
 const DIRECT: &str = include_str!("../../../shader/product/product_direct.wgsl");
 const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
-/// One line for each number below `count`.
+/// Returns one line for each number below `count`.
 pub(in crate::kernels) fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).fold(String::new(), |mut text, index| {
         writeln!(text, "{}", line(index)).expect("writing to a string cannot fail");
@@ -17,10 +17,10 @@ pub(in crate::kernels) fn lines(count: usize, line: impl Fn(usize) -> String) ->
     })
 }
 
-/// The main function of a variant with workgroup memory.
+/// Returns the main function of a variant with workgroup memory.
 pub(super) fn tiled(sizes: Sizes) -> String {
     let invocations: usize = sizes.invocations().iter().product();
-    // Places that an invocation fills in each round.
+    // The number of places that an invocation fills in each round.
     let places = sizes.tile.map(|size| DEPTH * size / 4 / invocations);
     let for_both = |line: &dyn Fn(usize, char, &str) -> String| {
         lines(places[0], |i| line(i, 'a', "rows")) + &lines(places[1], |i| line(i, 'b', "columns"))
@@ -76,7 +76,7 @@ fn store_tiled(sizes: Sizes) -> String {
     })
 }
 
-/// The main function of the variant in which each invocation reads for itself.
+/// Returns the main function of the variant in which each invocation reads its own operands.
 pub(super) fn direct(sizes: Sizes) -> String {
     let [down, across] = sizes.invocations();
     let [rows, columns] = sizes.block;
@@ -93,7 +93,7 @@ pub(super) fn direct(sizes: Sizes) -> String {
     fill_direct(&places, &(read + &sums), &store)
 }
 
-/// The main function of the variant in which eight invocations hand elements of A to each other.
+/// Returns the main function of the variant in which eight invocations share elements of A.
 pub(super) fn subgroup(sizes: Sizes) -> String {
     let [rows, columns] = sizes.block;
     let places = lines(rows / 8, |i| format!("let row{i} = row_place(own.batch, row + {}u + lane);", i * 8))
@@ -103,7 +103,8 @@ pub(super) fn subgroup(sizes: Sizes) -> String {
     let sums = lines(sizes.sums(), |sum| {
         format!("sums[{sum}] = fma(a{}, b{}, sums[{sum}]);", sum / columns, sum % columns)
     });
-    // A loop from workgroup memory, since a store may have much to compute: written out, it takes long to compile.
+    // Stores in a loop from workgroup memory: a store can contain many fused operators, and compiling it unrolled takes
+    // long.
     let keep = lines(sizes.sums() / 4, |i| {
         let four = [0, 1, 2, 3].map(|part| format!("sums[{}]", i * 4 + part)).join(", ");
         format!("kept[lane * (SUMS / 4u) + {i}u] = vec4<f32>({four});")
