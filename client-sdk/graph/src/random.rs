@@ -1,4 +1,5 @@
-//! Chance as a function of a seed. Own algorithms over ChaCha20, so that no library update changes a run.
+//! Random numbers as a function of a seed. Uses our own algorithms over ChaCha20, so that no library update changes a
+//! run.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -15,7 +16,8 @@ pub fn permute(order: &mut Vec<usize>, length: usize, seed: u64, epoch: u64) {
     }
 }
 
-/// The seed of a step's own chance (dropout), by the finaliser of SplitMix64: near inputs give unlike seeds.
+/// Returns the seed of a step's random numbers (dropout), by the finaliser of SplitMix64: similar inputs give unrelated
+/// seeds.
 pub fn step_seed(seed: u64, step: u64) -> u64 {
     let mut mixed = seed.wrapping_add(step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +25,7 @@ pub fn step_seed(seed: u64, step: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A uniform integer below `bound`, which is at least 1, without bias, from uniform words.
+/// Returns a uniform integer below `bound` without bias, from uniform words. `bound` must be at least 1.
 pub fn below(mut word: impl FnMut() -> u64, bound: u64) -> u64 {
     let accepted = u64::MAX - u64::MAX % bound;
     loop {
@@ -34,13 +36,13 @@ pub fn below(mut word: impl FnMut() -> u64, bound: u64) -> u64 {
     }
 }
 
-/// A draw from the normal distribution with mean 0 and deviation 1 (Box and Muller).
+/// Draws from the normal distribution with mean 0 and standard deviation 1 (Box and Muller).
 pub fn standard_normal(rng: &mut ChaCha20Rng) -> f64 {
     let radius = (-2.0 * uniform(rng).ln()).sqrt();
     radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
-/// A uniform number above 0, up to 1, with 53 bits.
+/// Draws a uniform number in (0, 1] with 53 bits.
 fn uniform(rng: &mut ChaCha20Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
@@ -66,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_step_has_a_seed_of_its_own() {
-        // The first number of SplitMix64 from state 0, as published.
+        // The first output of SplitMix64 from state 0, as published.
         assert_eq!(step_seed(0, 0), 0xe220_a839_7b1d_cdaf);
         let seeds: std::collections::BTreeSet<u64> = (0..1000).map(|step| step_seed(7, step)).collect();
         assert_eq!(seeds.len(), 1000);

@@ -1,24 +1,24 @@
-//! The sum of what several readers pass back to one value.
+//! Sums the gradient contributions that several readers pass back to one value.
 
 use crate::graph::{Graph, Source, ValueId};
 use crate::op::{ElementOp, Op, ShapeError, volume};
 
-/// A contribution that is 0 but for a range of one axis.
+/// A contribution that is nonzero only in a range of one axis.
 struct Part {
     start: usize,
     size: usize,
     value: ValueId,
 }
 
-/// Adds contributions of one shape. Slices of one axis that do not overlap, such as the time steps of a sequence,
-/// are joined: adding them one by one would cost the square of their number.
+/// Sums contributions of the same shape. If the contributions are slices of one axis that do not overlap, such as the
+/// time steps of a sequence, concatenates them instead. Adding n slices one by one would take O(n²) time.
 pub(super) fn sum(graph: &mut Graph, contributions: &[ValueId]) -> Result<ValueId, ShapeError> {
     let joined = match contributions {
         [_, _, ..] => join(graph, contributions)?,
         _ => None,
     };
     let mut parts = joined.unwrap_or_else(|| contributions.to_vec()).into_iter();
-    let first = parts.next().expect("there is a contribution");
+    let first = parts.next().expect("there is at least one contribution");
     parts.try_fold(first, |sum, part| graph.element(ElementOp::Add, &[sum, part]))
 }
 
@@ -56,7 +56,7 @@ fn join(graph: &mut Graph, contributions: &[ValueId]) -> Result<Option<Vec<Value
     Ok(Some(others))
 }
 
-/// The only axis along which a contribution was padded, and the part that was.
+/// Returns the only axis along which a contribution was padded, and the part inside the padding.
 fn sliced_axis(graph: &Graph, id: ValueId, shape: &[usize]) -> Option<(usize, Part)> {
     let Source::Node(index) = graph.values[id.0].source else { return None };
     let node = &graph.nodes[index];

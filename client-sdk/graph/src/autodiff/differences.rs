@@ -1,5 +1,5 @@
-//! Gradients against central differences along random directions, where a whole network is too large to go through
-//! element by element.
+//! Checks gradients against central differences along random directions. Used for whole networks, which are too large
+//! to check element by element.
 
 use rand_chacha::ChaCha20Rng;
 
@@ -8,9 +8,12 @@ use crate::random::standard_normal;
 /// Half the distance between the two points of a central difference.
 const STEP: f64 = 1e-6;
 
-/// Compares the slope of `loss_at` at `point` along random directions with its `gradient`, which gives the place of each
-/// number in `point` and the derivative there. Returns the difference along each, relative to the larger of the two slopes
-/// or to `floor`; it is NaN where a slope is not finite. The point is moved, and brought back.
+/// Compares directional derivatives of `loss_at` at `point` with those that `gradient` predicts, along random
+/// directions. Each entry of `gradient` is an index into `point` and the partial derivative there.
+///
+/// Returns one relative difference for each direction. The divisor is the larger of the two derivatives, but at least
+/// `floor`. A difference is NaN if a derivative is not finite. The function moves `point` while it runs and then moves
+/// it back.
 pub fn slope_differences(
     point: &mut [f64],
     gradient: &[(usize, f64)],

@@ -1,4 +1,4 @@
-//! Reverse-mode differentiation of a graph: the gradients are nodes like all others.
+//! Reverse-mode differentiation: appends the nodes that compute gradients to the graph.
 
 mod accumulate;
 mod differences;
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use crate::graph::{Graph, Source, ValueId};
 use crate::op::ShapeError;
 
-/// Appends the gradients of `loss`, a value of one element, with respect to each of `of`. `None` where the loss
-/// does not depend on it.
+/// Appends the gradients of `loss`, a value of one element, with respect to each value in `of`. An entry is `None` if
+/// the loss does not depend on that value.
 ///
 /// # Errors
-/// Returns a [`ShapeError`] only if a rule is wrong: the forward shapes were checked before.
+/// Returns a [`ShapeError`] only if a gradient rule has a bug: the forward shapes were checked before.
 pub fn gradients(
     graph: &mut Graph,
     loss: ValueId,
@@ -54,7 +54,7 @@ pub fn gradients(
         .collect()
 }
 
-/// For each value whether one of `of` influences it. No gradient is computed for one that none does.
+/// Returns for each value whether it depends on one of the values in `of`. Only these values get gradients.
 fn values_that_depend_on(graph: &Graph, of: &[ValueId]) -> Vec<bool> {
     let mut leads = vec![false; graph.values.len()];
     of.iter().for_each(|id| leads[id.0] = true);

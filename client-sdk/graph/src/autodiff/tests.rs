@@ -1,4 +1,4 @@
-//! Every operation's gradient against central finite differences in double precision.
+//! Compares every operator's gradient with central finite differences in double precision.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -15,10 +15,11 @@ mod windows;
 
 /// Half the distance between the two points of a central difference.
 const STEP: f64 = 1e-5;
-/// The error allowed between a gradient and its finite difference, relative to 1 or the gradient.
+/// The largest error between a gradient and its finite difference, relative to the gradient or to 1, whichever is
+/// larger.
 const TOLERANCE: f64 = 1e-6;
 
-/// Fixed, so that no run meets a kink by chance.
+/// Uses a fixed seed, so that no run happens to hit a point without a derivative.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 40,
@@ -28,7 +29,8 @@ fn config() -> ProptestConfig {
     }
 }
 
-/// Numbers in [-1, 1] at least 1e-3 apart from 0 and from each other, so that no step crosses a kink or a tie.
+/// Returns numbers in [-1, 1] that differ from 0 and from each other by at least 1e-3, so that no finite-difference
+/// step crosses a kink or a tie.
 fn spread(count: usize, seed: u64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = seed | 1;
@@ -42,13 +44,13 @@ fn spread(count: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Builds a graph over parameters of these shapes, ends it with a weighted sum of the output, and compares every
-/// element of every gradient with its finite difference.
+/// Builds a graph over parameters of these shapes and ends it with a weighted sum of the output. Compares every element
+/// of every gradient with its finite difference.
 fn check(shapes: &[&[usize]], seed: u64, build: impl FnOnce(&mut Graph, &[ValueId]) -> ValueId) {
     check_from(shapes, seed, |numbers| numbers, build);
 }
 
-/// The same from parameters that are first moved to where the function is smooth.
+/// Like [`check`], but first applies `domain` to every parameter, to move it to where the function is smooth.
 fn check_from(
     shapes: &[&[usize]],
     seed: u64,
@@ -67,7 +69,7 @@ fn check_from(
     let mut numbers: Vec<f64> = Vec::new();
     for shape in shapes {
         ranges.push(numbers.len()..numbers.len() + volume(shape));
-        // The factor keeps the tensors' numbers apart, too.
+        // The factor also keeps numbers of different tensors apart.
         let apart = 1.0 - 0.013 * ranges.len() as f64;
         let own = spread(volume(shape), seed.wrapping_add(ranges.len() as u64));
         numbers.extend(own.into_iter().map(|number| domain(number * apart)));
@@ -101,7 +103,8 @@ fn check_from(
     }
 }
 
-/// A shape that is repeated to `shape`: `mask` says which axes have size 1, `drop` how many in front are left out.
+/// Returns a shape that broadcasts to `shape`. The bits of `mask` select the axes of size 1, and `drop` is the number
+/// of leading axes to omit.
 fn narrowed(shape: &[usize], mask: usize, drop: usize) -> Vec<usize> {
     let kept = shape.iter().enumerate().map(|(axis, size)| if mask >> axis & 1 == 1 { 1 } else { *size });
     kept.skip(drop.min(shape.len())).collect()

@@ -1,10 +1,10 @@
-//! The element types of the CPU executor: `f32` in use, `f64` where gradients are checked and constants folded.
-#![allow(clippy::excessive_precision, reason = "published coefficients are kept as they were published")]
+//! Element types of the CPU executor: `f32` for training, `f64` for gradient checks and constant folding.
+#![allow(clippy::excessive_precision, reason = "coefficients keep all published digits")]
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-/// A floating-point number with the functions that kernels need, written so that loops over them vectorise.
+/// A floating-point type with the functions that kernels need, written so that loops over them vectorise.
 pub trait Element:
     Copy
     + Default
@@ -44,13 +44,13 @@ pub trait Element:
     fn hyperbolic_tangent(self) -> Self;
     /// `erf x`
     fn error_function(self) -> Self;
-    /// The largest whole number that is not above.
+    /// The largest integer less than or equal to this number.
     fn floor(self) -> Self;
-    /// The whole number next to it towards 0.
+    /// Rounds towards 0.
     fn truncate(self) -> Self;
     /// `x^exponent`
     fn power(self, exponent: Self) -> Self;
-    /// `self · factor + addend`, in one rounding where the processor has it.
+    /// `self · factor + addend`, with a single rounding if the CPU has fused multiply-add.
     fn multiply_add(self, factor: Self, addend: Self) -> Self;
 
     /// `1 / (1 + e^-x)`
@@ -177,11 +177,11 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     coefficients.into_iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
-/// `e^x` to about one unit in the last place; 0 below -86.6. Reduction by `x = n ln 2 + r` and the minimax
+/// `e^x` to about one unit in the last place; 0 below -86.6. Reduces by `x = n ln 2 + r` and uses the minimax
 /// polynomial of Moshier's Cephes (`expf`).
 #[inline(always)]
 fn exp_f32(x: f32) -> f32 {
-    /// Adding it leaves the nearest integer in the low bits.
+    /// Adding this number leaves the nearest integer in the low bits.
     const ROUND: f32 = 12_582_912.0;
     let clamped = x.clamp(-87.0, 88.722_84);
     let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
@@ -203,7 +203,7 @@ fn ln_f32(x: f32) -> f32 {
     let tiny = x < f32::MIN_POSITIVE;
     let scaled = if tiny { x * 16_777_216.0 } else { x };
     let bits = scaled.to_bits();
-    // The mantissa is brought to [√½, √2).
+    // Brings the mantissa into [√½, √2).
     let shifted = bits.wrapping_sub(0x3f35_04f3);
     let exponent = (shifted as i32 >> 23) as f32 - if tiny { 24.0 } else { 0.0 };
     let m = f32::from_bits((shifted & 0x007f_ffff).wrapping_add(0x3f35_04f3)) - 1.0;
@@ -243,7 +243,7 @@ fn tanh_f32(x: f32) -> f32 {
     if magnitude < 0.625 { near } else { far }
 }
 
-/// The error function: its Taylor series near 0, elsewhere Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
+/// The error function: its Taylor series near 0; elsewhere Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
 #[inline(always)]
 fn erf_f32(x: f32) -> f32 {
     let z = x * x;
@@ -284,7 +284,7 @@ fn erf_by_series(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The largest error over many points, relative to the larger of the result and `floor`.
+    /// Returns the largest error over many points, relative to the larger of the result and `floor`.
     fn worst(from: f64, to: f64, floor: f64, own: fn(f32) -> f32, reference: fn(f64) -> f64) -> f64 {
         let points = (0..=200_000).map(|i| (from + (to - from) * f64::from(i) / 200_000.0) as f32);
         let error = |x: f32| {

@@ -1,10 +1,10 @@
-//! Matrix products by the `gemm` crate, which reaches the processor's peak and is what candle uses.
+//! Matrix products by the `gemm` crate, which reaches the CPU's peak throughput. candle uses it too.
 
 use std::any::TypeId;
 
 use super::element::Element;
 
-/// A product of fewer multiplications is done by one thread: waking others would take longer.
+/// Products with fewer multiplications run on one thread: waking other threads would take longer.
 #[cfg(feature = "threads")]
 const SHARED_PRODUCTS_MIN: usize = 1 << 20;
 
@@ -85,8 +85,8 @@ pub(crate) fn gemm<E: Element>(
     }
 }
 
-/// The same, one product after the other. In a browser only constants are computed in double precision, once, and the
-/// library's code for them would be a part of what a page loads.
+/// Computes the same product without the library, one element after another. A browser multiplies matrices of double
+/// precision only to fold constants, so including the library's code for them would not be worth its download.
 #[cfg(any(target_family = "wasm", test))]
 fn plain<E: Element>(
     [m, k, n]: [usize; 3],

@@ -1,7 +1,7 @@
-//! The operations of a graph on the processor: a kernel for each, prepared for the shapes it will meet.
+//! CPU kernels: one for each operator, prepared for known shapes.
 //!
-//! Results depend only on the inputs: every sum has a fixed order. The element type is `f32` in use and `f64` where
-//! gradients are checked against finite differences and constants are folded.
+//! Results depend only on the inputs, because every sum has a fixed order. The element type is `f32` for training, and
+//! `f64` for gradient checks and constant folding.
 
 mod element;
 mod gemm;
@@ -14,7 +14,7 @@ pub(crate) use kernels::{Chain, INPUTS_MAX, Kernel, Workspace};
 
 use crate::op::{Op, volume};
 
-/// Computes one operation in double precision.
+/// Computes one operator in double precision.
 pub(crate) fn compute(op: &Op, inputs: &[&[f64]], shapes: &[&[usize]], out_shape: &[usize]) -> Vec<f64> {
     let mut out = vec![0.0; volume(out_shape)];
     if let Op::Concat { axis } = op {

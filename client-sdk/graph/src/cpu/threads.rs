@@ -1,18 +1,21 @@
-//! Work on several threads at a time, in parts that depend on the number of threads only.
+//! Divides work among threads. The division depends only on the number of threads.
 
-/// What the parts of a kernel work on: `units` pieces of each slice, divided among `threads`.
+/// The data of one kernel run, to be divided among threads. The run consists of independent units, such as images. Each
+/// unit has a fixed part of the input and of the output.
 pub(super) struct Shared<'a, E> {
-    /// What is read, and the elements of one unit of it.
+    /// The input slice, and the number of its elements per unit.
     pub(super) reads: (&'a [E], usize),
-    /// What is written, and the elements of one unit of it.
+    /// The output slice, and the number of its elements per unit.
     pub(super) writes: (&'a mut [E], usize),
-    /// Working memory, and the elements of it for each thread.
+    /// The workspace slice, and the number of its elements per thread.
     pub(super) scratch: (&'a mut [E], usize),
-    /// The pieces of work.
+    /// The numbers of the units to run.
     pub(super) units: std::ops::Range<usize>,
 }
 
-/// Calls `work(first unit, reads, writes, scratch)` once for each thread with its share of the units.
+/// Divides the units into up to `threads` shares of neighbouring units. Calls `work(first unit, reads, writes,
+/// scratch)` once for each share, with the parts of the slices that belong to it. With the feature `threads`, the calls
+/// run in parallel.
 pub(super) fn spread<E: Send + Sync>(
     shared: Shared<'_, E>,
     threads: usize,

@@ -1,4 +1,4 @@
-//! One function for each operation: it checks the shapes and appends the node.
+//! One function for each operator: it checks the shapes and appends the node.
 
 use super::{Graph, ValueId};
 use crate::op::{ElementOp, Op, Reduction, ShapeError, Window, broadcast, volume};
@@ -6,7 +6,7 @@ use crate::op::{ElementOp, Op, Reduction, ShapeError, Window, broadcast, volume}
 type Built = Result<ValueId, ShapeError>;
 
 impl Graph {
-    /// Element by element, with broadcasting.
+    /// Appends an elementwise operator, with broadcasting.
     pub fn element(&mut self, op: ElementOp, inputs: &[ValueId]) -> Built {
         debug_assert_eq!(inputs.len(), op.arity());
         let shapes: Vec<&[usize]> = inputs.iter().map(|id| self.shape(*id)).collect();
@@ -14,13 +14,13 @@ impl Graph {
         Ok(self.push(Op::Element(op), inputs.to_vec(), shape))
     }
 
-    /// An elementwise operation with a number as its second input.
+    /// Appends an elementwise operator whose second input is a constant number.
     pub fn element_with(&mut self, op: ElementOp, input: ValueId, number: f64) -> Built {
         let number = self.add_scalar(number);
         self.element(op, &[input, number])
     }
 
-    /// The same elements in another shape.
+    /// Appends a reshape: the same elements in another shape.
     pub fn reshape(&mut self, input: ValueId, shape: &[usize]) -> Built {
         if volume(self.shape(input)) != volume(shape) {
             return Err(ShapeError::new("reshaping", &[self.shape(input), shape]));
@@ -28,7 +28,7 @@ impl Graph {
         Ok(self.push(Op::Reshape, vec![input], shape.to_vec()))
     }
 
-    /// Output axis `i` is input axis `axes[i]`.
+    /// Appends a transpose: output axis `i` is input axis `axes[i]`.
     pub fn transpose(&mut self, input: ValueId, axes: &[usize]) -> Built {
         let from = self.shape(input);
         let mut sorted = axes.to_vec();
@@ -40,7 +40,7 @@ impl Graph {
         Ok(self.push(Op::Transpose { axes: axes.to_vec() }, vec![input], shape))
     }
 
-    /// Repeats to a shape.
+    /// Appends a broadcast of the input to a shape.
     pub fn broadcast_to(&mut self, input: ValueId, shape: &[usize]) -> Built {
         if broadcast(&[self.shape(input), shape])? != shape {
             return Err(ShapeError::new("broadcasting", &[self.shape(input), shape]));
@@ -48,7 +48,7 @@ impl Graph {
         Ok(self.push(Op::Broadcast, vec![input], shape.to_vec()))
     }
 
-    /// Sums over the axes along which `shape` would be repeated to get the input's.
+    /// Appends a sum over the axes along which `shape` would be broadcast to the input's shape.
     pub fn sum_to(&mut self, input: ValueId, shape: &[usize]) -> Built {
         if broadcast(&[self.shape(input), shape])? != self.shape(input) {
             return Err(ShapeError::new("summing", &[self.shape(input), shape]));
@@ -56,26 +56,27 @@ impl Graph {
         Ok(self.push(Op::SumTo, vec![input], shape.to_vec()))
     }
 
-    /// Reduces axes, which stay with size 1. The axes are in range, ascending and different.
+    /// Appends a reduction. Reduced axes keep size 1. The axes must be in range, ascending and distinct.
     pub fn reduce(&mut self, kind: Reduction, input: ValueId, axes: &[usize]) -> ValueId {
         let shape = self.with_ones(input, axes);
         self.push(Op::Reduce { kind, axes: axes.to_vec() }, vec![input], shape)
     }
 
-    /// The mean over axes, which stay with size 1.
+    /// Appends the mean over axes. Reduced axes keep size 1.
     pub fn mean(&mut self, input: ValueId, axes: &[usize]) -> Built {
         let count: usize = axes.iter().map(|axis| self.shape(input)[*axis]).product();
         let sum = self.reduce(Reduction::Sum, input, axes);
         self.element_with(ElementOp::Multiply, sum, 1.0 / count.max(1) as f64)
     }
 
-    /// The position of the largest along an axis, which stays with size 1.
+    /// Appends the search for the position of the maximum along an axis, which keeps size 1. If several elements are
+    /// equal to the maximum, returns the position of the first, or of the last if `last` is true.
     pub fn argument_of_maximum(&mut self, input: ValueId, axis: usize, last: bool) -> ValueId {
         let shape = self.with_ones(input, &[axis]);
         self.push(Op::ArgMaximum { axis, last }, vec![input], shape)
     }
 
-    /// `op(A) op(B)` over the last two axes; the others broadcast. Both have two axes or more.
+    /// Appends `op(A) op(B)` over the last two axes; the other axes broadcast. A and B must have at least two axes.
     pub fn matmul(&mut self, a: ValueId, b: ValueId, transpose_a: bool, transpose_b: bool) -> Built {
         let (left, right) = (self.shape(a).to_vec(), self.shape(b).to_vec());
         let misfit = || ShapeError::new("the matrix product", &[&left, &right]);
@@ -94,14 +95,14 @@ impl Graph {
         Ok(self.push(Op::MatMul { transpose_a, transpose_b }, vec![a, b], shape))
     }
 
-    /// Reads `size` positions of each axis, beginning at `starts`, `steps` apart.
+    /// Appends a slice: reads `sizes` positions along each axis, starting at `starts`, with strides `steps`.
     pub fn slice(&mut self, input: ValueId, starts: &[usize], steps: &[isize], sizes: &[usize]) -> Built {
         check_positions(self.shape(input), starts, steps, sizes)?;
         let op = Op::Slice { starts: starts.to_vec(), steps: steps.to_vec() };
         Ok(self.push(op, vec![input], sizes.to_vec()))
     }
 
-    /// A range of one axis.
+    /// Appends a slice of one axis: `size` positions from `start` on.
     pub fn slice_axis(&mut self, input: ValueId, axis: usize, start: usize, size: usize) -> Built {
         let mut sizes = self.shape(input).to_vec();
         let mut starts = vec![0; sizes.len()];
@@ -110,7 +111,8 @@ impl Graph {
         self.slice(input, &starts, &steps, &sizes)
     }
 
-    /// Zeros of `shape`, with the input's elements from `starts` on, `steps` apart.
+    /// Appends a tensor of zeros of `shape`, into which the input's elements are written from `starts` on, with strides
+    /// `steps`.
     pub fn unslice(&mut self, input: ValueId, starts: &[usize], steps: &[isize], shape: &[usize]) -> Built {
         check_positions(shape, starts, steps, self.shape(input))?;
         if self.shape(input) == shape && steps.iter().all(|step| *step == 1) {
@@ -120,7 +122,7 @@ impl Graph {
         Ok(self.push(op, vec![input], shape.to_vec()))
     }
 
-    /// Joins along an axis. There is one input or more.
+    /// Appends the concatenation of one or more inputs along an axis.
     pub fn concat(&mut self, inputs: &[ValueId], axis: usize) -> Built {
         let mut shape = self.shape(inputs[0]).to_vec();
         shape[axis] = 0;
@@ -135,14 +137,14 @@ impl Graph {
         Ok(self.push(Op::Concat { axis }, inputs.to_vec(), shape))
     }
 
-    /// `data[.., positions, ..]` at the axis.
+    /// Appends a gather: reads `data[.., positions, ..]` along the axis.
     pub fn gather(&mut self, data: ValueId, positions: ValueId, axis: usize) -> ValueId {
         let from = self.shape(data);
         let shape = [&from[..axis], self.shape(positions), &from[axis + 1..]].concat();
         self.push(Op::Gather { axis }, vec![data, positions], shape)
     }
 
-    /// The gradient of [`Graph::gather`] with respect to data of `shape`.
+    /// Appends the gradient of [`Graph::gather`] with respect to data of `shape`.
     pub fn scatter_add(
         &mut self,
         values: ValueId,
@@ -153,13 +155,13 @@ impl Graph {
         self.push(Op::ScatterAdd { axis }, vec![values, positions], shape.to_vec())
     }
 
-    /// Uniform numbers in [0, 1), new ones in each step.
+    /// Appends uniform random numbers in [0, 1), drawn anew in each step.
     pub fn random(&mut self, shape: &[usize]) -> ValueId {
         let stream = self.nodes.len() as u64;
         self.push(Op::Random { stream }, vec![], shape.to_vec())
     }
 
-    /// A convolution of `[N, C, H, W]`; `end_pads` is the padding below and to the right.
+    /// Appends a convolution of `[N, C, H, W]`. `end_pads` is the padding below and to the right.
     pub fn conv(
         &mut self,
         input: ValueId,
@@ -181,7 +183,8 @@ impl Graph {
         Ok(self.push(Op::Conv { window, groups }, vec![input, filter], shape))
     }
 
-    /// The gradient of a convolution's input of `shape`; also the transposed convolution.
+    /// Appends the gradient of a convolution with respect to its input of `shape`. This is also the transposed
+    /// convolution.
     pub fn conv_input_gradient(
         &mut self,
         gradient: ValueId,
@@ -193,7 +196,7 @@ impl Graph {
         self.push(Op::ConvInputGradient { window, groups }, vec![gradient, filter], shape.to_vec())
     }
 
-    /// The gradient of a convolution's filter of `shape`.
+    /// Appends the gradient of a convolution with respect to its filter of `shape`.
     pub fn conv_filter_gradient(
         &mut self,
         gradient: ValueId,
@@ -205,7 +208,7 @@ impl Graph {
         self.push(Op::ConvFilterGradient { window, groups }, vec![gradient, input], shape.to_vec())
     }
 
-    /// A pooling operation whose output has this shape.
+    /// Appends a pooling operator whose output has this shape.
     pub fn pool(&mut self, op: Op, inputs: &[ValueId], shape: &[usize]) -> ValueId {
         self.push(op, inputs.to_vec(), shape.to_vec())
     }
@@ -217,7 +220,7 @@ impl Graph {
     }
 }
 
-/// Checks that every position that a slice reads is inside.
+/// Checks that a slice reads only positions inside the tensor.
 fn check_positions(
     shape: &[usize],
     starts: &[usize],

@@ -1,15 +1,15 @@
-//! Nodes are appended here; one whose inputs are all frozen is computed at once.
+//! Appends nodes. If all inputs of a node are constant, computes its output at once.
 
 use super::{Graph, Node, Source, ValueId};
 use crate::cpu;
 use crate::op::{ElementOp, Op, volume};
 
-/// Elements of a result that is computed while the graph is built, at most: shape arithmetic, masks and tables,
-/// not activations.
+/// The maximum number of elements of a folded result. This covers shape arithmetic, masks and tables, but not
+/// activations.
 const FOLDED_ELEMENTS_MAX: usize = 1 << 22;
 
 impl Graph {
-    /// Appends a node whose output has this shape, or what it simplifies to.
+    /// Appends a node whose output has this shape, or returns the value that it simplifies to.
     pub(super) fn push(&mut self, op: Op, inputs: Vec<ValueId>, shape: Vec<usize>) -> ValueId {
         if let Some(same) = self.unchanged(&op, &inputs, &shape) {
             return same;
@@ -32,7 +32,7 @@ impl Graph {
             && inputs.iter().all(|input| is_small(self.shape(*input)))
     }
 
-    /// The input that the operation would only copy.
+    /// Returns the input if the operator would only copy it.
     fn unchanged(&self, op: &Op, inputs: &[ValueId], shape: &[usize]) -> Option<ValueId> {
         let first = *inputs.first()?;
         let keeps_shape = |id: ValueId| (self.shape(id) == shape).then_some(id);

@@ -1,63 +1,64 @@
-//! The typed graph: sources, and nodes in running order, all of known shape.
+//! The typed graph: sources, and nodes in execution order, all of known shape.
 //!
-//! A graph is made for one batch size. What ONNX leaves free is known when training begins, so shape arithmetic
-//! folds to constants, and neither the gradient builder nor an executor meets an unknown size.
+//! A graph is built for one batch size. Every dimension that ONNX leaves symbolic is known when training begins, so
+//! shape arithmetic folds to constants. Neither autodiff nor an executor meets an unknown size.
 
 mod build;
 mod fold;
 
 use crate::op::{Op, volume};
 
-/// A value of a graph: the position in [`Graph::values`].
+/// The identifier of a value in a graph: an index into [`Graph::values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub usize);
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// What a batch brings: features, labels.
+    /// Data of a batch: features or labels.
     Input(usize),
     /// A tensor of the weights, by its position in the schema.
     Parameter(usize),
-    /// A frozen tensor: the position in [`Graph::constants`].
+    /// A constant tensor: an index into [`Graph::constants`].
     Constant(usize),
     /// The output of the node at this position.
     Node(usize),
 }
 
-/// A tensor of the graph. Elements are numbers; whether they stand for integers or truth is the importer's to know.
+/// A tensor of the graph. Elements are plain numbers; only the importer knows whether they stand for integers or
+/// booleans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// The dimensions, outermost first; none for a scalar.
     pub shape: Vec<usize>,
-    /// Where it comes from.
+    /// The origin of the elements.
     pub source: Source,
 }
 
-/// An operation, its inputs and its only output.
+/// An operator, its inputs and its only output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// The operator.
     pub op: Op,
-    /// What it reads, in the order that the operation says.
+    /// The inputs, in the order that the operator defines.
     pub inputs: Vec<ValueId>,
-    /// The value that it makes.
+    /// The value that the node computes.
     pub output: ValueId,
 }
 
-/// Sources and nodes; every node reads only what comes before it.
+/// Sources and nodes; every node reads only values that come before it.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Every tensor, by its [`ValueId`].
     pub values: Vec<Value>,
-    /// In running order.
+    /// The nodes in execution order.
     pub nodes: Vec<Node>,
-    /// The elements of frozen tensors, row-major.
+    /// The elements of constant tensors, row-major.
     pub constants: Vec<Vec<f64>>,
 }
 
 impl Graph {
-    /// Adds what a batch brings. Inputs are numbered in the order in which they are added.
+    /// Adds an input that each batch supplies. Inputs are numbered in the order in which they are added.
     pub fn add_input(&mut self, shape: &[usize]) -> ValueId {
         let inputs = self.values.iter().filter(|value| matches!(value.source, Source::Input(_))).count();
         self.add_value(shape.to_vec(), Source::Input(inputs))
@@ -68,24 +69,24 @@ impl Graph {
         self.add_value(shape.to_vec(), Source::Parameter(index))
     }
 
-    /// Adds a frozen tensor; there are as many elements as the shape says.
+    /// Adds a constant tensor; `elements` must match the shape.
     pub fn add_constant(&mut self, shape: &[usize], elements: Vec<f64>) -> ValueId {
         debug_assert_eq!(volume(shape), elements.len());
         self.constants.push(elements);
         self.add_value(shape.to_vec(), Source::Constant(self.constants.len() - 1))
     }
 
-    /// Adds a frozen number.
+    /// Adds a constant scalar.
     pub fn add_scalar(&mut self, number: f64) -> ValueId {
         self.add_constant(&[], vec![number])
     }
 
-    /// The dimensions of a value.
+    /// Returns the dimensions of a value.
     pub fn shape(&self, id: ValueId) -> &[usize] {
         &self.values[id.0].shape
     }
 
-    /// The elements of a value that is frozen.
+    /// Returns the elements of a value if it is constant.
     pub fn constant(&self, id: ValueId) -> Option<&[f64]> {
         match self.values[id.0].source {
             Source::Constant(index) => Some(&self.constants[index]),
@@ -93,7 +94,7 @@ impl Graph {
         }
     }
 
-    /// The only element of a value that is frozen.
+    /// Returns the only element of a value if it is constant and has one element.
     pub fn scalar(&self, id: ValueId) -> Option<f64> {
         match self.constant(id) {
             Some([number]) => Some(*number),

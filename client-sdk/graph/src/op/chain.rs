@@ -1,23 +1,23 @@
-//! Elementwise operations that run as one, as a list of instructions.
+//! Chains: elementwise operators that run fused, as a list of instructions.
 
 use super::ElementOp;
 
-/// What an instruction reads.
+/// An operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// A tensor that the chain reads.
+    /// A tensor that the chain reads, by its index among the inputs.
     Input(usize),
-    /// A number that never changes.
+    /// A constant number, by its index among the chain's constants.
     Scalar(usize),
-    /// The result of an earlier instruction.
+    /// The result of an earlier instruction, by the number of that instruction.
     Result(usize),
 }
 
-/// One operation of a chain; its result has the instruction's number.
+/// One operator of a chain. Later instructions refer to its result by the instruction's number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it computes.
+    /// The operator.
     pub op: ElementOp,
-    /// As many as the operation has inputs.
+    /// One operand for each input of the operator.
     pub operands: Vec<Operand>,
 }

@@ -1,15 +1,15 @@
-//! What is computed element by element.
+//! Elementwise operators.
 
-/// An elementwise operation: its inputs are repeated to one shape by NumPy's rules.
+/// An elementwise operator: its inputs are broadcast to one shape by NumPy's rules.
 ///
-/// Truth is 1 and falsehood 0; anything but 0 is read as true.
+/// Booleans are 1 for true and 0 for false; any number but 0 is read as true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ElementOp {
     /// `-x`
     Negate,
     /// `|x|`
     Absolute,
-    /// -1, 0 or 1.
+    /// The sign of `x`: -1, 0 or 1.
     Sign,
     /// `e^x`
     Exponential,
@@ -25,13 +25,13 @@ pub enum ElementOp {
     Erf,
     /// `max(x, 0)`, with derivative 0 at 0.
     Relu,
-    /// The largest integer that is not above.
+    /// The largest integer less than or equal to `x`.
     Floor,
-    /// The integer part.
+    /// `x` rounded towards 0.
     Truncate,
-    /// 1 where `x` is 0.
+    /// 1 where `x` is 0, else 0.
     Not,
-    /// `x`, as if it did not depend on anything: its gradient is 0.
+    /// `x` as a constant: its gradient is 0.
     Detach,
     /// `a + b`
     Add,
@@ -43,26 +43,26 @@ pub enum ElementOp {
     Divide,
     /// `a^b`
     Power,
-    /// The smaller; NaN if one is.
+    /// The smaller number; NaN if either is NaN.
     Minimum,
-    /// The larger; NaN if one is.
+    /// The larger number; NaN if either is NaN.
     Maximum,
-    /// 1 where `a = b`.
+    /// 1 where `a = b`, else 0.
     Equal,
-    /// 1 where `a < b`.
+    /// 1 where `a < b`, else 0.
     Less,
-    /// 1 where `a ≤ b`.
+    /// 1 where `a ≤ b`, else 0.
     LessOrEqual,
-    /// 1 where both are true.
+    /// 1 where `a` and `b` are both true, else 0.
     And,
-    /// 1 where one is true.
+    /// 1 where `a` or `b` is true, else 0.
     Or,
     /// `b` where `a` is true, else `c`.
     Select,
 }
 
 impl ElementOp {
-    /// Every operation.
+    /// All operators.
     pub const ALL: [Self; 27] = [
         Self::Negate,
         Self::Absolute,
@@ -93,7 +93,7 @@ impl ElementOp {
         Self::Select,
     ];
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     pub fn arity(self) -> usize {
         match self {
             Self::Negate

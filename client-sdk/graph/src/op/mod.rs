@@ -1,5 +1,5 @@
-//! The operations of the graph, and what they need to know of shapes. Every ONNX operator and every gradient is made
-//! of these.
+//! The operators of the graph and their shape rules. The importer builds every ONNX operator from these, and autodiff
+//! every gradient.
 
 mod chain;
 mod element;
@@ -12,52 +12,52 @@ pub use shape::ShapeError;
 pub use shape::{broadcast, broadcast_strides, strides, volume};
 pub use window::Window;
 
-/// A reduction.
+/// The kind of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reduction {
     /// The sum.
     Sum,
-    /// The largest.
+    /// The maximum.
     Maximum,
-    /// The smallest.
+    /// The minimum.
     Minimum,
 }
 
-/// What a node computes. Shapes that do not follow from the inputs are those of the node's output value.
+/// The computation of a node. Shapes that do not follow from the inputs are taken from the node's output value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// Element by element, with broadcasting.
+    /// An elementwise operator, with broadcasting.
     Element(ElementOp),
     /// The same elements in another shape.
     Reshape,
     /// Output axis `i` is input axis `axes[i]`.
     Transpose {
-        /// A permutation.
+        /// The input axis for each output axis: a permutation.
         axes: Vec<usize>,
     },
-    /// Repeats to the output's shape.
+    /// Broadcasts to the output's shape.
     Broadcast,
-    /// Sums over what [`Op::Broadcast`] repeated.
+    /// Sums over the axes that [`Op::Broadcast`] repeats.
     SumTo,
-    /// Reduces these axes, which stay with size 1.
+    /// Reduces these axes and keeps them with size 1.
     Reduce {
-        /// How.
+        /// The kind of reduction.
         kind: Reduction,
-        /// Ascending.
+        /// The axes, in ascending order.
         axes: Vec<usize>,
     },
-    /// The position of the largest (or smallest) along an axis, which stays with size 1.
+    /// The position of the maximum along an axis, which keeps size 1.
     ArgMaximum {
         /// The axis.
         axis: usize,
-        /// The last of equal ones rather than the first.
+        /// Whether the last of equal maxima counts instead of the first.
         last: bool,
     },
     /// `op(A) op(B)` over the last two axes; the others broadcast.
     MatMul {
-        /// Reads A transposed.
+        /// Whether A is read transposed.
         transpose_a: bool,
-        /// Reads B transposed.
+        /// Whether B is read transposed.
         transpose_b: bool,
     },
     /// Reads `starts + i · steps` along each axis.
@@ -67,56 +67,59 @@ pub enum Op {
         /// The step of each axis, not 0.
         steps: Vec<isize>,
     },
-    /// Writes to `starts + i · steps` of zeros: the gradient of [`Op::Slice`], and padding.
+    /// Writes the input to positions `starts + i · steps` of a zero tensor. This is the gradient of [`Op::Slice`], and
+    /// padding.
     Unslice {
         /// The first position of each axis.
         starts: Vec<usize>,
         /// The step of each axis, not 0.
         steps: Vec<isize>,
     },
-    /// Joins along an axis.
+    /// Concatenates along an axis.
     Concat {
         /// The axis.
         axis: usize,
     },
-    /// Data and positions to `data[.., positions, ..]` at the axis. Positions below 0 count from the end.
+    /// Reads `data[.., positions, ..]` along the axis. The inputs are data and positions; positions below 0 count from
+    /// the end.
     Gather {
         /// The axis.
         axis: usize,
     },
-    /// Values and positions to zeros of the output's shape plus every value at its position: the gradient of
-    /// [`Op::Gather`].
+    /// Adds every value at its position to zeros of the output's shape. The inputs are values and positions. This is
+    /// the gradient of [`Op::Gather`].
     ScatterAdd {
         /// The axis.
         axis: usize,
     },
-    /// Input `[N, C, H, W]` and filter `[M, C / groups, kH, kW]` to `[N, M, oH, oW]`.
+    /// Convolves input `[N, C, H, W]` with filter `[M, C / groups, kH, kW]`; the output is `[N, M, oH, oW]`.
     Conv {
         /// The geometry.
         window: Window,
-        /// Groups of channels.
+        /// The number of channel groups.
         groups: usize,
     },
-    /// Output's gradient and filter to the gradient of the input, of the output value's shape.
+    /// The input gradient of a convolution, from the output gradient and the filter. Its shape is the output value's.
     ConvInputGradient {
         /// The geometry.
         window: Window,
-        /// Groups of channels.
+        /// The number of channel groups.
         groups: usize,
     },
-    /// Output's gradient and input to the gradient of the filter, of the output value's shape.
+    /// The filter gradient of a convolution, from the output gradient and the input. Its shape is the output value's.
     ConvFilterGradient {
         /// The geometry.
         window: Window,
-        /// Groups of channels.
+        /// The number of channel groups.
         groups: usize,
     },
-    /// The largest in each window; padding does not count.
+    /// The maximum of each window; padding does not count.
     MaxPool {
         /// The geometry.
         window: Window,
     },
-    /// Input and the output's gradient to the gradient of the input: it goes to the first largest.
+    /// The input gradient of max pooling, from the input and the output gradient. It goes to the first maximum of each
+    /// window.
     MaxPoolGradient {
         /// The geometry.
         window: Window,
@@ -125,25 +128,26 @@ pub enum Op {
     AveragePool {
         /// The geometry.
         window: Window,
-        /// Padding at the end that counts, if padding counts: positions up to `size + pads + these`.
+        /// Whether padding counts in the mean. If so, the number of positions beyond the end of the input that count in
+        /// each dimension: the count reaches up to position `size + pads + counted_padding`.
         counted_padding: Option<[usize; 2]>,
     },
-    /// Output's gradient to the gradient of the input.
+    /// The input gradient of average pooling, from the output gradient.
     AveragePoolGradient {
         /// The geometry.
         window: Window,
-        /// As in [`Op::AveragePool`].
+        /// See [`Op::AveragePool`].
         counted_padding: Option<[usize; 2]>,
     },
-    /// Uniform numbers in [0, 1), new ones in each step.
+    /// Uniform random numbers in [0, 1), drawn anew in each step.
     Random {
-        /// Tells the random nodes of a graph apart.
+        /// The random stream, which distinguishes the random nodes of a graph.
         stream: u64,
     },
 }
 
 impl Op {
-    /// The name in messages and profiles.
+    /// Returns the operator's name for messages and profiles.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Element(_) => "elementwise",

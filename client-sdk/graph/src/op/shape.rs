@@ -1,24 +1,24 @@
 //! Arithmetic on shapes.
 
-/// Two or more shapes do not fit together. The message names what was tried.
+/// An operator cannot be applied to these shapes. The message names the operator and the shapes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ShapeError(pub String);
 
 impl ShapeError {
-    /// Says that an operation does not fit shapes.
+    /// Creates the error for an operator and the shapes that it cannot be applied to.
     pub fn new(what: &str, shapes: &[&[usize]]) -> Self {
         let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
-        Self(format!("{what} does not fit {}", shapes.join(" and ")))
+        Self(format!("incompatible shapes for {what}: {}", shapes.join(" and ")))
     }
 }
 
-/// The number of elements.
+/// Returns the number of elements.
 pub fn volume(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// The distance between neighbours along each axis of a row-major tensor.
+/// Returns the stride of each axis of a row-major tensor.
 pub fn strides(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -27,7 +27,7 @@ pub fn strides(shape: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The strides with which a tensor is read as if it had been repeated to `to`: 0 along repeated axes.
+/// Returns the strides that read a tensor as if it were broadcast to `to`: 0 along broadcast axes.
 pub fn broadcast_strides(shape: &[usize], to: &[usize]) -> Vec<usize> {
     let padding = to.len() - shape.len();
     let own = strides(shape);
@@ -38,10 +38,10 @@ pub fn broadcast_strides(shape: &[usize], to: &[usize]) -> Vec<usize> {
     (0..to.len()).map(stride).collect()
 }
 
-/// The shape to which all of these are repeated, by NumPy's rules.
+/// Returns the shape to which all of these broadcast, by NumPy's rules.
 ///
 /// # Errors
-/// If an axis has two sizes, neither of which is 1.
+/// Returns a [`ShapeError`] if an axis has two sizes, neither of which is 1.
 pub fn broadcast(shapes: &[&[usize]]) -> Result<Vec<usize>, ShapeError> {
     let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut result = vec![1; rank];

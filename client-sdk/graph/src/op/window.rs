@@ -1,39 +1,41 @@
-//! The geometry of a window that slides over the two last dimensions.
+//! The geometry of a window that slides over the last two dimensions.
 
 /// A sliding window over `[.., height, width]`. Each pair is (height, width).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window {
     /// The window's size.
     pub kernel: [usize; 2],
-    /// How far it moves at a time.
+    /// The distance between neighbouring windows.
     pub strides: [usize; 2],
-    /// The distance between the positions it reads.
+    /// The distance between the positions that a window reads.
     pub dilations: [usize; 2],
-    /// Padding above and to the left. What lies below and to the right follows from the output's size.
+    /// Padding above and to the left. The padding below and to the right follows from the output's size.
     pub pads: [usize; 2],
 }
 
 impl Window {
-    /// The positions of an axis that the window covers at once.
+    /// Returns the extent of the window along an axis, dilation included.
     #[inline]
     pub fn span(&self, axis: usize) -> usize {
         (self.kernel[axis] - 1) * self.dilations[axis] + 1
     }
 
-    /// The positions at which the window fits into `size + padding` (both sides together), if it does.
+    /// Returns the number of positions of the window along an axis of size `padded_size`, which includes the padding on
+    /// both sides. Returns `None` if the window does not fit.
     #[inline]
     pub fn positions(&self, axis: usize, padded_size: usize) -> Option<usize> {
         Some(padded_size.checked_sub(self.span(axis))? / self.strides[axis] + 1)
     }
 
-    /// The input position that position `output` reads at `offset` of the window, if it is inside.
+    /// Returns the input position that output position `output` reads at `offset` of the window; `None` if it is in the
+    /// padding.
     #[inline]
     pub fn input_position(&self, axis: usize, output: usize, offset: usize, size: usize) -> Option<usize> {
         let padded = output * self.strides[axis] + offset * self.dilations[axis];
         padded.checked_sub(self.pads[axis]).filter(|position| *position < size)
     }
 
-    /// The outputs `first..end` of an axis that read inside the input at `offset` of the window.
+    /// Returns the outputs `first..end` along an axis that read inside the input at `offset` of the window.
     #[inline]
     pub fn valid_outputs(
         &self,

@@ -1,4 +1,4 @@
-//! From a graph to launches: what runs, in which order, and where every value lies.
+//! Compiles a graph to launches. Decides which kernels run in which order, and where each value is stored.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,51 +8,52 @@ use crate::graph::{Graph, Source, ValueId};
 use crate::op::{Op, volume};
 use crate::schedule::{Group, Lifetime, chain, group, most_alive, needed_nodes, place};
 
-/// Where a value lies during a run.
+/// The storage of a value during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Arena(Range<usize>),
     Output(usize),
     Parameter(usize),
-    /// Input, and how many elements of it are read.
+    /// An input: its index, and the number of its elements that are read.
     Input(usize, usize),
     Constant(usize),
-    /// In the target, which this launch overwrites.
+    /// The target buffer, which holds this operand until the launch overwrites it.
     Target,
 }
 
-/// A kernel, what it reads and where it writes.
+/// A kernel, its operands and its target.
 #[derive(Debug)]
 pub(super) struct Launch<E> {
     pub(super) kernel: Kernel<E>,
     pub(super) name: &'static str,
     pub(super) reads: Vec<Place>,
     pub(super) target: Place,
-    /// Elements of the target.
+    /// The number of elements of the target.
     pub(super) length: usize,
 }
 
-/// A compiled graph, without memory.
+/// A compiled graph whose memory is not allocated yet.
 pub(super) struct Plan<E> {
     pub(super) launches: Vec<Launch<E>>,
-    /// Elements of the arena.
+    /// The number of elements in the arena.
     pub(super) arena: usize,
-    /// Elements that are alive at one time, at most.
+    /// The maximum number of elements that are needed at the same time.
     pub(super) live: usize,
     pub(super) scratch: usize,
-    /// Elements of each output.
+    /// The number of elements of each output.
     pub(super) outputs: Vec<usize>,
-    /// The graph's constants that are read, in the order of their places.
+    /// The graph's constants that the launches read, in storage order.
     pub(super) constants: Vec<usize>,
 }
 
-/// A launch before its values have places. Values are their roots: a reshaped value is the one it was made from.
+/// A launch before its values have storage. Values are identified by their roots: the root of a reshaped value is the
+/// value that it was reshaped from.
 struct Draft<E> {
     kernel: Kernel<E>,
     name: &'static str,
     reads: Vec<ValueId>,
     target: ValueId,
-    /// The read whose place the target takes.
+    /// The operand whose memory the target reuses.
     in_place: Option<usize>,
 }
 
@@ -73,9 +74,9 @@ struct Compiler<'a, E> {
     drafts: Vec<Draft<E>>,
     /// The value whose elements each value shares.
     roots: Vec<ValueId>,
-    /// The output that each root is computed into.
+    /// The output into which each root is computed.
     output_of: BTreeMap<ValueId, usize>,
-    /// Outputs that are copies of something else: (output, root).
+    /// Outputs that are copies of other values: (output, root).
     copies: Vec<(usize, ValueId)>,
 }
 
@@ -131,12 +132,12 @@ impl<'a, E: Element> Compiler<'a, E> {
         self.drafts.push(Draft { kernel, name, reads, target, in_place: None });
     }
 
-    /// Outputs that are sources, or computed for another output, are copied at the end.
+    /// Copies outputs that are sources, or that are already computed for another output, at the end.
     fn copy_outputs(&mut self) {
         for (index, root) in std::mem::take(&mut self.copies) {
             let length = volume(self.graph.shape(root));
             let kernel = Kernel::new(&Op::Reshape, &[&[length]], &[length]);
-            // A copy is a value of its own, numbered behind those of the graph.
+            // A copy is a new value, numbered after those of the graph.
             let target = ValueId(self.graph.values.len() + self.drafts.len());
             self.output_of.insert(target, index);
             self.drafts.push(Draft { kernel, name: "copy", reads: vec![root], target, in_place: None });
@@ -198,7 +199,7 @@ impl<'a, E: Element> Compiler<'a, E> {
         }
     }
 
-    /// The buffers of the arena, and which value lies in which. A chain takes the place of an input that it is
+    /// Returns the buffers of the arena, and the buffer of each value. A chain reuses the buffer of an input that it is
     /// the last to read.
     fn lifetimes(&mut self) -> (Vec<Lifetime>, BTreeMap<ValueId, usize>) {
         let mut last_read: BTreeMap<ValueId, usize> = BTreeMap::new();
@@ -215,7 +216,7 @@ impl<'a, E: Element> Compiler<'a, E> {
             }
             let last = last_read.get(&draft.target).copied().unwrap_or(launch);
             if let Some(buffer) = buffers.get(&draft.target) {
-                // A later part of a join.
+                // This launch writes a later part of a concatenation, whose buffer already exists.
                 lives[*buffer].last = lives[*buffer].last.max(launch);
                 continue;
             }
@@ -238,7 +239,7 @@ impl<'a, E: Element> Compiler<'a, E> {
     }
 }
 
-/// The read of a chain whose buffer nobody needs afterwards and that is as large as the target.
+/// Returns the operand of a chain whose buffer is as large as the target and is not needed afterwards.
 fn reusable_read<E: Element>(
     draft: &Draft<E>,
     launch: usize,

@@ -1,4 +1,4 @@
-//! A graph compiled for the processor: a list of prepared kernels over one arena.
+//! A graph compiled for the CPU: a list of prepared kernels over one arena.
 
 mod compile;
 
@@ -10,19 +10,19 @@ use compile::{Launch, Place, Plan};
 use crate::cpu::{Element, INPUTS_MAX, Workspace};
 use crate::graph::{Graph, ValueId};
 
-/// A program was not made, because of what it would need.
+/// Why a program could not be prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {
-    /// The memory of a step is not there.
-    #[error("a step needs {bytes} bytes of memory, which are not available; make the batch smaller")]
+    /// The memory for a step could not be allocated.
+    #[error("a step needs {bytes} bytes of memory, which are not available; use a smaller batch")]
     OutOfMemory {
-        /// What it needs.
+        /// The memory that a step needs, in bytes.
         bytes: usize,
     },
 }
 
-/// Threads that a run may use, at most.
+/// The maximum number of threads for a run.
 const THREADS_MAX: usize = 64;
 
 /// A graph compiled for its shapes. Running it allocates nothing and cannot fail.
@@ -37,7 +37,8 @@ pub struct Program<E> {
     threads: usize,
 }
 
-/// Elements of what [`Program::reserve`] allocates, and of what is alive at one time.
+/// The sizes, in elements, of the memory that [`Program::reserve`] allocates, and of the values that are needed at the
+/// same time.
 #[derive(Debug, Clone)]
 struct Sizes {
     arena: usize,
@@ -46,34 +47,34 @@ struct Sizes {
     outputs: Vec<usize>,
 }
 
-/// What a program's memory holds, in bytes.
+/// The memory of a program, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramMemory {
     /// The arena of activations and their gradients.
     pub arena: usize,
-    /// What of it is alive at one time, at most.
+    /// The maximum size of the values in the arena that are needed at the same time.
     pub live: usize,
-    /// The outputs: gradients of parameters among them.
+    /// The outputs, including the gradients of parameters.
     pub outputs: usize,
-    /// Frozen tensors.
+    /// Constant tensors.
     pub constants: usize,
-    /// Working memory of kernels.
+    /// Workspace of the kernels.
     pub scratch: usize,
 }
 
 impl ProgramMemory {
-    /// All of it.
+    /// Returns the sum of all parts; `live` is part of `arena`.
     pub fn total(&self) -> usize {
         self.arena + self.outputs + self.constants + self.scratch
     }
 }
 
 impl<E: Element> Program<E> {
-    /// Compiles what `outputs` need, for one thread. Parameter `i` will be read from `parameter_ranges[i]` of the
-    /// weights.
+    /// Compiles the nodes that `outputs` depend on, for one thread. Parameter `i` is read from `parameter_ranges[i]` of
+    /// the weights.
     ///
     /// # Errors
-    /// [`ExecuteError::OutOfMemory`] if the memory of a run cannot be had.
+    /// Returns [`ExecuteError::OutOfMemory`] if the memory cannot be allocated.
     pub fn compile(
         graph: &Graph,
         outputs: &[ValueId],
@@ -84,8 +85,8 @@ impl<E: Element> Program<E> {
         Ok(program)
     }
 
-    /// Compiles for runs on so many threads, and takes no memory for runs yet. Results depend on the number of threads,
-    /// but on nothing else.
+    /// Compiles the nodes for runs on this many threads, without allocating memory for runs. The number of threads
+    /// affects the rounding of results.
     pub fn plan(
         graph: &Graph,
         outputs: &[ValueId],
@@ -109,10 +110,10 @@ impl<E: Element> Program<E> {
         }
     }
 
-    /// Takes the memory of runs, if it has not been taken before.
+    /// Allocates the memory of runs, unless that has been done already.
     ///
     /// # Errors
-    /// [`ExecuteError::OutOfMemory`] if it cannot be had.
+    /// Returns [`ExecuteError::OutOfMemory`] if the memory cannot be allocated.
     pub fn reserve(&mut self) -> Result<(), ExecuteError> {
         if self.outputs.len() == self.sizes.outputs.len() {
             return Ok(());
@@ -130,7 +131,7 @@ impl<E: Element> Program<E> {
         Ok(())
     }
 
-    /// What the program's memory holds.
+    /// Returns the program's memory by part.
     pub fn memory(&self) -> ProgramMemory {
         let bytes = |elements: usize| elements * size_of::<E>();
         ProgramMemory {
@@ -142,32 +143,32 @@ impl<E: Element> Program<E> {
         }
     }
 
-    /// All memory of the program, in bytes.
+    /// Returns all memory of the program, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.memory().total()
     }
 
-    /// Floating-point operations of one run.
+    /// Returns the number of floating-point operations in one run.
     pub fn flops(&self) -> u64 {
         self.launches.iter().map(|launch| launch.kernel.flops(launch.length)).sum()
     }
 
-    /// The kernels of one run, by kind.
+    /// Returns how many kernels of each kind one run launches.
     pub fn kernels(&self) -> BTreeMap<&'static str, usize> {
         let mut kernels = BTreeMap::new();
         self.launches.iter().for_each(|launch| *kernels.entry(launch.name).or_default() += 1);
         kernels
     }
 
-    /// Runs all launches. `seed` decides the random numbers.
+    /// Runs all launches. `seed` determines the random numbers.
     ///
     /// # Panics
-    /// Panics if the weights or an input are shorter than the graph says, or memory was not reserved.
+    /// Panics if the weights or an input are shorter than the graph requires, or if memory was not reserved.
     pub fn run(&mut self, weights: &[E], inputs: &[&[E]], seed: u64) {
         self.run_observed(weights, inputs, seed, &mut |_, _| {});
     }
 
-    /// Runs all launches and tells `observe` of each operation after it has run: its name, and its floating-point operations.
+    /// Runs all launches and calls `observe` after each operator with its name and its floating-point operations.
     pub fn run_observed(
         &mut self,
         weights: &[E],
@@ -180,7 +181,8 @@ impl<E: Element> Program<E> {
         for launch in launches {
             match &launch.target {
                 Place::Output(index) => {
-                    // The output is taken out so that others can be read meanwhile; nothing is allocated.
+                    // Take the target out of `outputs`, so that the other outputs can be read meanwhile. This allocates
+                    // nothing.
                     let mut target = std::mem::take(&mut outputs[*index]);
                     let mut views: [&[E]; INPUTS_MAX] = [&[]; INPUTS_MAX];
                     for (view, place) in views.iter_mut().zip(&launch.reads) {
@@ -204,18 +206,18 @@ impl<E: Element> Program<E> {
         }
     }
 
-    /// The number of elements of an output.
+    /// Returns the number of elements of an output.
     pub fn output_length(&self, index: usize) -> usize {
         self.sizes.outputs[index]
     }
 
-    /// The elements of an output after a run, in the order in which they were asked for.
+    /// Returns the elements of an output after a run. Outputs are in the order passed to `compile`.
     pub fn output(&self, index: usize) -> &[E] {
         &self.outputs[index]
     }
 }
 
-/// What a run only reads.
+/// The read-only data of a run.
 struct Sources<'a, E> {
     weights: &'a [E],
     inputs: &'a [&'a [E]],
@@ -235,7 +237,7 @@ impl<'a, E> Sources<'a, E> {
     }
 }
 
-/// Runs a launch whose output lies in the arena, beside inputs that lie there too.
+/// Runs a launch whose output and some of whose inputs are in the arena.
 fn run_in_arena<E: Element>(
     launch: &Launch<E>,
     target: Range<usize>,
@@ -245,7 +247,7 @@ fn run_in_arena<E: Element>(
     workspace: Workspace<'_, E>,
 ) {
     let mut views: [&[E]; INPUTS_MAX] = [&[]; INPUTS_MAX];
-    // Everything in the arena is in front of the target or behind it.
+    // Every arena input is before or after the target.
     let (before, rest) = arena.split_at_mut(target.start);
     let (written, after) = rest.split_at_mut(target.len());
     for (view, place) in views.iter_mut().zip(&launch.reads) {

@@ -1,33 +1,34 @@
-//! Finds the chains: elementwise nodes whose results nothing but one later chain reads.
+//! Finds chains: elementwise nodes that can run fused, because only the same chain reads their results.
 
 use std::collections::BTreeSet;
 
 use crate::graph::{Graph, Node, Source, ValueId};
 use crate::op::{Instruction, Op, Operand};
 
-/// Operations of a chain, at most.
+/// The maximum number of instructions in a chain.
 const INSTRUCTIONS_MAX: usize = 48;
 
-/// What is run as one: a single node, or a chain of elementwise ones that ends with `sink`.
+/// Nodes that run as one: a single node, or a chain of elementwise nodes that ends with `sink`.
 #[derive(Debug)]
 pub struct Group {
-    /// The position of the last node, whose output is the group's.
+    /// The index of the last node, whose output is the group's output.
     pub sink: usize,
-    /// The nodes in running order, the sink included.
+    /// The indexes of all nodes in execution order, including the sink.
     pub nodes: Vec<usize>,
 }
 
-/// A chain's instructions, the values it reads, and its numbers.
+/// The instructions of a chain, the values it reads, and its constants.
 pub struct ChainCode {
     pub inputs: Vec<ValueId>,
     pub scalars: Vec<f64>,
     pub instructions: Vec<Instruction>,
 }
 
-/// Groups the needed nodes, so that no chain reads more than `inputs_max` tensors. Groups are in running order.
+/// Groups the needed nodes so that no chain reads more than `inputs_max` tensors. Returns the groups in execution
+/// order.
 pub fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId], inputs_max: usize) -> Vec<Group> {
     let readers = readers(graph, needed);
-    // For each node the sink of its group.
+    // The sink of each node's group.
     let mut sinks: Vec<Option<usize>> = vec![None; graph.nodes.len()];
     let mut groups: Vec<Option<Group>> = (0..graph.nodes.len()).map(|_| None).collect();
     for index in (0..graph.nodes.len()).rev().filter(|index| needed[*index]) {
@@ -46,7 +47,7 @@ pub fn group(graph: &Graph, needed: &[bool], outputs: &[ValueId], inputs_max: us
     groups.into_iter().flatten().collect()
 }
 
-/// The nodes that read each value.
+/// Returns the nodes that read each value.
 pub fn readers(graph: &Graph, needed: &[bool]) -> Vec<Vec<usize>> {
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); graph.values.len()];
     for (index, node) in graph.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
@@ -55,7 +56,8 @@ pub fn readers(graph: &Graph, needed: &[bool]) -> Vec<Vec<usize>> {
     readers
 }
 
-/// The one group of elementwise nodes of the node's shape that reads its result.
+/// Returns the sink of the only group that reads the node's result, if all readers are elementwise and have the node's
+/// shape.
 fn common_sink(graph: &Graph, node: &Node, readers: &[usize], sinks: &[Option<usize>]) -> Option<usize> {
     if !matches!(node.op, Op::Element(_) | Op::Broadcast) {
         return None;
@@ -84,7 +86,7 @@ fn has_room(graph: &Graph, group: &Group, node: usize, inputs_max: usize) -> boo
     read.len() <= inputs_max
 }
 
-/// Writes a group of elementwise nodes as instructions.
+/// Translates a group of elementwise nodes to instructions.
 pub fn chain(graph: &Graph, group: &Group) -> ChainCode {
     let mut code = ChainCode { inputs: Vec::new(), scalars: Vec::new(), instructions: Vec::new() };
     let mut results: Vec<(ValueId, Operand)> = Vec::new();
@@ -97,7 +99,7 @@ pub fn chain(graph: &Graph, group: &Group) -> ChainCode {
                 code.instructions.push(Instruction { op, operands });
                 Operand::Result(code.instructions.len() - 1)
             }
-            // A repeated tensor is read as if it were repeated.
+            // A broadcast needs no instruction: the chain reads its input with broadcasting.
             _ => operands[0],
         };
         results.push((node.output, result));
@@ -123,7 +125,7 @@ fn operand(graph: &Graph, id: ValueId, results: &[(ValueId, Operand)], code: &mu
     }))
 }
 
-/// Which nodes the outputs need.
+/// Returns for each node whether the outputs depend on it.
 pub fn needed_nodes(graph: &Graph, outputs: &[ValueId]) -> Vec<bool> {
     let mut needed = vec![false; graph.nodes.len()];
     let mut pending: Vec<ValueId> = outputs.to_vec();

@@ -1,20 +1,20 @@
-//! Where values lie in the arena: two that are never needed at the same time may share a place.
+//! Places values in the arena: two values that are never needed at the same time may share memory.
 
-/// A stretch of the arena that is needed from one launch to another, both included.
+/// A buffer of the arena and the launches during which it is needed, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Elements or bytes, the same for all.
+    /// The size, in elements or bytes; the unit is the same for all buffers.
     pub size: usize,
-    /// The launch that writes it.
+    /// The launch that writes the buffer.
     pub first: usize,
-    /// The last launch that reads it.
+    /// The last launch that reads the buffer.
     pub last: usize,
 }
 
-/// Chooses the offset of each, and returns the size of the arena.
+/// Returns the offset of each buffer, and the size of the arena.
 ///
-/// The largest are placed first, each in the tightest gap between those that live at the same time ("greedy by
-/// size", Pisarchyk and Lee 2020).
+/// Places the largest buffers first, each in the tightest gap between buffers that are needed at the same time ("greedy
+/// by size", Pisarchyk and Lee 2020).
 pub fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..lifetimes.len()).collect();
     order.sort_by_key(|index| (std::cmp::Reverse(lifetimes[*index].size), lifetimes[*index].first, *index));
@@ -24,7 +24,7 @@ pub fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
     for index in order {
         let own = lifetimes[index];
         let (mut end, mut best) = (0, None::<(usize, usize)>);
-        // `placed` is ordered by offset.
+        // `placed` is sorted by offset.
         for other in &placed {
             let (offset, life) = (offsets[*other], lifetimes[*other]);
             if life.last < own.first || own.last < life.first {
@@ -44,7 +44,7 @@ pub fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
     (offsets, arena)
 }
 
-/// The most that is needed at one time: no arena can be smaller.
+/// Returns the maximum total size of buffers that are needed at the same time: a lower bound for the size of the arena.
 pub fn most_alive(lifetimes: &[Lifetime]) -> usize {
     let mut changes: Vec<(usize, isize)> = Vec::new();
     for life in lifetimes {

@@ -1,4 +1,4 @@
-//! What every executor decides first: which operations run as one, and which values may share memory.
+//! Decisions shared by all executors: which operators are fused, and which values share memory.
 
 mod fuse;
 mod memory;

@@ -1,27 +1,27 @@
-//! What a trainer asks of the device on which it trains.
+//! The interface between a trainer and the device that it trains on.
 
 use std::borrow::Cow;
 
 use super::HostState;
 
-/// Takes the steps of a training: on the processor, or on a graphics adapter.
+/// Runs training steps, on the CPU or on a GPU adapter.
 ///
-/// It knows the examples, and how a gradient becomes new weights; which examples a step sees, and with which learning rate, it
-/// is told with each. The same requests on the same device give the same bits.
-#[allow(async_fn_in_trait, reason = "who trains in a thread moves the trainer there, not its futures")]
+/// An executor owns the examples and the rule that turns gradients into new weights. Each request names the examples
+/// and the learning rate of a step. The same requests on the same device give bit-identical results.
+#[allow(async_fn_in_trait, reason = "callers that train in a thread move the trainer there, not its futures")]
 pub trait Executor {
-    /// Why it could take no step.
+    /// The error of an executor of this kind.
     type Error;
 
-    /// Steps that it takes in one call, at most: 1 or more.
+    /// Returns the maximum number of steps in one call of [`Executor::take`]: 1 or more.
     fn steps_max(&self) -> usize;
 
-    /// Takes these steps in their order, each with its update of the weights, and says what each measured. A device that
-    /// runs operations one by one tells `observe` of each.
+    /// Runs these steps in order, including their weight updates, and returns the measurements of each step. A device
+    /// that runs operators one by one calls `observe` after each.
     ///
     /// # Errors
-    /// Returns an error if a step cannot be taken. The steps of this call may then be lost, but `host` holds the state
-    /// after some whole step.
+    /// Returns an error if a step fails. The steps of this call may then be lost, but `host` holds the state after some
+    /// complete step.
     async fn take(
         &mut self,
         requests: &[StepRequest<'_>],
@@ -29,46 +29,47 @@ pub trait Executor {
         observe: Observer<'_>,
     ) -> Result<Vec<StepResult>, Self::Error>;
 
-    /// Brings weights and optimizer state to `host`, if they are not there.
+    /// Copies weights and optimizer state to `host`, if they are not there already.
     ///
     /// # Errors
-    /// Returns an error if the device fails; `host` is then as it was.
+    /// Returns an error if the device fails; `host` is then unchanged.
     async fn fetch(&mut self, host: &mut HostState) -> Result<(), Self::Error>;
 }
 
-/// Is told of each operation of a step, after it has run: its name, and its floating-point operations.
+/// A callback that runs after each operator of a step, with its name and its floating-point operations.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static str, u64);
 
-/// One step that is to be taken.
+/// A request for one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRequest<'a> {
-    /// The examples, all of which exist. There is one or more, except with example privacy.
+    /// The indexes of the examples, all in range. There is at least one, except with example privacy.
     pub rows: Cow<'a, [usize]>,
-    /// The step, counted from 0.
+    /// The number of the step, counted from 0.
     pub number: u64,
-    /// Decides the random numbers.
+    /// The seed of the step's random numbers.
     pub seed: u64,
-    /// Of this step: the schedule has been applied.
+    /// The learning rate of this step, with the schedule applied.
     pub learning_rate: f32,
 }
 
-/// What a step measured.
+/// The measurements of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepResult {
-    /// The mean loss, before the update.
+    /// The mean loss, before the weight update.
     pub loss: f64,
-    /// Right answers.
+    /// The number of correct predictions.
     pub correct_count: u64,
-    /// The examples of the step.
+    /// The number of examples in the step.
     pub example_count: u64,
     /// Whether all weights are finite after the update.
     pub is_finite: bool,
-    /// Whether a gradient overflowed, so that weights stayed as they were: only with mixed precision.
+    /// Whether a gradient overflowed, so that the weights stayed unchanged. Only with mixed precision.
     pub is_left_out: bool,
 }
 
-/// Waits for a future of a device, such as that of [`Executor::take`] or of a measurement. With the drivers of operating systems it is ready at
-/// once; a browser's never is while this waits.
+/// Blocks until a device's future completes, such as [`Executor::take`] or a measurement. With native drivers the
+/// future completes at once. Do not call this in a browser: there, the future cannot complete while this function
+/// blocks.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let mut future = std::pin::pin!(future);

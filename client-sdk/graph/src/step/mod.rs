@@ -1,6 +1,6 @@
-//! A step of a training, as an executor sees it: its graph, what it is asked for, and what it gives back.
+//! A training step from an executor's point of view: its graph, its request and its measurements.
 //!
-//! [`Executor`] is implemented by the processor and by a graphics adapter. Who asks for steps stands above both.
+//! The CPU executor and the GPU executor implement [`Executor`]. The trainer that requests steps sits above both.
 
 mod data;
 mod executor;

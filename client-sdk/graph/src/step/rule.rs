@@ -1,31 +1,32 @@
-//! What of a plan an executor has to know.
+//! The parts of a plan that an executor needs.
 
 use folkmoot_protocol::{ExamplePrivacy, GradientClipping, LocalOptimizer, Precision};
 
-/// How a step is computed and how its gradient becomes new weights: the same in every step of a training.
+/// The rule by which a step is computed and its gradient becomes new weights. It is the same for all steps of a
+/// training run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepRule {
-    /// Examples that are computed at once, at most; 1 or more.
+    /// The maximum number of examples computed at once; 1 or more.
     pub batch_size: usize,
-    /// Batches of a step, at most; 1 or more.
+    /// The maximum number of batches in a step; 1 or more.
     pub accumulation_steps: u32,
-    /// How activations are stored.
+    /// The precision of stored activations.
     pub precision: Precision,
-    /// What bounds gradients.
+    /// The limit on gradients; `None` if they are not clipped.
     pub clipping: Option<GradientClipping>,
-    /// The noise of DP-SGD, with clipping by the norm of single examples.
+    /// The noise of DP-SGD, with clipping by per-example norms.
     pub privacy: Option<ExamplePrivacy>,
-    /// FedProx's mu.
+    /// FedProx's mu, the weight of the proximal term.
     pub proximal_term: f32,
-    /// Its learning rate is not read: each request has its own.
+    /// The optimizer. Its learning rate is ignored: each request has its own.
     pub optimizer: LocalOptimizer,
-    /// Bytes that a training may hold on the processor.
+    /// The maximum memory that training may use on the CPU, in bytes; `None` for no limit.
     pub memory_bytes_max: Option<u64>,
 }
 
 impl StepRule {
-    /// Says whether steps add nothing to weights but a multiple of the gradient: then the change of a dense layer is the
-    /// sum of the products of all steps.
+    /// Returns whether steps only add multiples of the gradient to the weights. If so, the change of a dense layer is
+    /// the sum of all steps' outer products.
     pub fn is_sum_of_gradients(&self) -> bool {
         let is_plain = matches!(
             self.optimizer,
@@ -40,5 +41,5 @@ impl StepRule {
     }
 }
 
-/// The factor of the loss with which a training with mixed precision begins, and the steps since it changed.
+/// The optimizer's initial state for the loss scale: the scale itself, and the number of steps since it last changed.
 pub const LOSS_SCALE: [f32; 2] = [65_536.0, 0.0];

@@ -1,4 +1,4 @@
-//! Elementwise operations: the local derivative times the gradient, summed over what was repeated.
+//! Elementwise operators: the local derivative times the gradient, summed over broadcast axes.
 
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{ElementOp, ShapeError};
@@ -8,7 +8,7 @@ use ElementOp::{
     Tanh, Truncate,
 };
 
-/// The gradient of the input at `position`; `None` for steps, which are flat almost everywhere.
+/// Returns the gradient of the input at `position`; `None` for step functions, whose derivative is 0 almost everywhere.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     op: ElementOp,
@@ -102,7 +102,7 @@ fn of_two(
             graph.element(Multiply, &[gradient, product])?
         }
         (Power, _) => {
-            // g y ln a, which is 0 where a is
+            // g y ln a, which is 0 where a is 0
             let zero = graph.add_scalar(0.0);
             let is_positive = graph.element(Less, &[zero, a])?;
             let logarithm = graph.element(Logarithm, &[a])?;
@@ -110,7 +110,7 @@ fn of_two(
             let product = graph.element(Multiply, &[y, logarithm])?;
             graph.element(Multiply, &[gradient, product])?
         }
-        // Of two equal numbers the first has the gradient.
+        // If both numbers are equal, the first gets the gradient.
         (Maximum, _) => of_extreme(graph, [a, b], position, gradient)?,
         (Minimum, _) => of_extreme(graph, [b, a], position, gradient)?,
         (Equal | Less | LessOrEqual | And | Or, _) => return Ok(None),
@@ -123,8 +123,8 @@ fn of_two(
     Ok(Some(local))
 }
 
-/// The gradient where `low` is not below `high` belongs to input 0, the other to input 1. For a maximum the two are
-/// its inputs, for a minimum they are swapped.
+/// Passes the gradient to input 1 where `low < high`, otherwise to input 0. For a maximum, `low` and `high` are the
+/// inputs in order; for a minimum they are swapped.
 fn of_extreme(
     graph: &mut Graph,
     [low, high]: [ValueId; 2],

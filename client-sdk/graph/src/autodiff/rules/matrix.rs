@@ -3,7 +3,8 @@
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{ShapeError, volume};
 
-/// The gradient of A or B. Each product is written so that its result already has the layout of the stored input.
+/// Returns the gradient of A or B. Each product is arranged so that its result already has the layout of the stored
+/// input.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     node: &Node,
@@ -14,7 +15,7 @@ pub(super) fn input_gradient(
 ) -> Result<ValueId, ShapeError> {
     let (a, b) = (node.inputs[0], node.inputs[1]);
     if position == 1 && !transpose_a && graph.shape(b).len() == 2 && graph.shape(a).len() > 2 {
-        // One B for a batch of A: the sum over the batch is part of one larger product.
+        // A batch of A shares one B: the sum over the batch becomes part of one larger product.
         let rows = |graph: &mut Graph, id: ValueId| {
             let shape = graph.shape(id).to_vec();
             let columns = shape[shape.len() - 1];

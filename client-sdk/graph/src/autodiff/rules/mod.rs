@@ -1,4 +1,4 @@
-//! The gradient rule of each operation.
+//! The gradient rule of each operator.
 
 mod elementwise;
 mod matrix;
@@ -8,11 +8,11 @@ mod window;
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{Op, ShapeError};
 
-/// Appends what `node` contributes to the gradient of its input at `position`, from the gradient of its output.
-/// The result has the shape of that input; `None` if it is 0 everywhere.
+/// Appends the contribution of `node` to the gradient of its input at `position`, given the gradient of its output. The
+/// result has the shape of that input; it is `None` if the contribution is 0 everywhere.
 ///
 /// # Errors
-/// Returns a [`ShapeError`] only if a rule is wrong.
+/// Returns a [`ShapeError`] only if a rule has a bug.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     node: &Node,
@@ -31,7 +31,7 @@ pub(super) fn input_gradient(
         }
         Op::Broadcast => graph.sum_to(gradient, &shape)?,
         Op::SumTo => {
-            // Axes of size 1 that the sum left out come back in front.
+            // Restores the leading axes of size 1 that the sum dropped.
             let padding = shape.len() - graph.shape(gradient).len();
             let padded = [&vec![1; padding][..], graph.shape(gradient)].concat();
             let reshaped = graph.reshape(gradient, &padded)?;

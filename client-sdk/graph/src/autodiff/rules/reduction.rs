@@ -3,7 +3,8 @@
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{ElementOp, Reduction, ShapeError};
 
-/// A sum passes its gradient to all; an extreme divides it among those that are equal to it.
+/// Returns the input's gradient. A sum passes its gradient to all elements. A maximum or minimum divides its gradient
+/// equally among the elements that equal the result.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     node: &Node,

@@ -1,10 +1,10 @@
-//! Convolutions and pooling. Their gradients are linear in the gradient, and are differentiated no further, but for
-//! the transposed convolution, which is a convolution's gradient itself.
+//! Convolutions and pooling. Their gradient operators cannot be differentiated again. The exception is the transposed
+//! convolution, which is itself the input gradient of a convolution.
 
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{Op, ShapeError};
 
-/// The gradient of the input at `position`.
+/// Returns the gradient of the input at `position`.
 pub(super) fn input_gradient(
     graph: &mut Graph,
     node: &Node,
@@ -19,7 +19,7 @@ pub(super) fn input_gradient(
         (Op::Conv { window, groups }, _) => {
             graph.conv_filter_gradient(gradient, node.inputs[0], *window, *groups, &shape)
         }
-        // A transposed convolution: what it spreads is read back by the convolution of the same geometry.
+        // The adjoint of a transposed convolution is the convolution with the same geometry.
         (Op::ConvInputGradient { window, groups }, 0) => {
             let op = Op::Conv { window: *window, groups: *groups };
             graph.pool(op, &[gradient, node.inputs[1]], &shape)
@@ -35,6 +35,6 @@ pub(super) fn input_gradient(
             let op = Op::AveragePoolGradient { window: *window, counted_padding: *counted_padding };
             graph.pool(op, &[gradient], &shape)
         }
-        (op, _) => return Err(ShapeError(format!("{} is not differentiated again", op.name()))),
+        (op, _) => return Err(ShapeError(format!("{} cannot be differentiated again", op.name()))),
     })
 }

@@ -1,4 +1,4 @@
-//! Elementwise operations with broadcasting, alone and in chains.
+//! Elementwise operators with broadcasting, alone and in chains.
 
 use super::*;
 
@@ -67,7 +67,7 @@ proptest! {
         ops in prop::collection::vec((0..UNARY.len(), 0..BINARY.len()), 1..30), rows in 1usize..4,
         columns in 1usize..40, seed in any::<u64>(),
     ) {
-        // Every step reads one of the tensors and the result before; tanh keeps the numbers in bounds.
+        // Every step reads one of the tensors and the previous result; tanh keeps the numbers bounded.
         check(&[&[rows, columns], &[columns], &[rows, 1], &[1]], seed, |graph, p| {
             let mut y = p.iter().skip(1).fold(p[0], |y, x| graph.element(ElementOp::Add, &[y, *x]).unwrap());
             for (step, (unary, binary)) in ops.into_iter().enumerate() {

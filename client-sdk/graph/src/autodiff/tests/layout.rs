@@ -1,4 +1,4 @@
-//! Products, reductions, and what moves elements.
+//! Matrix products, reductions, and operators that move elements.
 
 use super::*;
 
@@ -45,7 +45,8 @@ proptest! {
         sizes in prop::collection::vec((0usize..3, 1usize..4, 0usize..3, 1isize..3, any::<bool>()), 1..4),
         turn in 0usize..3, seed in any::<u64>(),
     ) {
-        // Each axis: positions before, read, behind, the step, and whether it goes backwards.
+        // For each axis: positions before the slice, positions read, positions after it, the step, and whether the step
+        // is negative.
         let reach = |read: usize, step: isize| (read - 1) * step as usize;
         let shape: Vec<usize> = sizes.iter().map(|s| s.0 + reach(s.1, s.3) + 1 + s.2).collect();
         let starts: Vec<usize> = sizes.iter().map(|s| if s.4 { s.0 + reach(s.1, s.3) } else { s.0 }).collect();

@@ -1,10 +1,10 @@
-//! Gradients against candle's autograd, where that is sound.
+//! Compares gradients with candle's autograd, except where candle is wrong.
 
 use candle_core::{DType, Device, Tensor, Var};
 
 use super::*;
 
-/// Builds the same loss here and with candle, from the same numbers, and compares all gradients.
+/// Builds the same loss here and in candle from the same numbers, and compares all gradients.
 fn compare(
     shapes: &[&[usize]],
     own: impl FnOnce(&mut Graph, &[ValueId]) -> ValueId,
@@ -84,9 +84,9 @@ fn a_dense_network() {
     );
 }
 
-/// candle 0.11.1 divides a max pooling's gradient by the window's size, so a network with two 2 x 2 pools trains its
-/// first convolution on a sixteenth of the gradient. Ours agrees with finite differences (`super::windows`). Should
-/// this test fail, candle has been mended: compare max pooling like the others.
+/// Documents a bug in candle 0.11.1, which divides the gradient of max pooling by the window's size. A network with two
+/// 2 x 2 pools therefore trains its first convolution on a sixteenth of the gradient. Our gradient agrees with finite
+/// differences (`super::windows`). If this test fails, candle has fixed the bug: compare max pooling like the others.
 #[test]
 fn max_pooling_of_candle_is_wrong() {
     let x = Tensor::new(&[[[[1.0f64, 2.0], [3.0, 4.0]]]], &Device::Cpu).unwrap();

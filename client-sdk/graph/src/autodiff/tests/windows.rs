@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// kernel, strides, dilations, pads before, pads behind; each for height and width.
+/// Kernel, strides, dilations, padding before, padding after; each for height and width.
 type Geometry = ([usize; 2], [usize; 2], [usize; 2], [usize; 2], [usize; 2]);
 
 fn geometry() -> impl Strategy<Value = Geometry> {
@@ -14,7 +14,7 @@ fn window((kernel, strides, dilations, pads, _): Geometry) -> Window {
     Window { kernel, strides, dilations, pads }
 }
 
-/// An input large enough for the window, with some positions more.
+/// Returns the size of an input that fits the window, with `extra` more positions.
 fn plane(window: &Window, extra: [usize; 2]) -> [usize; 2] {
     [window.span(0) + extra[0], window.span(1) + extra[1]]
 }
@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn pooling(geometry in geometry(), extra in [0usize..4, 0usize..4], kind in 0usize..3, seed in any::<u64>()) {
         let mut window = window(geometry);
-        // No window lies in the padding alone.
+        // Limits the padding so that no window lies wholly inside it.
         window.pads = [0, 1].map(|axis| window.pads[axis].min((window.kernel[axis] - 1) / 2));
         let end = [0, 1].map(|axis| geometry.4[axis].min((window.kernel[axis] - 1) / 2));
         let [height, width] = plane(&window, extra);
@@ -69,8 +69,8 @@ proptest! {
     }
 }
 
-/// A tie in a window: the whole gradient goes to the first largest, and none of it is lost. (candle 0.11.1 multiplies
-/// the gradient by the number of largest elements over the window's size instead.)
+/// On a tie in a window, the whole gradient goes to the first maximum. (candle 0.11.1 instead multiplies the gradient
+/// by the number of maxima over the window's size.)
 #[test]
 fn a_tie_in_a_window_keeps_the_gradient() {
     let window = Window { kernel: [2, 2], strides: [2, 2], dilations: [1, 1], pads: [0, 0] };

@@ -1,5 +1,5 @@
-//! Convolutions: the windows of an image become the columns of a matrix, and the rest is a matrix product
-//! (Chellapilla et al. 2006). Depthwise ones are sums of shifted rows.
+//! Convolutions by im2col: image windows become the columns of a matrix, followed by a matrix product (Chellapilla et
+//! al. 2006). Depthwise convolutions are sums of shifted rows instead.
 
 use super::conv_shape::Conv;
 use super::depthwise;
@@ -105,7 +105,7 @@ impl Conv {
         let threads = threads.min(self.images);
         let (windows, sums) = scratch.split_at_mut(self.windows_size() * threads);
         let sums = &mut sums[..self.filter_size() * threads];
-        // A unit is a thread's share of the images; its sum is what it writes.
+        // A unit is one thread's share of the images. The thread writes the sum of the filter gradients over its share.
         let share = |thread: usize| self.images * thread / threads;
         let shared = Shared {
             reads: (&[], 0),
@@ -140,7 +140,7 @@ impl Conv {
         }
     }
 
-    /// The matrix of windows `[channels · kH · kW, oH · oW]`: the image itself if the window is one pixel.
+    /// Returns the im2col matrix `[channels · kH · kW, oH · oW]`. If the window is one pixel, this is the image itself.
     fn windows<'a, E: Element>(&self, x: &'a [E], scratch: &'a mut [E]) -> &'a [E] {
         if self.is_pointwise() {
             return x;
@@ -154,14 +154,15 @@ impl Conv {
         &scratch[..self.rows() * self.columns()]
     }
 
-    /// One row of the matrix of windows: what every window reads at `offset`, 0 where it hangs over.
+    /// Fills one row of the im2col matrix with the pixels that the windows read at `offset`, or 0 outside the image.
     fn read_row<E: Element>(&self, x: &[E], offset: [usize; 2], row: &mut [E]) {
         let shift = self.shift(offset);
         if shift.is_empty() {
             return row.fill(E::ZERO);
         }
         if self.keeps_lines() {
-            // Neighbours stay neighbours across lines: one copy, and zeros where a line wraps around.
+            // Pixels that are neighbours stay neighbours across lines. So copy the block once, then write zeros where a
+            // line wraps around.
             let (start, end) = shift.block(self.output[2]);
             let source = shift.source(self.input[2]);
             row[..start].fill(E::ZERO);
@@ -183,7 +184,7 @@ impl Conv {
         }
     }
 
-    /// Adds the matrix of windows back to the image that they were read from. What hangs over is cleared.
+    /// Adds the im2col matrix back to the image (col2im). Sets matrix elements that lie outside the image to 0.
     fn add_windows<E: Element>(&self, windows: &mut [E], out: &mut [E]) {
         out.fill(E::ZERO);
         let [row_stride, stride] = self.window.strides;
@@ -209,13 +210,14 @@ impl Conv {
         });
     }
 
-    /// Whether an output line is as long as an input line and read without gaps.
+    /// Returns whether output lines are as long as input lines and read without gaps.
     #[inline]
     fn keeps_lines(&self) -> bool {
         self.window.strides == [1, 1] && self.input[2] == self.output[2]
     }
 
-    /// Which outputs read inside the image at `offset` of the window, and where the first of them reads.
+    /// Returns the outputs that read inside the image at `offset` of the window, and the input position of the first
+    /// one.
     #[inline]
     fn shift(&self, offset: [usize; 2]) -> Shift {
         let Window { strides, dilations, pads, .. } = self.window;
@@ -245,9 +247,9 @@ impl Conv {
 struct Shift {
     rows: std::ops::Range<usize>,
     columns: std::ops::Range<usize>,
-    /// The input row that the first of them reads.
+    /// The input row that the first output reads.
     top: usize,
-    /// The input column that the first of them reads.
+    /// The input column that the first output reads.
     left: usize,
 }
 
@@ -257,24 +259,24 @@ impl Shift {
         self.rows.is_empty() || self.columns.is_empty()
     }
 
-    /// From the first to the last of the outputs, in a plane of this width.
+    /// Returns the range from the first to the last output, in a plane of this width.
     #[inline]
     fn block(&self, width: usize) -> (usize, usize) {
         (self.rows.start * width + self.columns.start, (self.rows.end - 1) * width + self.columns.end)
     }
 
-    /// Where the first reads in a plane of this width.
+    /// Returns the position that the first output reads, in a plane of this width.
     #[inline]
     fn source(&self, width: usize) -> usize {
         self.top * width + self.left
     }
 
-    /// Sets what lies left and right of the outputs to 0.
+    /// Sets the elements to the left and right of the outputs to 0.
     fn clear_edges<E: Element>(&self, row: &mut [E], width: usize) {
         if self.columns.len() == width {
             return;
         }
-        // Column by column: the edges are too narrow for filling line by line to pay.
+        // Goes column by column: the edges are too narrow for line-wise filling to pay off.
         let lines = &mut row[self.rows.start * width..self.rows.end * width];
         for column in (0..self.columns.start).chain(self.columns.end..width) {
             lines[column..].iter_mut().step_by(width).for_each(|element| *element = E::ZERO);

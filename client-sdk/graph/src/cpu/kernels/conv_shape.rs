@@ -2,7 +2,7 @@
 
 use crate::op::Window;
 
-/// A convolution of `[N, C, H, W]` by `[M, C / groups, kH, kW]`, all sizes known.
+/// A convolution of `[N, C, H, W]` by `[M, C / groups, kH, kW]` with known sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conv {
     pub(super) window: Window,
@@ -20,18 +20,18 @@ impl Conv {
         Self { window, groups, images: input[0], input: image(input), output: image(output) }
     }
 
-    /// Elements of working memory for each thread.
+    /// Returns the number of workspace elements for each thread.
     #[inline]
     pub(super) fn windows_size(&self) -> usize {
         if self.is_depthwise() || self.is_pointwise() { 0 } else { self.rows() * self.columns() }
     }
 
-    /// Elements of working memory, forward or for the input's gradient.
+    /// Returns the number of workspace elements for the forward pass or the input gradient.
     pub(crate) fn scratch(&self, threads: usize) -> usize {
         self.windows_size() * threads
     }
 
-    /// Elements of working memory for the filter's gradient: each thread has a sum of its own.
+    /// Returns the number of workspace elements for the filter gradient: each thread has its own sum.
     pub(crate) fn filter_scratch(&self, threads: usize) -> usize {
         (self.windows_size() + self.filter_size()) * threads
     }
@@ -41,12 +41,12 @@ impl Conv {
         self.output[0] * self.rows()
     }
 
-    /// Floating-point operations of one run, forward or backward.
+    /// Returns the number of floating-point operations in one run, forward or backward.
     pub(crate) fn flops(&self) -> u64 {
         2 * (self.images * self.output[0] * self.rows() * self.columns()) as u64
     }
 
-    /// One input channel a group, whatever the number of output channels.
+    /// Returns whether each group has one input channel, with any number of output channels.
     #[inline]
     pub(super) fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.input[0]
@@ -58,7 +58,7 @@ impl Conv {
         kernel == [1, 1] && strides == [1, 1] && pads == [0, 0] && self.input[1..] == self.output[1..]
     }
 
-    /// Output channels of a group, rows and columns of the matrix of windows.
+    /// Returns the output channels of a group, and the rows and columns of the im2col matrix.
     #[inline]
     pub(super) fn matrix(&self) -> [usize; 3] {
         [self.output[0] / self.groups, self.rows(), self.columns()]

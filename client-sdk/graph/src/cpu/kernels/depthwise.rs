@@ -1,4 +1,4 @@
-//! Convolutions with one input channel a group: every output row is a sum of shifted, scaled input rows.
+//! Convolutions with one input channel per group: every output row is a sum of shifted, scaled input rows.
 
 use super::conv_shape::Conv;
 use crate::cpu::element::Element;
@@ -41,7 +41,7 @@ pub(super) fn filter_gradient<E: Element>(conv: &Conv, gradient: &[E], x: &[E], 
     });
 }
 
-/// A run of outputs of one row, and where their inputs lie.
+/// A run of outputs in one row, and the positions of their inputs.
 struct Rows {
     input: usize,
     output: usize,

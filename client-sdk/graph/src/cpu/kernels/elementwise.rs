@@ -1,46 +1,47 @@
-//! Chains of elementwise operations in one pass: a tile of every operand at a time stays in the first cache.
+//! Fused chains of elementwise operators. A chain processes one tile of every operand at a time, which stays in the L1
+//! cache.
 
 use crate::cpu::element::Element;
 use crate::cpu::kernels::reduce::maximum;
 use crate::op::{ElementOp, broadcast_strides, volume};
 use crate::op::{Instruction, Operand};
 
-/// Elements that are computed at a time, at most.
+/// The maximum number of elements in a tile.
 pub(crate) const TILE: usize = 512;
-/// Tensors that a chain reads, at most.
+/// The maximum number of tensors that a chain reads.
 pub(crate) const INPUTS_MAX: usize = 8;
-/// Axes of a tensor, at most; the importer allows as many.
+/// The maximum number of axes of a tensor. The importer refuses tensors with more.
 const AXES_MAX: usize = 12;
 
-/// How a tensor is read, as if it had the result's shape.
+/// The way in which a tensor is read when it is broadcast to the result's shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reading {
-    /// Element by element.
+    /// The tensor has the result's shape and is read element by element.
     Direct,
-    /// With these distances along the chain's axes.
+    /// The tensor is read with these strides along the chain's axes.
     Strided(Vec<usize>),
 }
 
-/// A chain over tensors of known shape. The last instruction's result is the output.
+/// A chain over tensors of known shape. The output is the result of the last instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain<E> {
-    /// Elements that are computed at a time.
+    /// The number of elements per tile.
     tile: usize,
     axes: Vec<usize>,
     readings: Vec<Reading>,
-    /// The tile into which each tensor is read before it is used. Those that are read where they lie share one, for
-    /// the one whose place the output takes.
+    /// For each tensor, the tile of workspace into which it is read before use. Tensors that are read in place all have
+    /// tile 0, which serves the one input whose memory the output overwrites.
     stages: Vec<usize>,
     stage_count: usize,
     instructions: Vec<Instruction>,
-    /// The register of each instruction's result; the last has none.
+    /// The register of each instruction's result. The last one is unused, because its result goes to the output.
     registers: Vec<usize>,
     register_count: usize,
     scalars: Vec<E>,
 }
 
 impl<E: Element> Chain<E> {
-    /// `inputs` are the shapes of the tensors read, `shape` that of the result.
+    /// Prepares a chain. `inputs` are the shapes of the tensors read, `shape` is the result's.
     pub(crate) fn new(
         inputs: &[&[usize]],
         shape: &[usize],
@@ -78,22 +79,22 @@ impl<E: Element> Chain<E> {
         }
     }
 
-    /// Elements of working memory.
+    /// Returns the number of workspace elements.
     pub(crate) fn scratch(&self) -> usize {
         (self.register_count + self.stage_count + self.scalars.len()) * self.tile
     }
 
-    /// Whether input `index` is read element by element, so that the output may take its place.
+    /// Returns whether input `index` is read element by element, so that the output may overwrite it in place.
     pub(crate) fn is_direct(&self, index: usize) -> bool {
         self.readings[index] == Reading::Direct
     }
 
-    /// The number of operations for each element.
+    /// Returns the number of operations for each element.
     pub(crate) fn len(&self) -> usize {
         self.instructions.len()
     }
 
-    /// Computes the chain. An empty input slice stands for the output's place, which then holds that input.
+    /// Computes the chain. An empty input slice means that `out` holds that input on entry.
     #[inline(always)]
     pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], scratch: &mut [E]) {
         let (staged, rest) = scratch.split_at_mut(self.stage_count * self.tile);
@@ -131,7 +132,7 @@ impl<E: Element> Chain<E> {
         let length = out.len();
         let last = self.instructions.len() - 1;
         for (number, instruction) in self.instructions.iter().enumerate() {
-            // The register that is written is never one that is read: see `assign_registers`.
+            // The register written here differs from those read: see `assign_registers`.
             let target = self.registers[number] * self.tile;
             let (before, rest) = registers.split_at_mut(target);
             let (written, after) = rest.split_at_mut(self.tile);
@@ -159,7 +160,7 @@ impl<E: Element> Chain<E> {
     }
 }
 
-/// Merges neighbouring axes that every tensor reads as one.
+/// Merges neighbouring axes that every tensor can read as one axis.
 fn merge_axes(shape: &[usize], strides: Vec<Vec<usize>>) -> (Vec<usize>, Vec<Vec<usize>>) {
     let mut axes: Vec<usize> = Vec::new();
     let mut merged: Vec<Vec<usize>> = vec![Vec::new(); strides.len()];
@@ -177,11 +178,11 @@ fn merge_axes(shape: &[usize], strides: Vec<Vec<usize>>) -> (Vec<usize>, Vec<Vec
             merged.iter_mut().zip(&strides).for_each(|(merged, strides)| merged.push(strides[axis]));
         }
     }
-    assert!(axes.len() <= AXES_MAX, "the importer refuses tensors of so many axes");
+    assert!(axes.len() <= AXES_MAX, "the importer refuses tensors of higher rank");
     (axes, merged)
 }
 
-/// Gives each result a register that holds no result still needed, nor an operand of the same instruction.
+/// Gives each result a register that holds neither a result still needed nor an operand of the same instruction.
 fn assign_registers(instructions: &[Instruction]) -> (Vec<usize>, usize) {
     let mut last_use = vec![0; instructions.len()];
     for (number, instruction) in instructions.iter().enumerate() {
@@ -204,7 +205,7 @@ fn assign_registers(instructions: &[Instruction]) -> (Vec<usize>, usize) {
     (registers, busy_until.len())
 }
 
-/// Reads `out.len()` elements from the row-major index `start` on, with repetition.
+/// Reads `out.len()` elements, starting at row-major index `start`, with broadcasting.
 #[inline(always)]
 fn read_strided<E: Element>(axes: &[usize], strides: &[usize], from: &[E], start: usize, out: &mut [E]) {
     let Some((inner, outer)) = axes.split_last() else { return out.fill(from[0]) };
@@ -270,7 +271,7 @@ fn unary<E: Element>(op: ElementOp, x: &[E], out: &mut [E]) {
         ElementOp::Tanh => map(x, out, E::hyperbolic_tangent),
         ElementOp::Sigmoid => map(x, out, E::sigmoid),
         ElementOp::Erf => map(x, out, E::error_function),
-        // NaN stays NaN, so that a training that diverges is noticed.
+        // NaN stays NaN, so that diverging training is noticed.
         ElementOp::Relu => map(x, out, |x| if x < E::ZERO { E::ZERO } else { x }),
         ElementOp::Floor => map(x, out, E::floor),
         ElementOp::Truncate => map(x, out, E::truncate),

@@ -1,8 +1,8 @@
-//! Rows of a table by their positions, and the gradient of the table.
+//! Gathers rows of a table by position, and computes the table's gradient.
 
 use crate::cpu::element::Element;
 
-/// `data[outer, position, inner]` for every position.
+/// A gather along one axis: reads `data[outer, position, inner]` for every position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gather {
     size: usize,
@@ -11,12 +11,13 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// `data` is the table's shape.
+    /// Prepares a gather. `data` is the shape of the table, and `positions` the number of positions.
     pub(crate) fn new(data: &[usize], axis: usize, positions: usize) -> Self {
         Self { size: data[axis], inner: data[axis + 1..].iter().product(), positions }
     }
 
-    /// A position below 0 counts from the end; one that is outside reads the nearest row, because a step cannot fail.
+    /// Gathers the rows. A position below 0 counts from the end. A position out of range reads the nearest row, because
+    /// a step cannot fail.
     pub(crate) fn run<E: Element>(&self, data: &[E], positions: &[E], out: &mut [E]) {
         let rows = out.chunks_exact_mut(self.inner);
         for (index, out) in rows.enumerate() {
@@ -25,7 +26,8 @@ impl Gather {
         }
     }
 
-    /// Adds every row of `values` to the row of `out` that it was read from, in order.
+    /// Sets `out` to zero, then adds each row of `values` to the row of `out` at its position. Repeated positions add
+    /// up, in order.
     pub(crate) fn scatter_add<E: Element>(&self, values: &[E], positions: &[E], out: &mut [E]) {
         out.fill(E::ZERO);
         for (index, values) in values.chunks_exact(self.inner).enumerate() {

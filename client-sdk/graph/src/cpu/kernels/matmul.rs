@@ -10,7 +10,7 @@ pub(crate) struct MatMul {
     dims: [usize; 3],
     transpose_a: bool,
     transpose_b: bool,
-    /// Where A and B of each product begin.
+    /// The offsets of A and B for each product.
     offsets: Vec<(usize, usize)>,
 }
 
@@ -22,7 +22,7 @@ impl MatMul {
         let k = if transpose_a { a_matrix[0] } else { a_matrix[1] };
         let (m, n) = (out_matrix[0], out_matrix[1]);
         if volume(b_batch) == 1 && !transpose_a {
-            // One B for all: the batch is more rows.
+            // All of A shares one B: fold the batch into the rows.
             let dims = [volume(out_batch) * m, k, n];
             return Self { dims, transpose_a, transpose_b, offsets: vec![(0, 0)] };
         }
@@ -54,7 +54,7 @@ impl MatMul {
         }
     }
 
-    /// Floating-point operations of one run.
+    /// Returns the number of floating-point operations in one run.
     pub(crate) fn flops(&self) -> u64 {
         2 * self.dims.iter().product::<usize>() as u64 * self.offsets.len() as u64
     }

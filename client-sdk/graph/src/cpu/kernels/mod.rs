@@ -1,4 +1,4 @@
-//! One kernel for each operation of the graph, prepared for the shapes it will meet: running it allocates nothing.
+//! One kernel for each operator, prepared for known shapes. Running a kernel allocates nothing.
 
 mod conv;
 mod conv_shape;
@@ -24,23 +24,23 @@ use super::element::Element;
 use crate::op::{ElementOp, Op, Reduction, broadcast_strides, volume};
 use crate::op::{Instruction, Operand};
 
-/// What kernels share during a run.
+/// Resources that kernels share during a run.
 pub(crate) struct Workspace<'a, E> {
-    /// Working memory, as much as [`Kernel::scratch`] says.
+    /// Workspace memory; [`Kernel::scratch`] gives its size.
     pub(crate) scratch: &'a mut [E],
-    /// Threads to work on.
+    /// The number of threads to use.
     pub(crate) threads: usize,
-    /// Decides the random numbers.
+    /// The seed of random operators.
     pub(crate) seed: u64,
 }
 
-/// A prepared operation.
+/// A prepared operator.
 #[derive(Debug, Clone)]
 pub(crate) enum Kernel<E> {
     Chain(Chain<E>),
     /// Reads strided positions.
     Read(Strided),
-    /// Writes strided positions; the others stay, or become 0.
+    /// Writes strided positions. If `clear` is set, the other positions become 0; otherwise they keep their values.
     Write {
         positions: Strided,
         clear: bool,
@@ -63,7 +63,12 @@ pub(crate) enum Kernel<E> {
 }
 
 impl<E: Element> Kernel<E> {
-    /// Prepares an operation that is neither a chain nor a join.
+    /// Prepares one operator for inputs and an output of these shapes. An elementwise operator becomes a chain of one
+    /// instruction. Longer chains are prepared by [`Chain::new`], and concatenations by [`Self::join`].
+    ///
+    /// # Panics
+    ///
+    /// Panics for [`Op::Concat`].
     pub(crate) fn new(op: &Op, inputs: &[&[usize]], out: &[usize]) -> Self {
         match op {
             Op::Element(op) => Self::Chain(single(*op, inputs, out)),
@@ -125,7 +130,7 @@ impl<E: Element> Kernel<E> {
         }
     }
 
-    /// The part of a join that comes from input `part`.
+    /// Prepares the copy of input `part` into the output of a concatenation along `axis`.
     pub(crate) fn join(axis: usize, inputs: &[&[usize]], part: usize, out: &[usize]) -> Self {
         let mut starts = vec![0; out.len()];
         starts[axis] = inputs[..part].iter().map(|input| input[axis]).sum();
@@ -133,7 +138,7 @@ impl<E: Element> Kernel<E> {
         Self::Write { positions, clear: false }
     }
 
-    /// Elements of working memory.
+    /// Returns the number of workspace elements.
     pub(crate) fn scratch(&self, threads: usize) -> usize {
         match self {
             Self::Chain(chain) => chain.scratch(),
@@ -143,7 +148,7 @@ impl<E: Element> Kernel<E> {
         }
     }
 
-    /// Floating-point operations of one run, for an output of this many elements.
+    /// Returns the number of floating-point operations in one run, for an output of this many elements.
     pub(crate) fn flops(&self, out: usize) -> u64 {
         match self {
             Self::MatMul(matmul) => matmul.flops(),
@@ -153,7 +158,7 @@ impl<E: Element> Kernel<E> {
         }
     }
 
-    /// Computes the output. An empty first input of a chain stands for the output's place.
+    /// Computes the output. If the first input of a chain is empty, `out` holds that input on entry.
     pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], workspace: Workspace<'_, E>) {
         let Workspace { scratch, threads, seed } = workspace;
         match self {
@@ -184,14 +189,14 @@ impl<E: Element> Kernel<E> {
     }
 }
 
-/// A chain of one operation.
+/// Creates a chain of one operator.
 fn single<E: Element>(op: ElementOp, inputs: &[&[usize]], out: &[usize]) -> Chain<E> {
     let operands = (0..inputs.len()).map(Operand::Input).collect();
     Chain::new(inputs, out, vec![Instruction { op, operands }], &[])
 }
 
-/// Runs a loop that is compiled for every instruction set the processor may have.
+/// Runs a loop that is compiled for several instruction sets; picks the best one that the CPU supports.
 pub fn vectorised<R>(run: impl FnOnce() -> R) -> R {
-    // pulp finds the processor's vectors at run time; gemm stands on it, too.
+    // pulp detects the CPU's vector extensions at run time; gemm uses it too.
     pulp::Arch::new().dispatch(run)
 }

@@ -1,13 +1,14 @@
-//! Pooling over windows of the two last axes, and its gradients.
+//! Pooling over windows of the last two axes, and its gradients.
 
 use super::pool_pairs;
 use crate::cpu::element::Element;
 use crate::op::Window;
 
-/// Positions in a row, at most; the importer refuses wider images.
+/// The maximum width of an input or output row. Max pooling panics on wider rows, except for those that [`pool_pairs`]
+/// handles.
 pub(crate) const ROW_MAX: usize = 4096;
 
-/// Pooling of planes of known size.
+/// Pooling over planes of known size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pool {
     window: Window,
@@ -17,7 +18,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// `input` and `output` are the shapes `[.., height, width]` of the pooled tensor and the result.
+    /// Prepares the kernel. `input` and `output` are the shapes `[.., height, width]` of the pooled tensor and of the
+    /// result.
     pub(crate) fn new(
         window: Window,
         input: &[usize],
@@ -40,7 +42,7 @@ impl Pool {
         });
     }
 
-    /// The output's gradient goes to the first largest of each window.
+    /// Passes the output's gradient to the first maximum of each window.
     #[inline(always)]
     pub(crate) fn maximum_gradient<E: Element>(&self, x: &[E], gradient: &[E], out: &mut [E]) {
         if self.is_in_pairs() {
@@ -56,7 +58,7 @@ impl Pool {
         });
     }
 
-    /// Whether the windows are the squares of [`pool_pairs`].
+    /// Returns whether the windows are non-overlapping 2 x 2 squares, which [`pool_pairs`] handles.
     #[inline]
     fn is_in_pairs(&self) -> bool {
         let squares = Window { kernel: [2, 2], strides: [2, 2], dilations: [1, 1], pads: [0, 0] };
@@ -80,7 +82,7 @@ impl Pool {
         });
     }
 
-    /// Calls `visit(output index, start of the input plane, window)`.
+    /// Calls `visit(output index, start of the input plane, window position)` for each window.
     fn each_window(&self, length: usize, mut visit: impl FnMut(usize, usize, [usize; 2])) {
         let size = self.input[0] * self.input[1];
         let mut index = 0;
@@ -105,11 +107,11 @@ impl Pool {
         }
     }
 
-    /// Calls `visit(start of the plane, largest values, their positions)` for every row of windows, in order.
+    /// Calls `visit(start of the plane, maxima, their positions)` for every row of windows, in order.
     #[inline(always)]
     fn each_largest<E: Element>(&self, x: &[E], mut visit: impl FnMut(usize, &[E], &[u32])) {
         let [height, width] = self.input;
-        // First the largest of each column, which vectorises, then of each window.
+        // Finds the maximum of each column first, which vectorises, and then of each window.
         let (mut tall, mut tall_rows) = ([E::LOWEST; ROW_MAX], [0u32; ROW_MAX]);
         let (mut values, mut positions) = ([E::LOWEST; ROW_MAX], [0u32; ROW_MAX]);
         for plane in x.chunks_exact(height * width).enumerate() {
@@ -133,7 +135,7 @@ impl Pool {
         }
     }
 
-    /// The largest of each window among the largest of its columns; of equal ones the first in the plane.
+    /// Finds the maximum of each window among its columns' maxima. On ties it takes the first in the plane.
     #[inline(always)]
     fn widest<E: Element>(&self, tall: &[E], tall_rows: &[u32], values: &mut [E], positions: &mut [u32]) {
         let stride = self.window.strides[1];
@@ -154,14 +156,14 @@ impl Pool {
                 *position = if is_better { at } else { *position };
             }
         }
-        // A window of NaN has no largest; it keeps its place inside the plane.
+        // A window of NaNs has no maximum; use position 0, which is inside the plane.
         positions[..self.output[1]].iter_mut().filter(|at| **at == u32::MAX).for_each(|at| *at = 0);
     }
 
-    /// What the sum of a window is divided by.
+    /// Returns the divisor for a window's sum.
     fn count<E: Element>(&self, window: [usize; 2]) -> E {
         let along = |axis: usize| match self.counted_padding {
-            // A window that hangs over the padding at the end counts up to it.
+            // A window that reaches beyond the end of the padding counts only the elements up to that end.
             Some(end) => {
                 let start = window[axis] * self.window.strides[axis];
                 let limit = self.input[axis] + self.window.pads[axis] + end[axis];
@@ -183,7 +185,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// The fast path for squares against the general one, with ties, odd sizes and zeros.
+    /// Compares the fast path for squares with the general one, with ties, odd sizes and zeros.
     #[test]
     fn squares_are_pooled_like_all_windows() {
         let window = Window { kernel: [2, 2], strides: [2, 2], dilations: [1, 1], pads: [0, 0] };

@@ -1,8 +1,8 @@
-//! Max pooling by 2 x 2 windows that do not overlap, the most common kind: one pass without positions.
+//! Max pooling with non-overlapping 2 x 2 windows, the most common kind: one pass, without storing positions.
 
 use crate::cpu::element::Element;
 
-/// The largest of each square of `[.., height, width]`; an odd last row or column is left out.
+/// Computes the maximum of each square of `[.., height, width]`; leaves out an odd last row or column.
 #[inline(always)]
 pub(super) fn maximum<E: Element>(x: &[E], [height, width]: [usize; 2], out: &mut [E]) {
     let mut rows = out.chunks_exact_mut(width / 2);
@@ -20,7 +20,7 @@ pub(super) fn maximum<E: Element>(x: &[E], [height, width]: [usize; 2], out: &mu
     }
 }
 
-/// The gradient of each square goes to its first largest.
+/// Passes the gradient of each square to its first maximum.
 #[inline(always)]
 pub(super) fn maximum_gradient<E: Element>(
     x: &[E],
@@ -39,7 +39,7 @@ pub(super) fn maximum_gradient<E: Element>(
             let squares = top.as_chunks::<2>().0.iter().zip(bottom.as_chunks::<2>().0);
             let outs = out_top.as_chunks_mut::<2>().0.iter_mut().zip(out_bottom.as_chunks_mut::<2>().0);
             for ((gradient, (top, bottom)), (out_top, out_bottom)) in row.iter().zip(squares).zip(outs) {
-                // Factors of 0 and 1 rather than branches, which real images would mispredict.
+                // Uses factors of 0 and 1 instead of branches, which would be mispredicted on real images.
                 let right_above = truth::<E>(top[1] > top[0]);
                 let right_below = truth::<E>(bottom[1] > bottom[0]);
                 let upper = if top[1] > top[0] { top[1] } else { top[0] };

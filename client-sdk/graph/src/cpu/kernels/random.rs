@@ -1,4 +1,4 @@
-//! Random numbers as a function of seed, stream and position, so that any executor draws the same.
+//! Random numbers as a function of seed, stream and position, so that every executor draws the same numbers.
 
 use crate::cpu::element::Element;
 

@@ -1,21 +1,23 @@
-//! Sums and extremes over axes, in a fixed order.
+//! Sums, maxima and minima over axes, in a fixed order.
 
 use crate::cpu::element::Element;
 use crate::op::Reduction;
 
-/// Partial results that a row is reduced into side by side: the loop vectorises, and a sum of many loses less.
+/// The number of partial results into which a row is reduced side by side. This lets the loop vectorise and reduces the
+/// rounding error of long sums.
 const LANES: usize = 16;
 
 /// A reduction of a tensor of known shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reduce {
     kind: Reduction,
-    /// Size and output stride of each axis; the stride is 0 where it is reduced. Neighbours of a kind are one.
+    /// Size and output stride of each axis; the stride of a reduced axis is 0. Neighbouring axes of the same kind are
+    /// merged.
     axes: Vec<(usize, usize)>,
 }
 
 impl Reduce {
-    /// `is_reduced` says of each axis of `shape` whether it goes.
+    /// Prepares a reduction. `is_reduced` says for each axis of `shape` whether to reduce it.
     pub(crate) fn new(kind: Reduction, shape: &[usize], is_reduced: &[bool]) -> Self {
         let mut merged: Vec<(usize, bool)> = Vec::new();
         for (size, reduced) in shape.iter().copied().zip(is_reduced.iter().copied()) {
@@ -85,13 +87,13 @@ fn fold_row<E: Element>(x: &[E], start: E, combine: impl Fn(E, E) -> E + Copy) -
     lanes.into_iter().fold(tail, combine)
 }
 
-/// The larger; NaN if one is.
+/// Returns the larger number, or NaN if either is NaN.
 #[inline(always)]
 pub(crate) fn maximum<E: Element>(a: E, b: E) -> E {
     if a >= b || a.partial_cmp(&a).is_none() { a } else { b }
 }
 
-/// The position of the largest along an axis.
+/// The position of the maximum along an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ArgMaximum {
     size: usize,

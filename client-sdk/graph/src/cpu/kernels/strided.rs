@@ -1,18 +1,18 @@
-//! Copies between a row-major tensor and strided positions of another: slices, transposes, padding, joins.
+//! Copies between a row-major tensor and strided positions of another: slices, transposes, padding, concatenation.
 
 use crate::cpu::element::Element;
 use crate::op::strides;
 
-/// Positions of a tensor: one for each element of a row-major tensor of these dimensions.
+/// Strided positions in a tensor: one for each element of another, row-major tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strided {
-    /// Size and distance of each axis, outermost first; axes that continue each other are one.
+    /// Size and stride of each axis, outermost first; contiguous axes are merged.
     axes: Vec<(usize, isize)>,
     offset: usize,
 }
 
 impl Strided {
-    /// Makes the positions `offset + Σ index · stride`.
+    /// Returns the positions `offset + Σ index · stride`.
     pub(crate) fn new(sizes: &[usize], strides: &[isize], offset: usize) -> Self {
         let mut axes: Vec<(usize, isize)> = Vec::new();
         for (size, stride) in sizes.iter().copied().zip(strides.iter().copied()) {
@@ -27,7 +27,7 @@ impl Strided {
         Self { axes, offset }
     }
 
-    /// The positions that a slice reads in a tensor of `shape`.
+    /// Returns the positions that a slice reads in a tensor of `shape`.
     pub(crate) fn of_slice(shape: &[usize], starts: &[usize], steps: &[isize], sizes: &[usize]) -> Self {
         let own = strides(shape);
         let offset = starts.iter().zip(&own).map(|(start, stride)| start * stride).sum();
@@ -36,7 +36,7 @@ impl Strided {
         Self::new(sizes, &distances, offset)
     }
 
-    /// The positions that a transposition reads.
+    /// Returns the positions that a transpose reads.
     pub(crate) fn of_transpose(shape: &[usize], axes: &[usize]) -> Self {
         let own = strides(shape);
         let sizes: Vec<usize> = axes.iter().map(|axis| shape[*axis]).collect();
@@ -44,7 +44,7 @@ impl Strided {
         Self::new(&sizes, &distances, 0)
     }
 
-    /// `out[i] = from[position i]`
+    /// Reads the positions in order: `out[i] = from[position i]`.
     pub(crate) fn read<E: Element>(&self, from: &[E], out: &mut [E]) {
         self.each_row(|at, row, length, stride| {
             let out = &mut out[row..row + length];
@@ -62,7 +62,7 @@ impl Strided {
         });
     }
 
-    /// `out[position i] = from[i]`; other positions stay.
+    /// Writes to the positions in order: `out[position i] = from[i]`. Other positions keep their values.
     pub(crate) fn write<E: Element>(&self, from: &[E], out: &mut [E]) {
         self.each_row(|at, row, length, stride| {
             let from = &from[row..row + length];
