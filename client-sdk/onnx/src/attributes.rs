@@ -1,4 +1,4 @@
-//! Reads the attributes of a node, and refuses those that its operator is not known to have.
+//! Reads the attributes of a node and rejects unknown ones.
 
 use super::ImportError;
 use super::proto::{AttributeProto, NodeProto, TensorProto, attribute_type};
@@ -10,8 +10,8 @@ pub(super) struct Attributes<'a> {
 
 impl<'a> Attributes<'a> {
     /// # Errors
-    /// Returns [`ImportError::UnsupportedUse`] for an attribute that is not among `known`: ignoring it would
-    /// compute something else than the model says.
+    /// Returns [`ImportError::UnsupportedUse`] for an attribute that is not among `known`. Ignoring it could change the
+    /// meaning of the model.
     pub(super) fn new(node: &'a NodeProto, known: &[&str]) -> Result<Self, ImportError> {
         match node.attribute.iter().find(|attribute| !known.contains(&attribute.name.as_str())) {
             Some(unknown) => Err(unsupported_use(
@@ -22,7 +22,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// A finite number, or `default` if the attribute is absent.
+    /// Returns a finite number, or `default` if the attribute is absent.
     pub(super) fn float(&self, name: &str, default: f32) -> Result<f32, ImportError> {
         match self.typed(name, attribute_type::FLOAT)? {
             Some(attribute) if !attribute.f.is_finite() => {
@@ -33,61 +33,61 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// An integer, or `default` if the attribute is absent.
+    /// Returns an integer, or `default` if the attribute is absent.
     pub(super) fn integer(&self, name: &str, default: i64) -> Result<i64, ImportError> {
         Ok(self.typed(name, attribute_type::INT)?.map_or(default, |attribute| attribute.i))
     }
 
-    /// A flag, which ONNX writes as 0 or 1; `false` if the attribute is absent.
+    /// Returns a flag, which ONNX writes as 0 or 1; `false` if the attribute is absent.
     pub(super) fn flag(&self, name: &str) -> Result<bool, ImportError> {
         Ok(self.integer(name, 0)? != 0)
     }
 
-    /// Integers, if the attribute is present.
+    /// Returns the integers, if the attribute is present.
     pub(super) fn integers(&self, name: &str) -> Result<Option<&'a [i64]>, ImportError> {
         Ok(self.typed(name, attribute_type::INTS)?.map(|attribute| &attribute.ints[..]))
     }
 
-    /// Text, if the attribute is present.
+    /// Returns the text, if the attribute is present.
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, ImportError> {
         let attribute = self.typed(name, attribute_type::STRING)?;
         attribute.map(|attribute| self.utf8(name, &attribute.s)).transpose()
     }
 
-    /// Texts; none if the attribute is absent.
+    /// Returns the texts, or an empty list if the attribute is absent.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&'a str>, ImportError> {
         let attribute = self.typed(name, attribute_type::STRINGS)?;
         let texts = attribute.map(|attribute| &attribute.strings[..]).unwrap_or_default();
         texts.iter().map(|text| self.utf8(name, text)).collect()
     }
 
-    /// A tensor, if the attribute is present.
+    /// Returns the tensor, if the attribute is present.
     pub(super) fn tensor(&self, name: &str) -> Result<Option<&'a TensorProto>, ImportError> {
         Ok(self.typed(name, attribute_type::TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
     }
 
-    /// Whether the attribute is present, of whichever type.
+    /// Returns whether the attribute is present, with any type.
     pub(super) fn has(&self, name: &str) -> bool {
         self.node.attribute.iter().any(|attribute| attribute.name == name)
     }
 
     fn utf8(&self, name: &str, text: &'a [u8]) -> Result<&'a str, ImportError> {
         std::str::from_utf8(text)
-            .map_err(|_| unsupported_use(self.node, &format!("has a {name} that is no text")))
+            .map_err(|_| unsupported_use(self.node, &format!("has a {name} that is not text")))
     }
 
     fn typed(&self, name: &str, expected: i32) -> Result<Option<&'a AttributeProto>, ImportError> {
         match self.node.attribute.iter().find(|attribute| attribute.name == name) {
-            // Files of the first versions leave the type out.
+            // Files of the first ONNX versions omit the type.
             Some(attribute) if attribute.r#type != expected && attribute.r#type != 0 => {
-                Err(unsupported_use(self.node, &format!("has the attribute {name} with another type")))
+                Err(unsupported_use(self.node, &format!("has the attribute {name} with the wrong type")))
             }
             found => Ok(found),
         }
     }
 }
 
-/// The node's name for messages: its own, or else that of its first output.
+/// Returns the node's name for messages, or the name of its first output if the node is unnamed.
 pub(super) fn node_name(node: &NodeProto) -> String {
     if !node.name.is_empty() {
         return node.name.clone();
@@ -95,12 +95,12 @@ pub(super) fn node_name(node: &NodeProto) -> String {
     node.output.first().map_or_else(|| "(unnamed)".to_owned(), |output| format!("of {output}"))
 }
 
-/// The operator, with its domain if it is not ONNX's own.
+/// Returns the operator, with its domain unless that is ONNX's own.
 pub(super) fn operator_name(node: &NodeProto) -> String {
     if node.domain.is_empty() { node.op_type.clone() } else { format!("{}.{}", node.domain, node.op_type) }
 }
 
-/// An [`ImportError::UnsupportedUse`] at this node.
+/// Creates an [`ImportError::UnsupportedUse`] for this node.
 pub(super) fn unsupported_use(node: &NodeProto, reason: &str) -> ImportError {
     ImportError::UnsupportedUse {
         node: node_name(node),

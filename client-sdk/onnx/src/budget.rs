@@ -1,9 +1,9 @@
-//! Counts what a model has become while it is lowered, against the limits.
+//! Checks the size of the growing graph against the limits while a model is lowered.
 
 use super::{ImportError, ImportLimits};
 use folkmoot_graph::Graph;
 
-/// The limits, and the frozen tensors that have been counted so far.
+/// The limits, and the constants counted so far.
 pub(super) struct Budget {
     pub(super) limits: ImportLimits,
     counted: usize,
@@ -15,7 +15,7 @@ impl Budget {
         Self { limits: limits.clone(), counted: 0, constant_elements: 0 }
     }
 
-    /// Checks what the graph has become.
+    /// Checks the current size of the graph.
     pub(super) fn check(&mut self, graph: &Graph) -> Result<(), ImportError> {
         let (count, limit) = (graph.nodes.len(), self.limits.graph_nodes_max);
         if count > limit {
@@ -27,7 +27,7 @@ impl Budget {
         self.room_for_constants(0)
     }
 
-    /// Checks that there may be a frozen tensor of so many elements more.
+    /// Checks that a constant with this many elements can be added.
     pub(super) fn room_for_constants(&self, elements: usize) -> Result<(), ImportError> {
         let count = self.constant_elements.saturating_add(elements);
         let limit = self.limits.constant_elements_max;

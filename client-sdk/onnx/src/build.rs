@@ -1,4 +1,4 @@
-//! Makes ONNX models in code, for tests, benchmarks and first steps.
+//! Builds ONNX models in code, for tests, benchmarks and first steps.
 
 mod cnn;
 
@@ -19,10 +19,11 @@ use folkmoot_graph::random::standard_normal;
 const IR_VERSION: i64 = 8;
 const OPSET: i64 = 17;
 
-/// A multilayer perceptron with Relu between the layers: `widths` are the input, the hidden layers, the output.
+/// Builds a multilayer perceptron with Relu between the layers. `widths` are those of the input, the hidden layers and
+/// the output.
 ///
-/// Input `input` `[N, widths[0]]`, output `logits` `[N, last width]`. Weights `layer_1.weight`
-/// `[outputs, inputs]`, drawn after He et al. 2015 (equation 10) from `seed`; biases `layer_1.bias` are 0.
+/// Input `input` `[N, widths[0]]`, output `logits` `[N, last width]`. Weights `layer_1.weight` `[outputs, inputs]` and
+/// so on are drawn from `seed` after He et al. 2015 (equation 10); biases `layer_1.bias` and so on are 0.
 ///
 /// # Panics
 /// Panics if there are fewer than two widths, or a width is 0.
@@ -52,7 +53,7 @@ pub fn mlp(widths: &[usize], seed: u64) -> Vec<u8> {
     model(nodes, initializers, widths[0], ("logits", widths[layers]))
 }
 
-/// The perceptron of [`mlp`], of two layers or more, in whose training half of the first layer's sums are dropped out.
+/// Builds the perceptron of [`mlp`], with at least two layers. Training drops out half of the first layer's sums.
 pub fn mlp_with_dropout(widths: &[usize], seed: u64) -> Vec<u8> {
     let mut model = ModelProto::decode(&mlp(widths, seed)[..]).expect("what was written can be read");
     let graph = model.graph.as_mut().expect("a model has a graph");
@@ -62,10 +63,10 @@ pub fn mlp_with_dropout(widths: &[usize], seed: u64) -> Vec<u8> {
     model.encode_to_vec()
 }
 
-/// A model with one trainable tensor: `weights` `[1, parameter_count]`, all 0.
+/// Builds a model with one trainable tensor: `weights` `[1, parameter_count]`, all 0.
 ///
-/// Input `input` `[N, 1]`, output `output` `[N, parameter_count]` is their product. For benchmarks that care
-/// about the number of parameters only.
+/// Input `input` `[N, 1]`, output `output` `[N, parameter_count]`, the product of input and weights. For benchmarks in
+/// which only the number of parameters matters.
 ///
 /// # Panics
 /// Panics if `parameter_count` is 0.
@@ -76,7 +77,7 @@ pub fn single_tensor(parameter_count: usize) -> Vec<u8> {
     model(vec![product], vec![weights], 1, ("output", parameter_count))
 }
 
-/// Weights of `outputs` units that read `inputs` values each, after He et al. 2015, equation 10.
+/// Draws the weights of `outputs` units with `inputs` inputs each, after He et al. 2015 (equation 10).
 fn he_normal(rng: &mut ChaCha20Rng, inputs: usize, outputs: usize) -> Vec<f32> {
     let deviation = (2.0 / inputs as f64).sqrt();
     (0..inputs * outputs).map(|_| (standard_normal(rng) * deviation) as f32).collect()

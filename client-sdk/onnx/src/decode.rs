@@ -1,4 +1,4 @@
-//! ONNX bytes to nodes and initializers, with the checks that need no shapes.
+//! Decodes ONNX bytes to nodes and initializers, with all checks that do not need shapes.
 
 use std::collections::BTreeSet;
 
@@ -13,45 +13,46 @@ use super::proto::{FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, ValueI
 use super::tensor::{self, Constant, ElementType};
 use super::{Chunks, ImportError, ImportLimits};
 
-/// A model whose nodes are in running order and read only what is there, but are not understood yet.
+/// A decoded model. Its nodes are in execution order and read only existing values. The operators of the nodes are not
+/// checked yet.
 pub(super) struct Decoded {
     pub(super) opset: i64,
     pub(super) nodes: Vec<NodeProto>,
     pub(super) initializers: Vec<Initializer>,
-    /// The inputs that are no initializers.
+    /// The inputs that are not initializers.
     pub(super) inputs: Vec<ValueInfoProto>,
     /// The names of the outputs.
     pub(super) outputs: Vec<String>,
 }
 
-/// A tensor that the file brings.
+/// A tensor stored in the file.
 pub(super) struct Initializer {
     pub(super) name: String,
     pub(super) shape: Vec<usize>,
     pub(super) content: Content,
 }
 
-/// Where an initializer's elements are.
+/// The elements of an initializer.
 pub(super) enum Content {
-    /// In the file, and replaced by weights.
+    /// The elements of a trained tensor: the chunks of the file that hold them, and into which weights are written.
     Trained(Chunks),
-    /// Here.
+    /// The decoded elements of a frozen tensor.
     Frozen(Constant),
 }
 
-/// What becomes of float initializers.
+/// The treatment of float initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floats {
-    /// Those that a node reads are weights.
+    /// Float initializers that a node reads are weights.
     Trained,
-    /// All are frozen.
+    /// All float initializers are frozen.
     Frozen,
 }
 
-/// Decodes a model under limits and checks its operator set, its names and its tensors.
+/// Decodes a model within limits and checks its opset, its names and its tensors.
 ///
 /// # Errors
-/// Returns an [`ImportError`] that names what is wrong or over a limit.
+/// Returns an [`ImportError`] that names the fault or the exceeded limit.
 pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Result<Decoded, ImportError> {
     if bytes.len() > limits.model_bytes_max {
         return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
@@ -64,7 +65,7 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
     let initializers = initializers(&proto, bytes, chunks, limits, floats)?;
 
     let named: BTreeSet<&str> = proto.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-    // Files of IR version 3 list the initializers among the inputs too.
+    // Files of IR version 3 also list the initializers among the inputs.
     let inputs = proto.input.iter().filter(|input| !named.contains(input.name.as_str())).cloned().collect();
     let outputs = proto.output.into_iter().map(|output| output.name).collect();
     let decoded = Decoded { opset, nodes: proto.node, initializers, inputs, outputs };
@@ -82,7 +83,7 @@ fn checked_opset(model: &ModelProto) -> Result<i64, ImportError> {
     Err(ImportError::UnsupportedOpset { version, min: OPSET_MIN, max: OPSET_MAX })
 }
 
-/// The order of the file is the order of the schema.
+/// Reads the initializers. Their order in the file is the order of the schema.
 fn initializers(
     proto: &GraphProto,
     bytes: &[u8],
@@ -119,7 +120,7 @@ fn initializers(
     Ok(initializers)
 }
 
-/// Checks a trainable tensor without copying it.
+/// Checks a trainable tensor without copying it, and returns its shape.
 fn parameter_shape(
     initializer: &TensorProto,
     bytes: &[u8],
@@ -139,7 +140,7 @@ fn parameter_shape(
     Ok(shape)
 }
 
-/// Checks that each name has one meaning, which is there before it is read.
+/// Checks that names are unique, and that each value is defined before it is read.
 fn check_names(model: &Decoded) -> Result<(), ImportError> {
     let mut known = BTreeSet::new();
     let sources = model.inputs.iter().map(|input| &input.name);
@@ -148,7 +149,7 @@ fn check_names(model: &Decoded) -> Result<(), ImportError> {
             return Err(ImportError::DuplicateName { name: name.clone() });
         }
     }
-    // Everything that some node computes, to tell a cycle from a missing value.
+    // Collect all values that nodes compute, to distinguish a cycle from a missing value.
     let computed: BTreeSet<&str> =
         model.nodes.iter().flat_map(|node| node.output.iter().map(String::as_str)).collect();
     for node in &model.nodes {

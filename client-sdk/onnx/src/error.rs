@@ -1,78 +1,82 @@
-//! Why a model was not imported or exported.
+//! Errors of import and export.
 
 use folkmoot_graph::op::ShapeError;
 
-/// Why ONNX bytes did not become a model. The message tells the model's author what to change.
+/// Why ONNX bytes could not be imported. The message says what the model's author should change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The file is larger than the limit.
-    #[error("the model has {bytes} bytes, the limit is {limit}")]
+    #[error("the model has {bytes} bytes; the limit is {limit}")]
     ModelTooLarge {
         /// The file's size.
         bytes: usize,
         /// [`super::ImportLimits::model_bytes_max`].
         limit: usize,
     },
-    /// The bytes are not an ONNX protobuf, or are cut off.
-    #[error("not a whole ONNX file: {reason}")]
+    /// The bytes are not an ONNX protobuf, or are truncated.
+    #[error("not a valid ONNX file: {reason}")]
     Malformed {
-        /// What was wrong where.
+        /// The fault and its position.
         reason: String,
     },
-    /// The graph has more of something than the limit.
-    #[error("the model has {count} {what}, the limit is {limit}")]
+    /// The graph exceeds a limit on a count.
+    #[error("the model has {count} {what}; the limit is {limit}")]
     TooMany {
-        /// What there is too much of.
+        /// The counted items, for example "nodes".
         what: &'static str,
-        /// How many there are.
+        /// The number of items.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// The operator set is not one that the engine knows.
-    #[error("the model uses ONNX operator set {version}; {min} to {max} are supported")]
+    /// The engine does not support the model's opset.
+    #[error(
+        "the model uses ONNX opset {version}; opsets {min} to {max} are supported, export it with one of them"
+    )]
     UnsupportedOpset {
-        /// The model's version, 0 if it names none.
+        /// The model's opset, or 0 if it names none.
         version: i64,
-        /// The oldest supported version.
+        /// The oldest supported opset.
         min: i64,
-        /// The newest supported version.
+        /// The newest supported opset.
         max: i64,
     },
-    /// The engine has no such operator.
+    /// The engine does not support an operator.
     #[error("node {node}: operator {operator} is not supported; see docs/operators.md for what is supported")]
     UnsupportedOperator {
         /// The node's name.
         node: String,
-        /// The operator, with its domain if it is not ONNX's own.
+        /// The operator, with its domain unless that is ONNX's own.
         operator: String,
     },
-    /// A node uses an operator in a way that the engine does not know.
+    /// A node uses an operator in an unsupported way.
     #[error("node {node}: {operator} {reason}")]
     UnsupportedUse {
         /// The node's name.
         node: String,
         /// The operator.
         operator: String,
-        /// What about it is not supported.
+        /// The unsupported part, as a predicate: "has …", "reads …".
         reason: String,
     },
-    /// A tensor's elements are in another file.
-    #[error("tensor {tensor} lies in an external file; save the model as one file")]
+    /// A tensor's elements are stored in another file.
+    #[error(
+        "tensor {tensor} is stored in an external file, which is not supported; save the model as one file"
+    )]
     ExternalData {
         /// The tensor's name.
         tensor: String,
     },
-    /// A tensor's elements are of a type that the engine does not compute with.
+    /// The engine does not support the element type of a tensor.
     #[error(
-        "tensor {tensor} has ONNX element type {element_type}, which is not supported here: weights must be \
-         float (1), frozen tensors may also be whole numbers, truth or other floats"
+        "tensor {tensor} has ONNX element type {element_type}, which is not supported: weights must be \
+         float (1); frozen tensors may also be integers, booleans or other floats"
     )]
     UnsupportedElementType {
         /// The tensor's name.
         tensor: String,
-        /// The number in `TensorProto.DataType`.
+        /// The element type's number in `TensorProto.DataType`.
         element_type: i32,
     },
     /// A dimension is zero, negative or too large for this machine.
@@ -91,14 +95,14 @@ pub enum ImportError {
         /// [`super::ImportLimits::tensor_elements_max`].
         limit: usize,
     },
-    /// A tensor has more or fewer elements than its dimensions say.
-    #[error("tensor {tensor} should have {expected} elements, its data has {found}")]
+    /// The number of a tensor's elements does not match its dimensions.
+    #[error("the dimensions of tensor {tensor} need {expected} elements, but its data has {found}")]
     WrongLength {
         /// The tensor's name.
         tensor: String,
         /// The product of the dimensions.
         expected: usize,
-        /// The elements found.
+        /// The number of elements found.
         found: usize,
     },
     /// A trainable tensor has a NaN or infinite element, or a frozen one has a NaN.
@@ -107,23 +111,24 @@ pub enum ImportError {
         /// The tensor's name.
         tensor: String,
     },
-    /// Two values have one name.
-    #[error("two values are named {name}")]
+    /// Two values have the same name.
+    #[error("two values are named {name}; names must be unique")]
     DuplicateName {
         /// The name.
         name: String,
     },
-    /// A node or the graph's output reads a value that nothing provides.
-    #[error("{reader} reads {value}, which is no input, initializer or output of a node")]
+    /// A node or the graph's output reads an undefined value.
+    #[error("{reader} reads {value}, which is neither an input, an initializer nor a node's output")]
     MissingValue {
         /// The node's name, or "the graph's output".
         reader: String,
         /// The missing value.
         value: String,
     },
-    /// A node reads a value that it or a later node computes.
+    /// A node reads a value that the node itself or a later node computes.
     #[error(
-        "node {node} reads {value}, which is computed later: the graph has a cycle or is not in running order"
+        "node {node} reads {value}, which is computed later: the graph has a cycle, or its nodes are not in execution \
+         order"
     )]
     Cycle {
         /// The node's name.
@@ -133,39 +138,41 @@ pub enum ImportError {
     },
     /// The graph does not have exactly one input, or has no output.
     #[error(
-        "the graph has {inputs} inputs and {outputs} outputs; it must have one input, and its first output is trained"
+        "the graph has {inputs} inputs and {outputs} outputs; it must have one input and at least one output, of which \
+         the first is trained"
     )]
     InputsAndOutputs {
-        /// Inputs that are not initializers.
+        /// The number of inputs that are not initializers.
         inputs: usize,
-        /// Outputs.
+        /// The number of outputs.
         outputs: usize,
     },
-    /// The input is not a tensor of numbers with a free batch dimension in front and fixed dimensions behind.
+    /// The input is not a numeric tensor whose first dimension (the batch) is free and whose other dimensions are
+    /// fixed.
     #[error("input {input}: {reason}")]
     InvalidInput {
         /// The input's name.
         input: String,
-        /// What must be changed.
+        /// The fault of the input.
         reason: String,
     },
-    /// The output does not have the batch in front.
+    /// The output's first dimension is not the batch.
     #[error("output {output} has shape {shape}; it must be the batch dimension, then fixed dimensions")]
     InvalidOutput {
         /// The output's name.
         output: String,
-        /// Its inferred shape.
+        /// The output's inferred shape.
         shape: String,
     },
-    /// The shapes of a node's inputs do not fit.
+    /// The shapes of a node's inputs are incompatible.
     #[error("node {node}: {source}")]
     Shape {
         /// The node's name.
         node: String,
-        /// What does not fit.
+        /// The operator and the incompatible shapes.
         source: ShapeError,
     },
-    /// No float initializer is used, so there is nothing to train.
+    /// No node reads a float initializer, so there is nothing to train.
     #[error("the model has no float initializer that a node reads, so there is nothing to train")]
     NothingToTrain,
 }
@@ -174,18 +181,18 @@ pub enum ImportError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The number of weights is not that of the model's parameters.
-    #[error("the model has {expected} parameters, {found} weights were given")]
+    /// The number of weights differs from the number of the model's parameters.
+    #[error("the model has {expected} parameters, but {found} weights were given")]
     WrongLength {
-        /// How many values the model has.
+        /// The model's number of parameters.
         expected: usize,
-        /// The weights given.
+        /// The number of weights given.
         found: usize,
     },
     /// A weight is NaN or infinite.
     #[error("weight {index} is NaN or infinite")]
     NotFinite {
-        /// Its position in schema order.
+        /// The weight's position in schema order.
         index: usize,
     },
 }

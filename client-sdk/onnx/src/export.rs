@@ -3,12 +3,12 @@
 use super::locate::overwrite;
 use super::{Chunks, ExportError};
 
-/// A copy of `bytes` in which the elements at `places` are replaced by `weights`, in order.
+/// Returns a copy of `bytes` in which `weights` replace the elements at `places`, in order.
 ///
-/// Every other byte is kept: names, documentation, metadata and fields that the engine does not know.
+/// All other bytes are kept: names, documentation, metadata and fields that the engine does not know.
 ///
 /// # Errors
-/// Returns an [`ExportError`] if the number of weights is not the number of places, or one is not finite.
+/// Returns an [`ExportError`] if the number of weights does not match the places, or a weight is not finite.
 pub(crate) fn with_weights(bytes: &[u8], places: &[Chunks], weights: &[f32]) -> Result<Vec<u8>, ExportError> {
     let expected = places.iter().map(super::locate::element_count).sum();
     if weights.len() != expected {

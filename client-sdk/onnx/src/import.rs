@@ -1,4 +1,4 @@
-//! ONNX bytes to a model that can be trained: one input, a trained output, both with the batch in front.
+//! Imports ONNX bytes as a trainable model: one input and a trained output, both with the batch as first dimension.
 
 use std::collections::BTreeMap;
 
@@ -17,35 +17,35 @@ use crate::parameter::{ParameterKind, ParameterSpec};
 /// A node of the graph that an ONNX file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelNode {
-    /// Its name; often there is none.
+    /// The node's name, often empty.
     pub name: String,
-    /// Its operator, with the domain if that is not ONNX's own.
+    /// The operator, with its domain unless that is ONNX's own.
     pub operator: String,
-    /// The tensors that it reads, by name.
+    /// The names of the tensors that the node reads.
     pub inputs: Vec<String>,
-    /// The tensors that it makes, by name.
+    /// The names of the tensors that the node computes.
     pub outputs: Vec<String>,
 }
 
-/// A model as the engine keeps it. It becomes a graph when the batch size is known.
+/// An imported model, before it is lowered to a graph for a batch size.
 pub(crate) struct Imported {
     pub(crate) input_shape: Vec<usize>,
     pub(crate) output_shape: Vec<usize>,
     pub(crate) parameters: Vec<ParameterSpec>,
-    /// Where each parameter's elements lie in the file.
+    /// The chunks of the file that hold each parameter's elements.
     pub(crate) places: Vec<Chunks>,
     input_type: ElementType,
     model: Decoded,
     limits: ImportLimits,
 }
 
-/// Reads a model.
+/// Imports a model.
 ///
-/// It is lowered twice, for two batch sizes and both modes, so that what does not work is refused now, and to
-/// learn the output's shape.
+/// Lowers the model for two batch sizes and both modes. This detects unsupported models at import time, and determines
+/// the output's shape.
 ///
 /// # Errors
-/// Returns an [`ImportError`] that names what is wrong or over a limit.
+/// Returns an [`ImportError`] that names the fault or the exceeded limit.
 pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, ImportError> {
     let model = decode(bytes, limits, Floats::Trained)?;
     let [input] = &model.inputs[..] else {
@@ -83,7 +83,7 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
 }
 
 impl Imported {
-    /// The operators of the file, and how many nodes of each there are.
+    /// Returns the operators of the file, with the number of nodes for each.
     pub(crate) fn operators(&self) -> BTreeMap<String, usize> {
         let mut operators = BTreeMap::new();
         for node in &self.model.nodes {
@@ -92,7 +92,7 @@ impl Imported {
         operators
     }
 
-    /// The nodes of the file's graph, in its order.
+    /// Returns the nodes of the file's graph, in file order.
     pub(crate) fn nodes(&self) -> Vec<ModelNode> {
         let node = |node: &NodeProto| ModelNode {
             name: node.name.clone(),
@@ -103,10 +103,10 @@ impl Imported {
         self.model.nodes.iter().map(node).collect()
     }
 
-    /// The graph for this batch size.
+    /// Lowers the model to the graph for this batch size.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] if the model cannot have this batch size, or would be over a limit.
+    /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
         let mut lowering = Lowering::new(self.model.opset, &self.limits, mode);
         let name = &self.model.inputs[0].name;
@@ -136,7 +136,7 @@ fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
     trained.unzip()
 }
 
-/// The shape of one example and what its numbers stand for, from an input whose first dimension is free.
+/// Returns the shape and the element type of one example, from an input whose first dimension is free.
 fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportError> {
     let invalid =
         |reason: &str| ImportError::InvalidInput { input: input.name.clone(), reason: reason.to_owned() };
@@ -144,7 +144,7 @@ fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportEr
     let tensor_type = tensor_type.ok_or_else(|| invalid("is not a tensor"))?;
     let element_type = match ElementType::of(tensor_type.elem_type) {
         Some(element_type) if element_type != ElementType::Boolean => element_type,
-        _ => return Err(invalid("is not of an element type of floats or integers")),
+        _ => return Err(invalid("has an element type that is neither float nor integer")),
     };
     let dims = tensor_type.shape.as_ref().map(|shape| &shape.dim[..]).unwrap_or_default();
     let Some((batch, rest)) = dims.split_first() else {
@@ -155,7 +155,7 @@ fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportEr
     }
     let size = |dim: &DimensionProto| match dim.value {
         Some(DimensionValue::DimValue(size)) => Ok(size),
-        _ => Err(invalid("has a free dimension behind the first; only the batch may be free")),
+        _ => Err(invalid("has a free dimension after the first; only the batch may be free")),
     };
     let sizes: Vec<i64> = rest.iter().map(size).collect::<Result<_, _>>()?;
     Ok((tensor::checked_dims(&input.name, &sizes)?, element_type))

@@ -1,29 +1,29 @@
-//! What an imported model may cost.
+//! Limits on imported models.
 
-/// Limits for a model from a source that is not trusted. All are checked before memory is taken.
+/// Limits for a model from an untrusted source. The importer checks them before it allocates memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportLimits {
-    /// Size of the ONNX file in bytes.
+    /// The maximum size of the ONNX file, in bytes.
     pub model_bytes_max: usize,
-    /// Nodes of the graph.
+    /// The maximum number of nodes in the ONNX graph.
     pub nodes_max: usize,
-    /// Initializers of the graph.
+    /// The maximum number of initializers in the ONNX graph.
     pub initializers_max: usize,
-    /// Elements of all trainable tensors together.
+    /// The maximum number of elements in all trainable tensors together.
     pub parameters_max: usize,
-    /// Attributes of all nodes together.
+    /// The maximum number of attributes of all nodes together.
     pub attributes_max: usize,
-    /// Elements of one tensor, and of one intermediate result for a batch.
+    /// The maximum number of elements in one tensor, or in one intermediate result for a batch.
     pub tensor_elements_max: usize,
-    /// Elements of all frozen tensors together, with what is computed of them at import.
+    /// The maximum number of elements in all constants together, including those computed at import.
     pub constant_elements_max: usize,
-    /// Operations of the graph, of which an ONNX node may become many: recurrent ones become some for each time
-    /// step.
+    /// The maximum number of nodes in the lowered graph. One ONNX node can become many: a recurrent layer becomes
+    /// several nodes for each time step.
     pub graph_nodes_max: usize,
 }
 
 impl Default for ImportLimits {
-    /// Fits models of up to 256 million parameters.
+    /// Returns limits that allow models of up to 256 million parameters.
     fn default() -> Self {
         Self {
             model_bytes_max: 1 << 30,
@@ -38,9 +38,9 @@ impl Default for ImportLimits {
     }
 }
 
-/// Dimensions of one tensor.
+/// The maximum number of dimensions of a tensor.
 pub(super) const RANK_MAX: usize = 8;
-/// The oldest operator set read: from 7 on, elementwise operators broadcast as they do today.
+/// The oldest supported opset: since opset 7, elementwise operators broadcast as they do today.
 pub(super) const OPSET_MIN: i64 = 7;
-/// The newest operator set whose changes to the supported operators are known to be none.
+/// The newest supported opset. Newer opsets may change supported operators.
 pub(super) const OPSET_MAX: i64 = 28;

@@ -1,4 +1,4 @@
-//! Finds, in the bytes of a model, what must be counted before decoding and where the weights lie.
+//! Finds the weights in the bytes of a model. Checks all limits on counts before anything is decoded.
 
 use std::ops::Range;
 
@@ -13,13 +13,14 @@ const TENSOR_FLOAT_DATA: u64 = 4;
 const TENSOR_RAW_DATA: u64 = 9;
 const FLOAT_BYTES: usize = 4;
 
-/// Where the little-endian `f32` elements of one initializer lie, in order; empty if there are none.
+/// The byte ranges of one initializer's little-endian `f32` elements, in order; empty if it has no elements.
 pub(crate) type Chunks = Vec<Range<usize>>;
 
-/// Counts what costs memory when decoded and returns the data of every initializer, in file order.
+/// Counts everything that takes memory when decoded. Returns the data ranges of every initializer, in file order.
 ///
 /// # Errors
-/// Returns [`ImportError::Malformed`] for bytes that are not whole, [`ImportError::TooMany`] over a limit.
+/// Returns [`ImportError::Malformed`] for malformed or truncated bytes, and [`ImportError::TooMany`] if a limit is
+/// exceeded.
 pub(super) fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chunks>, ImportError> {
     let graph = only_graph(bytes)?;
     let mut initializers = Vec::new();
@@ -82,12 +83,12 @@ fn tensor_chunks(bytes: &[u8], tensor: Field) -> Result<Chunks, ImportError> {
     Ok(chunks)
 }
 
-/// The number of `f32` elements in the chunks.
+/// Returns the number of `f32` elements in the chunks.
 pub(super) fn element_count(chunks: &Chunks) -> usize {
     chunks.iter().map(|chunk| chunk.len() / FLOAT_BYTES).sum()
 }
 
-/// The elements in the chunks.
+/// Returns the elements in the chunks.
 pub(crate) fn elements<'a>(bytes: &'a [u8], chunks: &'a Chunks) -> impl Iterator<Item = f32> + 'a {
     chunks.iter().flat_map(|chunk| {
         let (elements, _) = bytes[chunk.clone()].as_chunks::<FLOAT_BYTES>();
@@ -95,7 +96,7 @@ pub(crate) fn elements<'a>(bytes: &'a [u8], chunks: &'a Chunks) -> impl Iterator
     })
 }
 
-/// Writes `elements` over those in the chunks, of which there must be as many.
+/// Overwrites the elements in the chunks with `elements`, which must have the same length.
 pub(super) fn overwrite(bytes: &mut [u8], chunks: &Chunks, elements: &[f32]) {
     let mut elements = elements.iter();
     for chunk in chunks {

@@ -1,4 +1,5 @@
-//! A decoded model to a graph for one batch size: sources first, then node after node.
+//! Lowers a decoded model to a graph for one batch size: first the inputs and initializers, then one node after
+//! another.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +16,13 @@ use super::{ImportError, ImportLimits};
 use folkmoot_graph::op::volume;
 use folkmoot_graph::{Graph, ValueId};
 
-/// A model for one batch size.
+/// A model lowered for one batch size.
 pub struct Lowered {
-    /// Its input 0 is the features `[batch, …]`.
+    /// The graph. Its input 0 is the features `[batch, …]`.
     pub graph: Graph,
-    /// `[batch, …]`.
+    /// The model's output, `[batch, …]`.
     pub output: ValueId,
-    /// New values of running statistics, by the position of the parameter. Only in training.
+    /// The new values of running statistics, by parameter index; empty in inference.
     pub updates: Vec<(usize, ValueId)>,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Lowering<'a> {
         Self { graph, updates, names, budget: Budget::new(limits), opset, mode }
     }
 
-    /// Adds the features, or another thing that a run brings.
+    /// Adds the features, or another input that each run supplies.
     pub(super) fn add_input(
         &mut self,
         name: &'a str,
@@ -54,7 +55,7 @@ impl<'a> Lowering<'a> {
         Ok(value)
     }
 
-    /// Adds a tensor whose elements are known.
+    /// Adds a constant tensor.
     pub(super) fn add_constant(&mut self, name: &'a str, constant: &Constant) -> Result<(), ImportError> {
         let value = self.graph.add_constant(&constant.shape, constant.elements.clone());
         self.names.insert(name, Tensor { value, element_type: constant.element_type });
@@ -77,7 +78,7 @@ impl<'a> Lowering<'a> {
         model.nodes.iter().try_for_each(|node| self.add_node(node))
     }
 
-    /// What a name stands for.
+    /// Returns the tensor with this name.
     pub(super) fn tensor(&self, name: &str) -> Option<Tensor> {
         self.names.get(name).copied()
     }
@@ -102,7 +103,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn inputs(&self, node: &NodeProto, operator: &Operator) -> Result<Vec<Option<Tensor>>, ImportError> {
-        // Empty names at the end are how ONNX leaves optional inputs out.
+        // ONNX omits optional inputs at the end by giving them empty names.
         let count = node.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
         let input = |(position, name): (usize, &String)| match self.tensor(name) {
             None if name.is_empty() => Ok(None),
@@ -134,11 +135,13 @@ impl<'a> Lowering<'a> {
     fn check_result(&self, node: &NodeProto, tensor: Tensor) -> Result<(), ImportError> {
         let shape = self.graph.shape(tensor.value);
         if shape.len() > RANK_MAX {
-            return Err(unsupported_use(node, "makes a tensor of too many dimensions"));
+            let reason =
+                format!("computes a tensor with {} dimensions; the limit is {RANK_MAX}", shape.len());
+            return Err(unsupported_use(node, &reason));
         }
         checked_volume(&format!("the result of node {}", node_name(node)), shape, &self.budget.limits)?;
         if self.is_empty(tensor) && self.graph.constant(tensor.value).is_none() {
-            return Err(unsupported_use(node, "makes an empty tensor"));
+            return Err(unsupported_use(node, "computes an empty tensor"));
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! What a graph is made for.
+//! The mode in which a graph will run.
 
-/// What the operators that differ between training and use do.
+/// The mode of operators that behave differently in training and inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Batch statistics, and dropout.
+    /// Training: batch normalisation uses the batch's statistics, and dropout is on.
     Training,
-    /// Running statistics, and no dropout.
+    /// Inference: batch normalisation uses its running statistics, and dropout is off.
     Inference,
-    /// What the model's attributes say, for conformance tests.
+    /// The mode that the attributes of each node select; for conformance tests.
     AsWritten,
 }

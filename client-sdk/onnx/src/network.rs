@@ -1,7 +1,7 @@
 //! Runs any imported graph once, for conformance tests and inspection.
 //!
-//! Unlike [`crate::ModelFile`], a network may have any number of inputs and outputs of any plain numeric type, and
-//! nothing in it is trained. It computes in double precision.
+//! Unlike [`crate::ModelFile`], a network may have any number of inputs and outputs of any plain numeric type, and no
+//! trainable tensors. It computes in double precision.
 
 mod gradient;
 
@@ -20,7 +20,7 @@ use super::{ImportError, ImportLimits};
 use folkmoot_graph::program::{ExecuteError, Program};
 use folkmoot_graph::{Graph, Source, ValueId};
 
-/// A tensor that goes into a network or comes out. Truth is 0 and 1.
+/// An input or output tensor of a network. Booleans are 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkTensor {
     /// The dimensions, outermost first; none for a scalar.
@@ -29,7 +29,7 @@ pub struct NetworkTensor {
     pub elements: Vec<f64>,
 }
 
-/// Why a network was not run.
+/// Why a network could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -39,12 +39,12 @@ pub enum NetworkError {
     /// The executor failed.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
-    /// The inputs given are not those of the network.
+    /// The given inputs do not match the network's inputs.
     #[error("input {position}: {reason}")]
     Input {
         /// The position of the input.
         position: usize,
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
 }
@@ -56,36 +56,38 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads a network. Operators are checked when it is run, because shapes are known then.
+    /// Reads a network. Operators are checked only in [`Network::run`], when the shapes are known.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] if the bytes are not an ONNX model or are over a limit.
+    /// Returns an [`ImportError`] if the bytes are not an ONNX model or exceed a limit.
     pub fn from_onnx(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
         let model = decode(&Bytes::copy_from_slice(bytes), limits, Floats::Frozen)?;
         Ok(Self { model, limits: limits.clone() })
     }
 
-    /// The operators in the network, each once.
+    /// Returns the operators in the network, each once.
     pub fn operators(&self) -> BTreeSet<&str> {
         self.model.nodes.iter().map(|node| node.op_type.as_str()).collect()
     }
 
-    /// Computes the outputs that have a name. Inputs that must be known at import, integers and single numbers are
-    /// frozen; the others are fed to the executor.
+    /// Computes the named outputs. Some inputs become constants: those that must be known at import, those with
+    /// integers, and single numbers. The executor gets all other inputs.
     ///
     /// # Errors
-    /// Returns a [`NetworkError`] if an operator is not supported, the inputs do not fit, or memory runs out.
+    /// Returns a [`NetworkError`] if an operator is not supported, the inputs do not match, or memory runs out.
     pub fn run(&self, inputs: &[NetworkTensor]) -> Result<Vec<NetworkTensor>, NetworkError> {
         let Lowered { graph, outputs, fed } = self.lower(inputs)?;
         Ok(execute(&graph, &outputs, &fed)?)
     }
 
-    /// Compares the gradient of a weighted sum of the outputs, with respect to all inputs that are fed, with central
-    /// differences along random directions. Returns the largest difference, relative to the slope or to 1; `None` if no
-    /// output depends on an input in a way that has a gradient.
+    /// Checks the gradient of a weighted sum of the outputs, with respect to all inputs that are not constants.
+    /// Compares it with central differences along random directions.
+    ///
+    /// Returns the largest difference, relative to the derivative or to 1, whichever is larger; `None` if no output has
+    /// a gradient with respect to an input.
     ///
     /// # Errors
-    /// The errors of [`Network::run`].
+    /// Returns the errors of [`Network::run`].
     pub fn gradient_difference(
         &self,
         inputs: &[NetworkTensor],
@@ -95,21 +97,23 @@ impl Network {
         Ok(gradient::difference(graph, &outputs, &fed, seed)?)
     }
 
-    /// The graph for these inputs.
+    /// Lowers the network for these inputs.
     fn lower<'a>(&self, inputs: &'a [NetworkTensor]) -> Result<Lowered<'a>, NetworkError> {
         let mut lowering = Lowering::new(self.model.opset, &self.limits, Mode::AsWritten);
         let settings = names_of_settings(&self.model.nodes);
         let mut fed: Vec<&[f64]> = Vec::new();
         if inputs.len() != self.model.inputs.len() {
-            let reason = format!("{} inputs were given for {}", inputs.len(), self.model.inputs.len());
+            let reason = format!("got {} inputs; the network has {}", inputs.len(), self.model.inputs.len());
             return Err(NetworkError::Input { position: inputs.len(), reason });
         }
         for (position, (info, input)) in self.model.inputs.iter().zip(inputs).enumerate() {
-            let element_type = element_type(info)
-                .ok_or_else(|| NetworkError::Input { position, reason: "is no tensor of numbers".into() })?;
+            let element_type = element_type(info).ok_or_else(|| NetworkError::Input {
+                position,
+                reason: "is not a tensor of numbers".into(),
+            })?;
             let expected = tensor::checked_volume(&info.name, &input.shape, &self.limits)?;
             if expected != input.elements.len() {
-                let reason = format!("has {} elements instead of {expected}", input.elements.len());
+                let reason = format!("has {} elements; its shape needs {expected}", input.elements.len());
                 return Err(NetworkError::Input { position, reason });
             }
             let is_frozen = element_type != ElementType::Float
@@ -131,11 +135,11 @@ impl Network {
     }
 }
 
-/// A network for inputs of known shapes.
+/// A network lowered for inputs of known shapes.
 struct Lowered<'a> {
     graph: Graph,
     outputs: Vec<ValueId>,
-    /// The elements of the graph's inputs.
+    /// The elements of the graph's inputs, in order.
     fed: Vec<&'a [f64]>,
 }
 
@@ -143,7 +147,7 @@ fn element_type(info: &ValueInfoProto) -> Option<ElementType> {
     ElementType::of(info.r#type.as_ref()?.tensor_type.as_ref()?.elem_type)
 }
 
-/// Runs a graph without weights. What is known already is not computed again.
+/// Runs a graph without weights. Constant outputs are not computed again.
 fn execute(graph: &Graph, outputs: &[ValueId], fed: &[&[f64]]) -> Result<Vec<NetworkTensor>, ExecuteError> {
     let is_computed = |output: &ValueId| matches!(graph.values[output.0].source, Source::Node(_));
     let computed: Vec<ValueId> = outputs.iter().copied().filter(is_computed).collect();
@@ -165,10 +169,10 @@ fn execute(graph: &Graph, outputs: &[ValueId], fed: &[&[f64]]) -> Result<Vec<Net
     Ok(tensors)
 }
 
-/// Reads a `TensorProto` of any plain numeric type, such as the ONNX project's test data are.
+/// Decodes a `TensorProto` of any plain numeric type, for example the ONNX project's test data.
 ///
 /// # Errors
-/// Returns an [`ImportError`] if the bytes are no tensor, or one of another type.
+/// Returns an [`ImportError`] if the bytes are not a tensor, or have another element type.
 pub fn decode_tensor(bytes: &[u8]) -> Result<NetworkTensor, ImportError> {
     let proto = TensorProto::decode(Bytes::copy_from_slice(bytes))
         .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;

@@ -1,29 +1,29 @@
-//! The tensors of the weights.
+//! The tensors that make up a model's weights.
 
 use folkmoot_protocol::TensorSpec;
 
-/// Name, shape and kind of one tensor of the weights.
+/// The name, shape and kind of one tensor of the weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterSpec {
-    /// The name of the initializer.
+    /// The name of the ONNX initializer.
     pub name: String,
     /// The dimensions, outermost first; none for a scalar.
     pub shape: Vec<usize>,
-    /// What changes it.
+    /// The way in which training changes the tensor.
     pub kind: ParameterKind,
 }
 
-/// What changes a tensor of the weights.
+/// The way in which training changes a tensor of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// Its gradient.
+    /// Training changes it by its gradient.
     Trained,
-    /// The forward pass in training: it is a running mean or variance of batch normalisation.
+    /// The forward pass changes it: it is a running mean or variance of batch normalisation.
     Statistic,
 }
 
 impl ParameterSpec {
-    /// The number of elements: the product of the dimensions.
+    /// Returns the number of elements: the product of the dimensions.
     pub fn element_count(&self) -> usize {
         self.shape.iter().product()
     }

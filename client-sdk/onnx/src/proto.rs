@@ -1,7 +1,7 @@
 //! The part of ONNX's protobuf schema that the engine reads and writes, written by hand.
 //!
-//! Field numbers are those of `onnx.proto3`. A field that is not listed is skipped when a model is read; a
-//! model is never written back from these types, see [`super::export`].
+//! Field numbers are those of `onnx.proto3`. Decoding skips fields that are not listed. A model is never written back
+//! from these types; see [`super::export`].
 
 use prost::bytes::Bytes;
 
@@ -10,7 +10,7 @@ pub(super) const FLOAT: i32 = data_type::FLOAT;
 /// `TensorProto.DataLocation.EXTERNAL`.
 pub(super) const EXTERNAL: i32 = 1;
 
-/// `TensorProto.DataType`: those that are numbers of whole bytes.
+/// `TensorProto.DataType`: numbers of whole bytes.
 pub(super) mod data_type {
     pub(crate) const FLOAT: i32 = 1;
     pub(crate) const UINT8: i32 = 2;
@@ -117,14 +117,14 @@ pub(super) struct TensorProto {
     pub(super) data_type: i32,
     #[prost(float, repeated, tag = "4")]
     pub(super) float_data: Vec<f32>,
-    /// Also every smaller integer, truth, and the bits of half-precision floats.
+    /// The elements of integer types up to 32 bits, booleans, and the bits of half-precision floats.
     #[prost(int32, repeated, tag = "5")]
     pub(super) int32_data: Vec<i32>,
     #[prost(int64, repeated, tag = "7")]
     pub(super) int64_data: Vec<i64>,
     #[prost(string, tag = "8")]
     pub(super) name: String,
-    /// Little-endian elements. Shares the model's buffer when it is read.
+    /// Little-endian elements. They share the model's buffer.
     #[prost(bytes = "bytes", tag = "9")]
     pub(super) raw_data: Bytes,
     #[prost(double, repeated, tag = "10")]

@@ -1,22 +1,22 @@
-//! Reads `TensorProto`: dimensions with limits, elements of every plain numeric type from either encoding.
+//! Decodes `TensorProto`: dimensions within limits, and elements of every plain numeric type from either encoding.
 
 use super::limits::RANK_MAX;
 use super::proto::{EXTERNAL, TensorProto, data_type};
 use super::{ImportError, ImportLimits};
 
-/// What a tensor's numbers stand for. All are numbers in the graph.
+/// The meaning of a tensor's elements. The graph stores all of them as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElementType {
-    /// Real numbers, of whichever precision.
+    /// Real numbers of any precision.
     Float,
-    /// Whole numbers: division truncates.
+    /// Integers: division truncates.
     Integer,
-    /// 0 and 1.
+    /// Booleans: 0 and 1.
     Boolean,
 }
 
 impl ElementType {
-    /// What ONNX's number of an element type stands for, if it is one of plain numbers.
+    /// Returns the meaning of an ONNX element type, if it is plain numbers.
     pub(super) fn of(number: i32) -> Option<Self> {
         match number {
             data_type::FLOAT | data_type::DOUBLE | data_type::FLOAT16 | data_type::BFLOAT16 => {
@@ -40,7 +40,7 @@ pub(super) struct Constant {
     pub(super) element_type: ElementType,
 }
 
-/// The dimensions and the number of elements of a tensor.
+/// Returns the dimensions and the number of elements of a tensor.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for external data, a dimension below 1, or more elements than the limit.
@@ -81,14 +81,14 @@ fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, Im
     dims.iter().map(convert).collect()
 }
 
-/// The product of dimensions, within the limit.
+/// Returns the product of the dimensions, if it is within the limit.
 pub(super) fn checked_volume(
     name: &str,
     dims: &[usize],
     limits: &ImportLimits,
 ) -> Result<usize, ImportError> {
     let limit = limits.tensor_elements_max;
-    // An empty tensor with other dimensions that overflow is refused too.
+    // Also rejects an empty tensor whose other dimensions overflow.
     dims.iter()
         .try_fold(1usize, |product, size| product.checked_mul((*size).max(1)))
         .filter(|product| *product <= limit)
@@ -96,11 +96,11 @@ pub(super) fn checked_volume(
         .ok_or_else(|| ImportError::TensorTooLarge { tensor: name.to_owned(), limit })
 }
 
-/// A frozen tensor.
+/// Decodes a constant tensor.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for an element type that is not of plain numbers, a wrong length, or a NaN.
-/// Infinity is allowed: masks are made of it.
+/// Returns an [`ImportError`] for an element type other than plain numbers, a wrong length, or a NaN. Infinity is
+/// allowed, because masks use it.
 pub(super) fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
     let constant = any_constant(tensor, limits)?;
     if constant.elements.iter().any(|element| element.is_nan()) {
@@ -109,7 +109,7 @@ pub(super) fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Co
     Ok(constant)
 }
 
-/// A tensor of any plain numeric type, NaN included.
+/// Decodes a tensor of any plain numeric type. NaN is allowed.
 pub(super) fn any_constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
     let Some(element_type) = ElementType::of(tensor.data_type) else {
         let element_type = tensor.data_type;
@@ -128,7 +128,7 @@ pub(super) fn any_constant(tensor: &TensorProto, limits: &ImportLimits) -> Resul
     Ok(Constant { shape, elements, element_type })
 }
 
-/// The elements in the field that ONNX has for the type.
+/// Returns the elements from the field that ONNX uses for the type.
 fn listed(tensor: &TensorProto) -> Vec<f64> {
     let small = tensor.int32_data.iter();
     match tensor.data_type {
@@ -144,7 +144,7 @@ fn listed(tensor: &TensorProto) -> Vec<f64> {
     }
 }
 
-/// The elements in little-endian bytes, if there are as many as expected.
+/// Returns the elements from little-endian bytes, if their number is as expected.
 fn raw(data_type: i32, bytes: &[u8], expected: usize) -> Option<Vec<f64>> {
     match data_type {
         data_type::FLOAT => read(bytes, expected, |bytes| f32::from_le_bytes(bytes).into()),
@@ -172,7 +172,7 @@ fn read<const BYTES: usize>(
         .then(|| elements.iter().map(|element| number(*element)).collect())
 }
 
-/// The number that these bits are in IEEE 754's half precision.
+/// Converts the bits of an IEEE 754 half-precision float.
 fn half(bits: u16) -> f64 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let fraction = f64::from(bits & 0x3ff);
@@ -185,7 +185,7 @@ fn half(bits: u16) -> f64 {
     sign * magnitude
 }
 
-/// The number that these bits are in bfloat16: the upper half of a single-precision float.
+/// Converts the bits of a bfloat16, the upper half of a single-precision float.
 fn brain(bits: u16) -> f64 {
     f32::from_bits(u32::from(bits) << 16).into()
 }

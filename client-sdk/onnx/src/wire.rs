@@ -1,13 +1,13 @@
-//! Protobuf's wire format: where the fields of a message lie, without decoding them.
+//! Protobuf's wire format: finds the fields of a message without decoding them.
 
 use std::ops::Range;
 
 use super::ImportError;
 
-/// The longest encoding of a 64-bit varint.
+/// The maximum number of bytes in a 64-bit varint.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// How a field's content is encoded.
+/// The encoding of a field's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Varint,
@@ -21,16 +21,16 @@ pub(super) enum Encoding {
 pub(super) struct Field {
     pub(super) number: u64,
     pub(super) encoding: Encoding,
-    /// Where the content lies in the whole buffer, without tag and length.
+    /// The range of the content in the whole buffer, without tag and length.
     pub(super) content: Range<usize>,
 }
 
-/// Iterates over the fields of the message that lies in `message` within `bytes`.
+/// Iterates over the fields of the message at `message` within `bytes`.
 pub(super) fn fields(bytes: &[u8], message: Range<usize>) -> Fields<'_> {
     Fields { bytes, position: message.start, end: message.end }
 }
 
-/// See [`fields`]. Ends after the first error.
+/// The iterator of [`fields`]. It ends after the first error.
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -76,7 +76,7 @@ impl Fields<'_> {
             Some(end) if end <= self.end => {
                 Ok(Field { number: tag >> 3, encoding, content: self.position..end })
             }
-            _ => Err(self.malformed("a field ends behind its message")),
+            _ => Err(self.malformed("a field ends after its message")),
         }
     }
 
@@ -84,7 +84,7 @@ impl Fields<'_> {
         let mut value = 0u64;
         for index in 0..VARINT_BYTES_MAX {
             let Some(byte) = self.bytes[..self.end].get(self.position) else {
-                return Err(self.malformed("the message is cut off"));
+                return Err(self.malformed("the message is truncated"));
             };
             self.position += 1;
             value |= u64::from(byte & 0x7f) << (7 * index);
@@ -92,7 +92,7 @@ impl Fields<'_> {
                 return Ok(value);
             }
         }
-        Err(self.malformed("a varint does not end"))
+        Err(self.malformed("a varint has more than 10 bytes"))
     }
 
     fn malformed(&self, reason: &str) -> ImportError {

@@ -1,4 +1,4 @@
-//! The convolutional network of McMahan et al. 2017, which the field's benchmarks share.
+//! The convolutional network of McMahan et al. 2017, a common benchmark in federated learning.
 
 use prost::bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
@@ -10,12 +10,12 @@ use crate::proto::{AttributeProto, NodeProto, TensorProto, attribute_type, data_
 const SIDE: usize = 28;
 const CLASSES: usize = 10;
 
-/// The CNN of McMahan et al. 2017, section 3: 1,663,370 parameters.
+/// Builds the CNN of McMahan et al. 2017, section 3: 1,663,370 parameters.
 ///
-/// Two convolutions of 5x5 with 32 and 64 channels, each with Relu and a pool of 2x2, a dense layer of 512 with Relu,
-/// an output layer. The paper does not say how edges are padded; with two zeros on each side the number of parameters
-/// is the paper's. Input `input` `[N, 784]`, output `logits` `[N, 10]`. Weights are drawn after He et al. 2015
-/// (equation 10) from `seed`; biases are 0.
+/// Two 5x5 convolutions with 32 and 64 channels, each followed by Relu and 2x2 max pooling; a dense layer of 512 with
+/// Relu; an output layer. The paper does not specify the padding. Two zeros on each side give the paper's number of
+/// parameters. Input `input` `[N, 784]`, output `logits` `[N, 10]`. Weights are drawn from `seed` after He et al. 2015
+/// (equation 10); biases are 0.
 pub fn federated_averaging_cnn(seed: u64) -> Vec<u8> {
     let mut network = Network { rng: ChaCha20Rng::seed_from_u64(seed), nodes: vec![], initializers: vec![] };
     network.initializers.push(image_shape());
@@ -37,7 +37,7 @@ struct Network {
 }
 
 impl Network {
-    /// Appends a convolution, Relu and a pool, whose result is `convolution_{number}.pooled`.
+    /// Appends a convolution, Relu and pooling. The result is named `convolution_{number}.pooled`.
     fn convolution(&mut self, input: &str, number: usize, [channels, filters]: [usize; 2]) {
         let name = format!("convolution_{number}");
         self.parameters(&name, &[filters, channels, 5, 5]);
@@ -60,7 +60,8 @@ impl Network {
         self.nodes.push(node("Gemm", &[input, &parameters[0], &parameters[1]], result, vec![transposed]));
     }
 
-    /// Adds weight and bias of a layer. The first dimension counts outputs, the others what each of them reads.
+    /// Adds the weight and the bias of a layer. The first dimension is the number of outputs; the others are the inputs
+    /// of each output.
     fn parameters(&mut self, name: &str, shape: &[usize]) {
         let (inputs, outputs) = (shape[1..].iter().product(), shape[0]);
         let weights = he_normal(&mut self.rng, inputs, outputs);
@@ -70,7 +71,7 @@ impl Network {
     }
 }
 
-/// The shape of a batch of images; its 0 stands for the batch's own size.
+/// Returns the shape of a batch of images; the 0 keeps the batch dimension.
 fn image_shape() -> TensorProto {
     let sizes = [0, 1, SIDE as i64, SIDE as i64];
     TensorProto {

@@ -1,4 +1,4 @@
-//! Gradients of a whole network against central differences, in double precision.
+//! Compares gradients of a whole network with central differences, in double precision.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -9,9 +9,9 @@ use folkmoot_graph::program::{ExecuteError, Program};
 use folkmoot_graph::random::standard_normal;
 use folkmoot_graph::{Graph, Source, ValueId};
 
-/// Directions along which the loss is differentiated.
+/// The number of random directions.
 const DIRECTIONS: usize = 4;
-/// See [`super::Network::gradient_difference`]. Points at which the function is not finite are passed over.
+/// Implements [`super::Network::gradient_difference`]. Skips directions in which a derivative is not finite.
 ///
 /// # Errors
 /// Returns an [`ExecuteError`] if memory runs out.
@@ -56,7 +56,7 @@ pub(super) fn difference(
     Ok(differences.into_iter().filter(|difference| difference.is_finite()).reduce(f64::max))
 }
 
-/// The sum of all elements of all outputs, each with a weight of its own.
+/// Returns the sum of all elements of all outputs, each times a random weight.
 fn weighted_sum(graph: &mut Graph, outputs: &[ValueId], rng: &mut ChaCha20Rng) -> Option<ValueId> {
     let mut total: Option<ValueId> = None;
     for output in outputs {

@@ -1,5 +1,5 @@
-//! Appends operations to the graph: results are measured against the limit before they are made, and a misfit of
-//! shapes names the node.
+//! Appends operators to the graph. Checks the size of each result against the limit before computing it, and names the
+//! node if shapes are incompatible.
 
 use super::NodeLowering;
 use crate::ImportError;
@@ -10,12 +10,12 @@ use folkmoot_graph::op::{ElementOp, Reduction, ShapeError, broadcast};
 type Appended = Result<ValueId, ImportError>;
 
 impl NodeLowering<'_> {
-    /// A misfit of shapes at this node.
+    /// Creates the error for incompatible shapes at this node.
     pub(crate) fn misfit(&self, source: ShapeError) -> ImportError {
         ImportError::Shape { node: node_name(self.proto), source }
     }
 
-    /// The shape to which all of these are repeated, within the limit.
+    /// Returns the shape to which all of these broadcast, if it is within the limit.
     pub(crate) fn broadcast_shape(&self, values: &[ValueId]) -> Result<Vec<usize>, ImportError> {
         let shapes: Vec<&[usize]> = values.iter().map(|value| self.graph.shape(*value)).collect();
         let shape = broadcast(&shapes).map_err(|source| self.misfit(source))?;
@@ -31,29 +31,29 @@ impl NodeLowering<'_> {
         self.graph.element(op, inputs).map_err(|source| self.misfit(source))
     }
 
-    /// An elementwise operation of one input.
+    /// Appends an elementwise operator with one input.
     pub(crate) fn unary(&mut self, op: ElementOp, input: ValueId) -> Appended {
         self.element(op, &[input])
     }
 
-    /// An elementwise operation of two inputs.
+    /// Appends an elementwise operator with two inputs.
     pub(crate) fn binary(&mut self, op: ElementOp, a: ValueId, b: ValueId) -> Appended {
         self.element(op, &[a, b])
     }
 
-    /// An elementwise operation with a number as its second input.
+    /// Appends an elementwise operator whose second input is a number.
     pub(crate) fn with_number(&mut self, op: ElementOp, input: ValueId, number: f64) -> Appended {
         let number = self.graph.add_scalar(number);
         self.binary(op, input, number)
     }
 
-    /// `number / input`
+    /// Appends `number / input`.
     pub(crate) fn number_over(&mut self, number: f64, input: ValueId) -> Appended {
         let number = self.graph.add_scalar(number);
         self.binary(ElementOp::Divide, number, input)
     }
 
-    /// `condition ? a : b`
+    /// Appends `condition ? a : b`.
     pub(crate) fn select(&mut self, condition: ValueId, a: ValueId, b: ValueId) -> Appended {
         self.element(ElementOp::Select, &[condition, a, b])
     }
@@ -82,7 +82,7 @@ impl NodeLowering<'_> {
         self.graph.mean(input, axes).map_err(|source| self.misfit(source))
     }
 
-    /// `op(A) op(B)` over the last two axes; the others broadcast.
+    /// Appends `op(A) op(B)` over the last two axes; the other axes broadcast.
     pub(crate) fn matmul(&mut self, a: ValueId, b: ValueId, transpose: [bool; 2]) -> Appended {
         let (left, right) = (self.shape(a), self.shape(b));
         if let (Some((left_batch, [m, k])), Some((right_batch, [l, n]))) =
@@ -109,7 +109,7 @@ impl NodeLowering<'_> {
         self.graph.slice_axis(input, axis, start, size).map_err(|source| self.misfit(source))
     }
 
-    /// Zeros of `shape` with the input's elements from `starts` on.
+    /// Returns zeros of `shape` with the input's elements written from `starts` on.
     pub(crate) fn unslice(&mut self, input: ValueId, starts: &[usize], shape: &[usize]) -> Appended {
         self.fits(shape)?;
         let steps = vec![1; shape.len()];

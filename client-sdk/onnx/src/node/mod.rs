@@ -1,4 +1,4 @@
-//! One ONNX node while it is lowered: its inputs, what is known of them, and the graph that it is added to.
+//! The context for lowering one ONNX node: its inputs, their known values, and the graph to extend.
 
 mod append;
 
@@ -12,22 +12,22 @@ use super::proto::NodeProto;
 use super::tensor::{Constant, ElementType, checked_volume};
 use folkmoot_graph::{Graph, ValueId};
 
-/// What a name stands for.
+/// A named value and its element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tensor {
     pub(super) value: ValueId,
     pub(super) element_type: ElementType,
 }
 
-/// What a node becomes: a tensor for each of its outputs, of which it may name fewer.
+/// The result of lowering a node: one tensor for each output of the operator. The node may name fewer.
 pub(super) type Outputs = Result<Vec<Tensor>, ImportError>;
 
-/// See the module.
+/// The context for lowering one ONNX node.
 pub(super) struct NodeLowering<'a> {
     pub(super) graph: &'a mut Graph,
     pub(super) updates: &'a mut Vec<(usize, ValueId)>,
     pub(super) proto: &'a NodeProto,
-    /// Without those that are left out at the end.
+    /// The inputs, without omitted ones at the end.
     pub(super) inputs: Vec<Option<Tensor>>,
     pub(super) budget: &'a mut Budget,
     pub(super) opset: i64,
@@ -35,12 +35,12 @@ pub(super) struct NodeLowering<'a> {
 }
 
 impl<'a> NodeLowering<'a> {
-    /// An error that says what about the node is not supported.
+    /// Creates an error with the unsupported part of the node as its reason.
     pub(super) fn refuse(&self, reason: &str) -> ImportError {
         unsupported_use(self.proto, reason)
     }
 
-    /// The attributes, none of which is unknown.
+    /// Returns the attributes, after checking that all are known.
     pub(super) fn attributes(&self, known: &[&str]) -> Result<Attributes<'a>, ImportError> {
         Attributes::new(self.proto, known)
     }
@@ -53,32 +53,32 @@ impl<'a> NodeLowering<'a> {
         Err(self.refuse(&format!("has {} inputs", self.inputs.len())))
     }
 
-    /// The input at a position, which must be there.
+    /// Returns a required input.
     pub(super) fn input(&self, position: usize) -> Result<Tensor, ImportError> {
         self.optional(position).ok_or_else(|| self.refuse(&format!("lacks input {position}")))
     }
 
-    /// The input at a position, if it is not left out.
+    /// Returns an optional input, or `None` if it is omitted.
     pub(super) fn optional(&self, position: usize) -> Option<Tensor> {
         self.inputs.get(position).copied().flatten()
     }
 
-    /// The value of the input at a position, which must be there.
+    /// Returns the value of a required input.
     pub(super) fn value(&self, position: usize) -> Result<ValueId, ImportError> {
         Ok(self.input(position)?.value)
     }
 
-    /// Whether the node names its output at a position.
+    /// Returns whether the node names its output at a position.
     pub(super) fn names_output(&self, position: usize) -> bool {
         self.proto.output.get(position).is_some_and(|name| !name.is_empty())
     }
 
-    /// The dimensions of a value.
+    /// Returns the dimensions of a value.
     pub(super) fn shape(&self, value: ValueId) -> Vec<usize> {
         self.graph.shape(value).to_vec()
     }
 
-    /// The elements of the input at a position, if it is not left out. They must be known now.
+    /// Returns the elements of an optional input. They must be constant.
     pub(super) fn known_numbers(&self, position: usize) -> Result<Option<&[f64]>, ImportError> {
         let Some(tensor) = self.optional(position) else { return Ok(None) };
         match self.graph.constant(tensor.value) {
@@ -90,13 +90,13 @@ impl<'a> NodeLowering<'a> {
         }
     }
 
-    /// The integers of the input at a position, if it is not left out. They must be known now.
+    /// Returns the integers of an optional input. They must be constant.
     pub(super) fn known_integers(&self, position: usize) -> Result<Option<Vec<i64>>, ImportError> {
         let numbers = self.known_numbers(position)?;
         Ok(numbers.map(|numbers| numbers.iter().map(|number| *number as i64).collect()))
     }
 
-    /// The integers of an attribute or, in files of newer operator sets, of the input at a position.
+    /// Returns the integers of an attribute or, in newer opsets, of the input at a position.
     pub(super) fn integers(
         &self,
         attributes: &Attributes<'_>,
@@ -109,53 +109,53 @@ impl<'a> NodeLowering<'a> {
         }
     }
 
-    /// The only element of the input at a position, if it is not left out. It must be known now.
+    /// Returns the only element of an optional input. It must be constant.
     pub(super) fn known_number(&self, position: usize) -> Result<Option<f64>, ImportError> {
         match self.known_numbers(position)? {
             None => Ok(None),
             Some([number]) => Ok(Some(*number)),
             Some(numbers) => {
                 let name = &self.proto.input[position];
-                Err(self.refuse(&format!("reads {name} with {} elements instead of one", numbers.len())))
+                Err(self.refuse(&format!("reads {name} with {} elements; it must have one", numbers.len())))
             }
         }
     }
 
-    /// An axis of a tensor of so many dimensions; below 0 it counts from the end.
+    /// Resolves an axis of a tensor of this rank; a negative axis counts from the end.
     pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize, ImportError> {
         let from_the_end = if axis < 0 { rank as i64 } else { 0 };
         let found = usize::try_from(axis.saturating_add(from_the_end)).ok().filter(|found| *found < rank);
-        found.ok_or_else(|| self.refuse(&format!("has axis {axis}, the tensor has {rank} dimensions")))
+        found.ok_or_else(|| self.refuse(&format!("has axis {axis}, but the tensor has {rank} dimensions")))
     }
 
-    /// Axes of a tensor, ascending; none is there twice.
+    /// Resolves the axes of a tensor and sorts them. An axis must not repeat.
     pub(super) fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, ImportError> {
         let mut found: Vec<usize> =
             axes.iter().map(|axis| self.axis(*axis, rank)).collect::<Result<_, _>>()?;
         found.sort_unstable();
         if found.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(self.refuse("has one axis twice"));
+            return Err(self.refuse("lists an axis twice"));
         }
         Ok(found)
     }
 
-    /// Checks that a result of this shape is within the limit.
+    /// Checks that a result of this shape is within the limit, and returns its number of elements.
     pub(super) fn fits(&self, shape: &[usize]) -> Result<usize, ImportError> {
         let name = format!("the result of node {}", node_name(self.proto));
         checked_volume(&name, shape, &self.budget.limits)
     }
 
-    /// Checks what the graph has become. Nodes that become many operations call it between them.
+    /// Checks the graph against the limits. Nodes that expand to many operators call this repeatedly while they expand.
     pub(super) fn check_graph(&mut self) -> Result<(), ImportError> {
         self.budget.check(self.graph)
     }
 
-    /// A tensor without elements, which is known whatever it is made of.
+    /// Adds a tensor without elements, which is always constant.
     pub(super) fn empty(&mut self, shape: &[usize]) -> ValueId {
         self.graph.add_constant(shape, Vec::new())
     }
 
-    /// Adds a frozen tensor.
+    /// Adds a constant.
     pub(super) fn constant(&mut self, constant: Constant) -> Tensor {
         let value = self.graph.add_constant(&constant.shape, constant.elements);
         Tensor { value, element_type: constant.element_type }
@@ -163,22 +163,22 @@ impl<'a> NodeLowering<'a> {
 }
 
 impl Tensor {
-    /// A tensor of real numbers.
+    /// Wraps a value as a tensor of real numbers.
     pub(super) fn float(value: ValueId) -> Self {
         Self { value, element_type: ElementType::Float }
     }
 
-    /// A tensor of whole numbers.
+    /// Wraps a value as a tensor of integers.
     pub(super) fn integer(value: ValueId) -> Self {
         Self { value, element_type: ElementType::Integer }
     }
 
-    /// A tensor of 0 and 1.
+    /// Wraps a value as a tensor of booleans (0 and 1).
     pub(super) fn boolean(value: ValueId) -> Self {
         Self { value, element_type: ElementType::Boolean }
     }
 
-    /// Another value of the same type.
+    /// Wraps another value with the same element type.
     pub(super) fn with(self, value: ValueId) -> Self {
         Self { value, ..self }
     }

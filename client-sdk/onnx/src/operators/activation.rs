@@ -1,7 +1,7 @@
-//! Activation functions that are made of several operations.
+//! Activation functions composed of several operators.
 //!
-//! Where a branch is chosen, the other one stays finite: its gradient is multiplied by 0, which would not help
-//! against infinity.
+//! If a function selects between two branches, the unselected branch must stay finite, because its gradient is
+//! multiplied by 0, and 0 times infinity is NaN.
 
 use super::{NodeLowering, Outputs};
 use crate::ImportError;
@@ -27,7 +27,7 @@ pub(super) fn parametric_relu(node: &mut NodeLowering<'_>) -> Outputs {
     let (x, slope) = (node.input(0)?, node.value(1)?);
     let scaled = node.binary(ElementOp::Multiply, x.value, slope)?;
     if node.shape(scaled) != node.shape(x.value) {
-        return Err(node.refuse("has slopes that do not repeat to the input's shape"));
+        return Err(node.refuse("has slopes that do not broadcast to the input's shape"));
     }
     Ok(vec![x.with(below_zero(node, x.value, scaled, x.value)?)])
 }
@@ -50,7 +50,7 @@ pub(super) fn selu(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.with_number(ElementOp::Multiply, elu, gamma.into())?)])
 }
 
-/// `x Φ(x)`, Φ by the error function or approximately by tanh (Hendrycks and Gimpel 2016).
+/// `x Φ(x)`, with Φ from the error function or from an approximation by tanh (Hendrycks and Gimpel 2016).
 pub(super) fn gelu(node: &mut NodeLowering<'_>) -> Outputs {
     let approximate = node.attributes(&["approximate"])?.text("approximate")?.unwrap_or("none");
     let x = only_input(node)?;
@@ -68,14 +68,14 @@ pub(super) fn gelu(node: &mut NodeLowering<'_>) -> Outputs {
             let scaled = node.with_number(ElementOp::Multiply, cubic, scale)?;
             node.unary(ElementOp::Tanh, scaled)?
         }
-        other => return Err(node.refuse(&format!("has the approximation {other}"))),
+        other => return Err(node.refuse(&format!("has the unknown approximation {other}"))),
     };
     let shifted = node.with_number(ElementOp::Add, bent, 1.0)?;
     let half = node.with_number(ElementOp::Multiply, x.value, 0.5)?;
     Ok(vec![x.with(node.binary(ElementOp::Multiply, half, shifted)?)])
 }
 
-/// `alpha x + beta`, between 0 and 1.
+/// `alpha x + beta`, clamped to [0, 1].
 pub(super) fn hard_sigmoid(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["alpha", "beta"])?;
     let (alpha, beta) = (attributes.float("alpha", 0.2)?, attributes.float("beta", 0.5)?);
@@ -83,7 +83,7 @@ pub(super) fn hard_sigmoid(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(line_within_one(node, x.value, alpha.into(), beta.into())?)])
 }
 
-/// `x` times `x / 6 + 1 / 2` between 0 and 1.
+/// `x · clamp(x / 6 + 1 / 2, 0, 1)`
 pub(super) fn hard_swish(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&[])?;
     let x = only_input(node)?;
@@ -91,8 +91,8 @@ pub(super) fn hard_swish(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.binary(ElementOp::Multiply, x.value, gate)?)])
 }
 
-/// `log(1 + e^x)`, as `m + log(e^(x - m) + e^-m)` with `m = max(x, 0)`: nothing overflows, and the gradient is
-/// the sigmoid everywhere, because what flows through `m` cancels.
+/// `log(1 + e^x)`, computed as `m + log(e^(x - m) + e^-m)` with `m = max(x, 0)`. Nothing overflows. The gradient is the
+/// sigmoid everywhere, because the gradients through `m` cancel.
 pub(super) fn softplus(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&[])?;
     let x = only_input(node)?;
@@ -106,7 +106,7 @@ pub(super) fn softplus(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.binary(ElementOp::Add, largest, logarithm)?)])
 }
 
-/// `Clip` between bounds that are inputs or, in old files, attributes. The upper bound wins.
+/// `Clip`. The bounds are inputs or, in old files, attributes. If they cross, the upper bound wins.
 pub(super) fn clip(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["min", "max"])?;
     node.expect_inputs(1..=3)?;
@@ -124,7 +124,7 @@ pub(super) fn clip(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(value)])
 }
 
-/// `e^x` over its sum.
+/// `Softmax`: `e^x` divided by its sum.
 pub(super) fn softmax(node: &mut NodeLowering<'_>) -> Outputs {
     let (x, shifted, axes) = shifted_by_maximum(node)?;
     let exponentials = node.unary(ElementOp::Exponential, shifted)?;
@@ -141,9 +141,9 @@ pub(super) fn log_softmax(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.binary(ElementOp::Subtract, shifted, logarithm)?)])
 }
 
-/// The input, the input minus its largest element along the axes, and the axes.
+/// Returns the input, the input minus its maximum along the axes, and the axes.
 ///
-/// Before operator set 13, everything from the axis on was one.
+/// Before opset 13, the axes are all axes from the attribute `axis` on.
 fn shifted_by_maximum(node: &mut NodeLowering<'_>) -> Result<(Tensor, ValueId, Vec<usize>), ImportError> {
     let default = if node.opset < 13 { 1 } else { -1 };
     let axis = node.attributes(&["axis"])?.integer("axis", default)?;
@@ -151,7 +151,7 @@ fn shifted_by_maximum(node: &mut NodeLowering<'_>) -> Result<(Tensor, ValueId, V
     let rank = node.graph.shape(x.value).len();
     let axis = node.axis(axis, rank)?;
     let axes: Vec<usize> = if node.opset < 13 { (axis..rank).collect() } else { vec![axis] };
-    // The gradients that come through the maximum cancel.
+    // The gradients through the maximum cancel.
     let largest = node.reduce(Reduction::Maximum, x.value, &axes);
     let largest = node.unary(ElementOp::Detach, largest)?;
     Ok((x, node.binary(ElementOp::Subtract, x.value, largest)?, axes))
@@ -185,7 +185,7 @@ fn exponential_below_zero(
     node.with_number(ElementOp::Multiply, shifted, alpha)
 }
 
-/// `alpha x + beta`, between 0 and 1.
+/// `alpha x + beta`, clamped to [0, 1].
 fn line_within_one(
     node: &mut NodeLowering<'_>,
     x: ValueId,

@@ -7,13 +7,13 @@ use crate::tensor::ElementType;
 use folkmoot_graph::ValueId;
 use folkmoot_graph::op::ElementOp;
 
-/// A function of one number.
+/// An elementwise operator with one input.
 pub(super) fn unary(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     let [input] = inputs(node)?;
     Ok(vec![input.with(node.unary(op, input.value)?)])
 }
 
-/// An operation on two numbers. Division of integers truncates.
+/// An elementwise operator with two inputs. Division of integers truncates.
 pub(super) fn binary(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     let [a, b] = inputs(node)?;
     let result = a.with(node.binary(op, a.value, b.value)?);
@@ -35,19 +35,19 @@ pub(super) fn reciprocal(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.number_over(1.0, input.value)?)])
 }
 
-/// Two numbers to truth.
+/// A comparison; the result is boolean.
 pub(super) fn comparison(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     let [a, b] = inputs(node)?;
     Ok(vec![Tensor::boolean(node.binary(op, a.value, b.value)?)])
 }
 
-/// Two numbers to truth, the second one first.
+/// A comparison with its inputs swapped.
 pub(super) fn reversed_comparison(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     let [a, b] = inputs(node)?;
     Ok(vec![Tensor::boolean(node.binary(op, b.value, a.value)?)])
 }
 
-/// Two truths to truth.
+/// A logical operator on two booleans.
 pub(super) fn logic(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     comparison(node, op)
 }
@@ -58,7 +58,7 @@ pub(super) fn not(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![Tensor::boolean(node.unary(ElementOp::Not, input.value)?)])
 }
 
-/// `Xor`: whether the truths differ.
+/// `Xor`: whether the booleans differ.
 pub(super) fn exclusive_or(node: &mut NodeLowering<'_>) -> Outputs {
     let [a, b] = inputs(node)?;
     let a = node.unary(ElementOp::Not, a.value)?;
@@ -73,7 +73,7 @@ pub(super) fn select(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![a.with(node.select(condition.value, a.value, b.value)?)])
 }
 
-/// An operation on any number of tensors, one after the other.
+/// Folds any number of tensors with an elementwise operator.
 pub(super) fn variadic(node: &mut NodeLowering<'_>, op: ElementOp) -> Outputs {
     node.attributes(&[])?;
     let first = node.input(0)?;
@@ -96,7 +96,7 @@ fn accumulate(node: &mut NodeLowering<'_>, op: ElementOp) -> Result<ValueId, Imp
     })
 }
 
-/// The inputs of an operator without attributes.
+/// Returns the inputs of an operator without attributes.
 fn inputs<const COUNT: usize>(node: &NodeLowering<'_>) -> Result<[Tensor; COUNT], ImportError> {
     node.attributes(&[])?;
     node.expect_inputs(COUNT..=COUNT)?;

@@ -1,13 +1,13 @@
-//! `Cast` and `CastLike`: precision is the executor's, so only whole numbers and truth make a difference.
+//! `Cast` and `CastLike`. Only casts to integers and booleans change values: the executor decides the float precision.
 
 use super::{NodeLowering, Outputs};
 use crate::node::Tensor;
 use crate::tensor::ElementType;
 use folkmoot_graph::op::ElementOp;
 
-/// To the type that an attribute names.
+/// Casts to the type that an attribute names.
 pub(super) fn cast(node: &mut NodeLowering<'_>) -> Outputs {
-    // Both other attributes are about eight-bit floats.
+    // The other two attributes only affect eight-bit floats.
     let to = node.attributes(&["to", "saturate", "round_mode"])?.integer("to", 0)?;
     node.expect_inputs(1..=1)?;
     let element_type = i32::try_from(to).ok().and_then(ElementType::of);
@@ -16,7 +16,7 @@ pub(super) fn cast(node: &mut NodeLowering<'_>) -> Outputs {
     convert(node, element_type)
 }
 
-/// To the type of the second input.
+/// Casts to the type of the second input.
 pub(super) fn cast_like(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&["saturate", "round_mode"])?;
     node.expect_inputs(2..=2)?;

@@ -1,4 +1,4 @@
-//! Tensors that are known at import: `Constant`, `ConstantOfShape`, `Range`, `Shape` and `Size`.
+//! Constant tensors: `Constant`, `ConstantOfShape`, `Range`, `Shape` and `Size`.
 
 use super::{NodeLowering, Outputs};
 use crate::limits::RANK_MAX;
@@ -6,7 +6,7 @@ use crate::node::Tensor;
 use crate::tensor::{self, Constant, ElementType};
 use folkmoot_graph::op::volume;
 
-/// The forms in which ONNX gives a constant's value.
+/// The attributes that can hold a constant's value.
 const FORMS: &[&str] = &["value", "value_float", "value_floats", "value_int", "value_ints"];
 
 /// `Constant`
@@ -14,7 +14,7 @@ pub(super) fn constant(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(FORMS)?;
     node.expect_inputs(0..=0)?;
     let [attribute] = &node.proto.attribute[..] else {
-        return Err(node.refuse("must have one value"));
+        return Err(node.refuse("must have exactly one value"));
     };
     let listed = |shape, elements, element_type| Constant { shape, elements, element_type };
     let (floats, integers) = (&attribute.floats, &attribute.ints);
@@ -41,7 +41,7 @@ pub(super) fn constant(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![node.constant(constant)])
 }
 
-/// `ConstantOfShape`: one number, repeated.
+/// `ConstantOfShape`: a number, repeated.
 pub(super) fn of_shape(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["value"])?;
     node.expect_inputs(1..=1)?;
@@ -55,7 +55,10 @@ pub(super) fn of_shape(node: &mut NodeLowering<'_>) -> Outputs {
     let sizes = node.known_integers(0)?.unwrap_or_default();
     let shape: Option<Vec<usize>> = sizes.iter().map(|size| usize::try_from(*size).ok()).collect();
     let shape = shape.filter(|shape| shape.len() <= RANK_MAX);
-    let shape = shape.ok_or_else(|| node.refuse("makes a tensor of negative or too many dimensions"))?;
+    let refuse = || {
+        node.refuse(&format!("makes a tensor with a negative dimension or more than {RANK_MAX} dimensions"))
+    };
+    let shape = shape.ok_or_else(refuse)?;
     let elements = node.fits(&shape)?;
     if elements == 0 {
         return Ok(vec![Tensor { value: node.empty(&shape), element_type }]);
@@ -65,9 +68,9 @@ pub(super) fn of_shape(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![Tensor { value: node.broadcast_to(value, &shape)?, element_type }])
 }
 
-/// `Range`: from a number in steps to another, which is left out.
+/// `Range`: from `start` in steps of `delta` up to, but not including, `limit`.
 pub(super) fn range(node: &mut NodeLowering<'_>) -> Outputs {
-    // The type to compute with, for half-precision floats.
+    // `stash_type` is the type to compute with for half-precision floats.
     node.attributes(&["stash_type"])?;
     node.expect_inputs(3..=3)?;
     let mut numbers = [0.0; 3];
@@ -77,7 +80,7 @@ pub(super) fn range(node: &mut NodeLowering<'_>) -> Outputs {
     let [start, limit, delta] = numbers;
     let count = ((limit - start) / delta).ceil().max(0.0);
     if !count.is_finite() {
-        return Err(node.refuse("does not end"));
+        return Err(node.refuse("never reaches its limit"));
     }
     let count = node.fits(&[count as usize])?;
     node.budget.room_for_constants(count)?;

@@ -29,8 +29,7 @@ pub(super) fn convolution(node: &mut NodeLowering<'_>) -> Outputs {
 
 /// `ConvTranspose`: input `[N, C, …]`, filter `[C, M / groups, …]`, bias `[M]`.
 ///
-/// It is the gradient of a convolution from the output's shape to the input's, read as that from its output to
-/// its input.
+/// The result is the input gradient of a convolution that maps the result's shape to the input's shape.
 pub(super) fn transposed(node: &mut NodeLowering<'_>) -> Outputs {
     let known = [&ATTRIBUTES[..], &["output_padding", "output_shape"]].concat();
     let attributes = node.attributes(&known)?;
@@ -40,7 +39,7 @@ pub(super) fn transposed(node: &mut NodeLowering<'_>) -> Outputs {
     let [n, channels, height, width] = four(node, input)?;
     let [filter_channels, per_group, ..] = four(node, filter)?;
     if channels != filter_channels || !channels.is_multiple_of(groups) {
-        return Err(node.refuse("has a filter for another number of channels"));
+        return Err(node.refuse("has a filter whose number of channels differs from the input's"));
     }
     let (window, size) = transposed_window(node, &attributes, &geometry, dimensions, [height, width])?;
     let shape = [n, per_group.saturating_mul(groups), size[0], size[1]];
@@ -49,7 +48,7 @@ pub(super) fn transposed(node: &mut NodeLowering<'_>) -> Outputs {
     finish(node, result, dimensions)
 }
 
-/// The window, and the output's size.
+/// Returns the window and the output's size.
 fn transposed_window(
     node: &NodeLowering<'_>,
     attributes: &Attributes<'_>,
@@ -66,7 +65,7 @@ fn transposed_window(
         let reach = (size[axis] - 1)
             .checked_mul(strides[axis])
             .and_then(|reach| reach.checked_add(window([0; 2]).span(axis) + extra[axis]));
-        let reach = reach.ok_or_else(|| node.refuse("makes a tensor that is too large"))?;
+        let reach = reach.ok_or_else(|| node.refuse("makes a tensor whose size overflows"))?;
         let wanted = match (wanted, padding) {
             (Some(wanted), _) => Some(wanted[axis]),
             (None, Padding::Same { .. }) => Some(size[axis].saturating_mul(strides[axis])),
@@ -79,15 +78,16 @@ fn transposed_window(
             (None, Padding::Explicit([before, after])) => [before[axis], after[axis]],
             (None, Padding::Same { .. }) => [0; 2],
         };
-        // Positions that the input does not reach stay 0.
+        // Positions that no input reaches stay 0.
         let left = wanted.or(reach.checked_sub(before + after)).filter(|left| *left > 0);
-        output[axis] = left.ok_or_else(|| node.refuse("is padded until nothing is left"))?;
+        output[axis] = left.ok_or_else(|| node.refuse("has padding that removes the whole output"))?;
         pads[axis] = before;
     }
     Ok((window(pads), output))
 }
 
-/// An attribute with a number of 0 or more for each spatial dimension, in which 1 stands for a missing size.
+/// Reads an attribute with one number, 0 or more, for each spatial dimension. A missing dimension of `output_shape` is
+/// 1.
 fn spatial(
     node: &NodeLowering<'_>,
     attributes: &Attributes<'_>,
@@ -103,7 +103,9 @@ fn spatial(
     match numbers.as_deref() {
         Some([width]) if dimensions == 1 => Ok(Some([missing, *width])),
         Some([height, width]) if dimensions == 2 => Ok(Some([*height, *width])),
-        _ => Err(node.refuse(&format!("has an {name} that does not fit"))),
+        _ => {
+            Err(node.refuse(&format!("has an invalid {name}; it needs a number for each spatial dimension")))
+        }
     }
 }
 
@@ -114,27 +116,27 @@ struct Operands {
     filter: ValueId,
 }
 
-/// The input and the filter with two spatial dimensions, and how many they had.
+/// Returns the input and the filter with two spatial dimensions, and their original number of spatial dimensions.
 fn operands(node: &mut NodeLowering<'_>, attributes: &Attributes<'_>) -> Result<Operands, ImportError> {
     node.expect_inputs(2..=3)?;
     let (input, filter) = (node.value(0)?, node.value(1)?);
     let dimensions = spatial_dimensions(node, input)?;
     if spatial_dimensions(node, filter)? != dimensions {
-        return Err(node.refuse("has a filter of other dimensions than the input"));
+        return Err(node.refuse("has a filter whose number of dimensions differs from the input's"));
     }
     let groups = attributes.integer("group", 1)?;
     let groups = usize::try_from(groups).ok().filter(|groups| (1..=1 << 28).contains(groups));
-    let groups = groups.ok_or_else(|| node.refuse("has a group that is not supported"))?;
+    let groups = groups.ok_or_else(|| node.refuse("has an invalid group; it must be from 1 to 2^28"))?;
     let (input, filter) = (with_two(node, input)?, with_two(node, filter)?);
     Ok(Operands { dimensions, groups, input, filter })
 }
 
 fn four(node: &NodeLowering<'_>, value: ValueId) -> Result<[usize; 4], ImportError> {
     let shape = node.shape(value);
-    <[usize; 4]>::try_from(shape).map_err(|_| node.refuse("has other than two spatial dimensions"))
+    <[usize; 4]>::try_from(shape).map_err(|_| node.refuse("does not have two spatial dimensions"))
 }
 
-/// Adds the bias and takes the dimension away that was added.
+/// Adds the bias, and removes the spatial dimension if one was added.
 fn finish(node: &mut NodeLowering<'_>, result: ValueId, dimensions: usize) -> Outputs {
     let mut result = result;
     if let Some(bias) = node.optional(2) {

@@ -1,13 +1,13 @@
-//! `Dropout` (Srivastava et al. 2014), inverted: what is kept is scaled up in training.
+//! `Dropout` (Srivastava et al. 2014), inverted: training scales up the kept elements.
 
 use super::{NodeLowering, Outputs};
 use crate::mode::Mode;
 use crate::node::Tensor;
 use folkmoot_graph::op::ElementOp;
 
-/// The output, and the mask of what is kept.
+/// Returns the output and the mask of kept elements.
 pub(super) fn dropout(node: &mut NodeLowering<'_>) -> Outputs {
-    // The seed is the training plan's.
+    // The attribute `seed` is ignored: the training plan's seed is used.
     let attributes = node.attributes(&["ratio", "seed"])?;
     node.expect_inputs(1..=3)?;
     let ratio = match node.known_number(1)? {
@@ -16,7 +16,7 @@ pub(super) fn dropout(node: &mut NodeLowering<'_>) -> Outputs {
     };
     let is_written = node.known_number(2)?.is_some_and(|flag| flag != 0.0);
     if !(0.0..1.0).contains(&ratio) {
-        return Err(node.refuse(&format!("has the ratio {ratio}")));
+        return Err(node.refuse(&format!("has the ratio {ratio}; it must be 0 or more and below 1")));
     }
     let x = node.input(0)?;
     let shape = node.shape(x.value);
@@ -31,7 +31,7 @@ pub(super) fn dropout(node: &mut NodeLowering<'_>) -> Outputs {
         return Ok(vec![x, Tensor::boolean(mask)]);
     }
     if node.mode == Mode::AsWritten {
-        return Err(node.refuse("drops at random, which has no one result"));
+        return Err(node.refuse("drops elements at random, so its result is not defined"));
     }
     let random = node.graph.random(&shape);
     let is_dropped = node.with_number(ElementOp::Less, random, ratio)?;

@@ -1,8 +1,8 @@
-//! `Gather`: embeddings, and single elements of shapes.
+//! `Gather`: embeddings, and elements of shapes.
 
 use super::{NodeLowering, Outputs};
 
-/// Reads an axis at positions, of which those below 0 count from the end.
+/// Reads an axis at positions; negative positions count from the end.
 pub(super) fn gather(node: &mut NodeLowering<'_>) -> Outputs {
     let axis = node.attributes(&["axis"])?.integer("axis", 0)?;
     node.expect_inputs(2..=2)?;
@@ -12,7 +12,7 @@ pub(super) fn gather(node: &mut NodeLowering<'_>) -> Outputs {
     if let Some(positions) = node.graph.constant(positions) {
         let size = shape[axis] as f64;
         if let Some(outside) = positions.iter().find(|position| !(-size..size).contains(*position)) {
-            return Err(node.refuse(&format!("reads position {outside} of {size}")));
+            return Err(node.refuse(&format!("reads position {outside} of an axis of size {size}")));
         }
     }
     Ok(vec![data.with(node.gather(data.value, positions, axis)?)])

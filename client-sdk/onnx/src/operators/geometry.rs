@@ -1,4 +1,4 @@
-//! What convolution and pooling have in common: windows, padding, one or two spatial dimensions.
+//! The geometry shared by convolution and pooling: windows, padding, one or two spatial dimensions.
 
 use super::NodeLowering;
 use crate::ImportError;
@@ -6,19 +6,19 @@ use crate::attributes::Attributes;
 use folkmoot_graph::ValueId;
 use folkmoot_graph::op::Window;
 
-/// A window, its strides, dilations and padding are not larger, so that no product of them overflows.
+/// The maximum size, stride, dilation or padding of a window. Products of values up to this maximum cannot overflow.
 const EXTENT_MAX: i64 = 1 << 15;
 
-/// How padding is chosen.
+/// The rule by which padding is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Padding {
-    /// Before and after, for each spatial dimension.
+    /// The padding before and after each spatial dimension.
     Explicit([[usize; 2]; 2]),
-    /// As much as makes the output `input / stride` large; the odd one before or after.
+    /// Pads so that the output has size `input / stride`, rounded up. An odd element of padding goes before or after.
     Same { odd_before: bool },
 }
 
-/// What the attributes say. A missing spatial dimension is one of size 1 in front.
+/// The attributes of a window. A missing spatial dimension gets size 1, in front.
 pub(super) struct Geometry {
     pub(super) kernel: [usize; 2],
     pub(super) strides: [usize; 2],
@@ -27,7 +27,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// Reads the attributes. `kernel` is that of a filter, if there is one.
+    /// Reads the attributes. `kernel` is the size of the filter, if there is one.
     pub(super) fn new(
         node: &NodeLowering<'_>,
         attributes: &Attributes<'_>,
@@ -36,22 +36,28 @@ impl Geometry {
     ) -> Result<Self, ImportError> {
         let extents = |name: &str, smallest: i64, count: usize| {
             let Some(extents) = attributes.integers(name)? else { return Ok(None) };
-            let convert = |extent: &i64| match usize::try_from(*extent) {
-                Ok(size) if (smallest..=EXTENT_MAX).contains(extent) => Ok(size),
-                _ => Err(node.refuse(&format!("has {name} of {extent}, which is not supported"))),
-            };
+            let convert =
+                |extent: &i64| match usize::try_from(*extent) {
+                    Ok(size) if (smallest..=EXTENT_MAX).contains(extent) => Ok(size),
+                    _ => Err(node
+                        .refuse(&format!("has {extent} in {name}; it must be {smallest} to {EXTENT_MAX}"))),
+                };
             if extents.len() != count {
-                return Err(node.refuse(&format!("has {} numbers as {name}", extents.len())));
+                return Err(
+                    node.refuse(&format!("has {} numbers in {name}; it needs {count}", extents.len()))
+                );
             }
             extents.iter().map(convert).collect::<Result<Vec<usize>, _>>().map(Some)
         };
         let shape = extents("kernel_shape", 1, dimensions)?;
         let kernel = match (shape, kernel) {
             (Some(shape), Some(kernel)) if shape != kernel => {
-                return Err(node.refuse("has a kernel_shape that is not the filter's"));
+                return Err(node.refuse("has a kernel_shape that differs from the filter's size"));
             }
             (_, Some(kernel)) if kernel.iter().any(|size| *size > EXTENT_MAX as usize) => {
-                return Err(node.refuse("has a filter that is too large"));
+                let reason =
+                    format!("has a filter of size {kernel:?}; the limit is {EXTENT_MAX} per dimension");
+                return Err(node.refuse(&reason));
             }
             (_, Some(kernel)) => kernel.to_vec(),
             (Some(shape), None) => shape,
@@ -67,7 +73,7 @@ impl Geometry {
             "VALID" => Padding::Explicit([[0; 2]; 2]),
             "SAME_UPPER" => Padding::Same { odd_before: false },
             "SAME_LOWER" => Padding::Same { odd_before: true },
-            other => return Err(node.refuse(&format!("has the auto_pad {other}"))),
+            other => return Err(node.refuse(&format!("has the unknown auto_pad {other}"))),
         };
         Ok(Self {
             kernel: pair(&kernel, 1),
@@ -77,7 +83,7 @@ impl Geometry {
         })
     }
 
-    /// The window over an input of this size, and the padding after it.
+    /// Returns the window over an input of this size, and the padding after the input.
     pub(super) fn window(&self, size: [usize; 2]) -> (Window, [usize; 2]) {
         let window =
             |pads| Window { kernel: self.kernel, strides: self.strides, dilations: self.dilations, pads };
@@ -95,13 +101,13 @@ impl Geometry {
     }
 }
 
-/// Padding before and after, of so much together.
+/// Splits a total padding into the parts before and after.
 pub(super) fn split(total: usize, odd_before: bool) -> [usize; 2] {
     let small = total / 2;
     if odd_before { [total - small, small] } else { [small, total - small] }
 }
 
-/// The extents of one or two dimensions as those of two.
+/// Adds a first extent of `missing` if there is only one spatial dimension. Returns two extents unchanged.
 pub(super) fn pair(extents: &[usize], missing: usize) -> [usize; 2] {
     match extents {
         [height, width] => [*height, *width],
@@ -110,7 +116,7 @@ pub(super) fn pair(extents: &[usize], missing: usize) -> [usize; 2] {
     }
 }
 
-/// The number of spatial dimensions of a tensor `[N, C, …]`, 1 or 2.
+/// Returns the number of spatial dimensions of a tensor `[N, C, …]`, 1 or 2.
 pub(super) fn spatial_dimensions(node: &NodeLowering<'_>, value: ValueId) -> Result<usize, ImportError> {
     match node.graph.shape(value).len() {
         3 => Ok(1),
@@ -122,7 +128,7 @@ pub(super) fn spatial_dimensions(node: &NodeLowering<'_>, value: ValueId) -> Res
     }
 }
 
-/// A tensor of one or two spatial dimensions as one of two.
+/// Reshapes a tensor with one spatial dimension to two. Returns a tensor with two spatial dimensions unchanged.
 pub(super) fn with_two(node: &mut NodeLowering<'_>, value: ValueId) -> Result<ValueId, ImportError> {
     match node.shape(value)[..] {
         [n, c, width] => node.reshape(value, &[n, c, 1, width]),
@@ -130,7 +136,7 @@ pub(super) fn with_two(node: &mut NodeLowering<'_>, value: ValueId) -> Result<Va
     }
 }
 
-/// The other way round.
+/// Undoes [`with_two`].
 pub(super) fn with_as_many(
     node: &mut NodeLowering<'_>,
     value: ValueId,

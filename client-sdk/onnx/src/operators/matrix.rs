@@ -14,7 +14,7 @@ pub(super) fn gemm(node: &mut NodeLowering<'_>) -> Outputs {
     node.expect_inputs(2..=3)?;
     let (a, b) = (node.input(0)?, node.value(1)?);
     if [a.value, b].iter().any(|value| node.graph.shape(*value).len() != 2) {
-        return Err(node.refuse("multiplies tensors that are no matrices"));
+        return Err(node.refuse("multiplies tensors that are not matrices"));
     }
     let product = node.matmul(a.value, b, transpose)?;
     let scaled = node.with_number(ElementOp::Multiply, product, alpha.into())?;
@@ -24,7 +24,7 @@ pub(super) fn gemm(node: &mut NodeLowering<'_>) -> Outputs {
     let bias = node.with_number(ElementOp::Multiply, c.value, beta.into())?;
     let sum = node.binary(ElementOp::Add, scaled, bias)?;
     if node.shape(sum) != node.shape(product) {
-        return Err(node.refuse("adds a tensor that does not repeat to the product's shape"));
+        return Err(node.refuse("adds a tensor that does not broadcast to the product's shape"));
     }
     Ok(vec![a.with(sum)])
 }
@@ -57,7 +57,7 @@ fn product(node: &mut NodeLowering<'_>, a: Tensor, b: ValueId) -> Result<ValueId
             let product = node.matmul(a, column, [false, false])?;
             node.reshape(product, &[batch, &[*m]].concat())
         }
-        // One large product rather than many small ones with the same matrix.
+        // All of A shares one matrix: compute one large product instead of many small ones.
         ([rest @ .., k], [_, n]) if rest.len() > 1 => {
             let rows = rest.iter().product();
             let flat = node.reshape(a, &[rows, *k])?;

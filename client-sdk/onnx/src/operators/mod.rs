@@ -1,4 +1,4 @@
-//! From ONNX nodes to operations of the graph, a function for each operator.
+//! Lowers ONNX nodes to graph operators, with one function for each ONNX operator.
 
 mod activation;
 mod arithmetic;
@@ -28,7 +28,7 @@ use super::proto::NodeProto;
 /// The ONNX operators that can be imported.
 pub const SUPPORTED_OPERATORS: &[&str] = &table::NAMES;
 
-/// How an ONNX operator is lowered.
+/// An ONNX operator, and how it is lowered.
 pub(super) struct Operator {
     name: &'static str,
     pub(super) lower: fn(&mut NodeLowering<'_>) -> Outputs,
@@ -37,19 +37,19 @@ pub(super) struct Operator {
 }
 
 impl Operator {
-    /// Whether the input at this position is a setting of the operator, such as a shape, rather than a tensor that
-    /// it computes with. Settings must be known at import, so a float initializer that is one is no weight.
+    /// Returns whether the input at this position is a setting, such as a shape, and not a tensor to compute with.
+    /// Settings must be constant, so a float initializer that is only a setting is not a weight.
     fn is_setting(&self, position: usize) -> bool {
         self.settings.contains(&position)
     }
 
-    /// Whether the input at this position may have no elements.
+    /// Returns whether the input at this position may be empty.
     pub(super) fn reads_empty(&self, position: usize) -> bool {
         self.reads_empty || self.is_setting(position)
     }
 }
 
-/// The operator of a node, if it is supported.
+/// Returns the operator of a node, if it is supported.
 pub(super) fn find(node: &NodeProto) -> Option<&'static Operator> {
     if !matches!(node.domain.as_str(), "" | "ai.onnx") {
         return None;
@@ -58,12 +58,12 @@ pub(super) fn find(node: &NodeProto) -> Option<&'static Operator> {
     Some(&table::OPERATORS[position])
 }
 
-/// The names that nodes compute with.
+/// Returns the names of the values that nodes compute with.
 pub(super) fn names_of_values(nodes: &[NodeProto]) -> BTreeSet<&str> {
     names(nodes, false)
 }
 
-/// The names that nodes read as settings.
+/// Returns the names of the values that nodes read as settings.
 pub(super) fn names_of_settings(nodes: &[NodeProto]) -> BTreeSet<&str> {
     names(nodes, true)
 }

@@ -7,7 +7,7 @@ use crate::node::Tensor;
 use folkmoot_graph::op::ElementOp;
 use folkmoot_graph::{Source, ValueId};
 
-/// Deviations from the mean, and 1 over the standard deviation, both along some axes.
+/// Deviations from the mean, and the inverse standard deviation, along some axes.
 struct Moments {
     mean: ValueId,
     deviations: ValueId,
@@ -17,15 +17,15 @@ struct Moments {
 
 /// `BatchNormalization` (Ioffe and Szegedy 2015) of `[N, C, …]`.
 ///
-/// In training the batch's own statistics normalize, and the running ones move towards them. Running statistics
-/// that are no initializers cannot move, so they normalize in training too.
+/// Training normalizes with the batch's own statistics and moves the running statistics towards them. If the running
+/// statistics are not initializers, they cannot be updated, so they normalize in training too.
 pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["epsilon", "momentum", "training_mode", "spatial"])?;
     let (epsilon, momentum) = (attributes.float("epsilon", 1e-5)?, attributes.float("momentum", 0.9)?);
     let (is_written, spatial) = (attributes.flag("training_mode")?, attributes.integer("spatial", 1)?);
     node.expect_inputs(5..=5)?;
     if spatial != 1 {
-        return Err(node.refuse("has statistics for every position, which is not supported"));
+        return Err(node.refuse("has separate statistics for every position, which is not supported"));
     }
     let x = node.input(0)?;
     let shape = node.shape(x.value);
@@ -68,7 +68,7 @@ pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(outputs)
 }
 
-/// `running · momentum + current · (1 - momentum)`, in the shape of the first.
+/// Returns `running · momentum + current · (1 - momentum)`, in the shape of `running`.
 fn moved_towards(
     node: &mut NodeLowering<'_>,
     running: ValueId,
@@ -88,7 +88,7 @@ fn parameter(node: &NodeLowering<'_>, value: ValueId) -> Option<usize> {
     }
 }
 
-/// `InstanceNormalization` (Ulyanov et al. 2016): each channel of each example.
+/// `InstanceNormalization` (Ulyanov et al. 2016): normalizes each channel of each example.
 pub(super) fn instance(node: &mut NodeLowering<'_>) -> Outputs {
     let epsilon = node.attributes(&["epsilon"])?.float("epsilon", 1e-5)?;
     node.expect_inputs(3..=3)?;
@@ -105,9 +105,9 @@ pub(super) fn instance(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(scaled(node, moments.deviations, moments.inverse_deviation, scale, bias)?)])
 }
 
-/// `GroupNormalization` (Wu and He 2018): groups of channels of each example.
+/// `GroupNormalization` (Wu and He 2018): normalizes groups of channels of each example.
 ///
-/// Scale and bias are one for each group before operator set 21 and one for each channel from then on.
+/// Before opset 21, scale and bias have one value per group; since then, one per channel.
 pub(super) fn group(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["epsilon", "num_groups", "stash_type"])?;
     let (epsilon, groups) = (attributes.float("epsilon", 1e-5)?, attributes.integer("num_groups", 0)?);
@@ -131,7 +131,7 @@ pub(super) fn group(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.reshape(result, &shape)?)])
 }
 
-/// `LayerNormalization` (Ba et al. 2016): the axes from one on, of each example.
+/// `LayerNormalization` (Ba et al. 2016): normalizes each example over the axes from `axis` on.
 pub(super) fn layer(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["axis", "epsilon", "stash_type"])?;
     let (epsilon, axis) = (attributes.float("epsilon", 1e-5)?, attributes.integer("axis", -1)?);
@@ -146,7 +146,7 @@ pub(super) fn layer(node: &mut NodeLowering<'_>) -> Outputs {
         result = node.binary(ElementOp::Add, result, bias.value)?;
     }
     if node.shape(result) != shape {
-        return Err(node.refuse("has a scale or bias that does not repeat to the input's shape"));
+        return Err(node.refuse("has a scale or bias that does not broadcast to the input's shape"));
     }
     Ok([result, moments.mean, moments.inverse_deviation].map(Tensor::float).to_vec())
 }

@@ -1,4 +1,4 @@
-//! `Pad`: with a constant, the edge, a reflection or the other end; negative padding cuts off.
+//! `Pad` in the modes constant, edge, reflect and wrap; negative padding crops.
 
 use super::{NodeLowering, Outputs};
 use crate::ImportError;
@@ -6,10 +6,10 @@ use crate::attributes::Attributes;
 use crate::tensor::{Constant, ElementType};
 use folkmoot_graph::ValueId;
 
-/// Padding before and after an axis; below 0 cuts off.
+/// Padding before and after each axis; negative numbers crop.
 type Pads = Vec<[i64; 2]>;
 
-/// See the module.
+/// Lowers `Pad`.
 pub(super) fn pad(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["mode", "pads", "value"])?;
     node.expect_inputs(1..=4)?;
@@ -33,7 +33,7 @@ pub(super) fn pad(node: &mut NodeLowering<'_>) -> Outputs {
             if position < size { position } else { period - position }.min(size - 1)
         })?,
         "wrap" => with_positions(node, cut, &added, i64::rem_euclid)?,
-        other => return Err(node.refuse(&format!("has the mode {other}"))),
+        other => return Err(node.refuse(&format!("has the unknown mode {other}"))),
     };
     Ok(vec![input.with(value)])
 }
@@ -54,7 +54,7 @@ fn pads(node: &NodeLowering<'_>, attributes: &Attributes<'_>) -> Result<Pads, Im
     Ok(pads)
 }
 
-/// Takes away what negative padding says.
+/// Crops the axes whose padding is negative.
 fn cut_off(node: &mut NodeLowering<'_>, input: ValueId, pads: &Pads) -> Result<ValueId, ImportError> {
     let shape = node.shape(input);
     let (mut starts, mut sizes) = (Vec::new(), Vec::new());
@@ -73,7 +73,7 @@ fn padded_shape(node: &NodeLowering<'_>, input: ValueId, added: &Pads) -> Result
         pads.iter().try_fold(*size, |size, pad| usize::try_from(*pad).ok()?.checked_add(size))
     };
     let shape: Option<Vec<usize>> = node.graph.shape(input).iter().zip(added).map(size).collect();
-    let shape = shape.ok_or_else(|| node.refuse("makes a tensor that is too large"))?;
+    let shape = shape.ok_or_else(|| node.refuse("makes a tensor whose size overflows"))?;
     node.fits(&shape)?;
     Ok(shape)
 }
@@ -90,7 +90,8 @@ fn with_constant(
     if number == 0.0 || padded == input {
         return Ok(padded);
     }
-    // 1 inside; axes without padding, such as the batch, stay out of the mask.
+    // A mask that is 1 at the input's elements and 0 in the padding. Along axes without padding, such as the batch, the
+    // mask has size 1.
     let is_padded = |axis: usize| added[axis] != [0, 0];
     let of_mask = |sizes: &[usize]| -> Vec<usize> {
         sizes.iter().enumerate().map(|(axis, size)| if is_padded(axis) { *size } else { 1 }).collect()
@@ -103,7 +104,7 @@ fn with_constant(
     node.select(mask, padded, number)
 }
 
-/// Reads each padded axis at positions that are computed from those in the result.
+/// Reads each padded axis at positions computed from the positions in the result.
 fn with_positions(
     node: &mut NodeLowering<'_>,
     input: ValueId,
@@ -113,7 +114,7 @@ fn with_positions(
     let mut value = input;
     for (axis, [before, after]) in added.iter().enumerate().filter(|(_, pads)| **pads != [0, 0]) {
         let size = node.graph.shape(value)[axis] as i64;
-        // The shape was measured, so this is no more than the limit.
+        // The shape was checked before, so this is within the limit.
         let elements: Vec<f64> = (-before..size + after).map(|index| position(index, size) as f64).collect();
         node.budget.room_for_constants(elements.len())?;
         let constant = Constant { shape: vec![elements.len()], elements, element_type: ElementType::Integer };

@@ -1,4 +1,4 @@
-//! Pooling over windows of one or two dimensions, and over everything.
+//! Pooling over one- or two-dimensional windows, and global pooling.
 
 use super::geometry::{Geometry, spatial_dimensions, with_as_many, with_two};
 use super::{NodeLowering, Outputs};
@@ -8,12 +8,12 @@ use folkmoot_graph::op::{Op, Reduction, Window};
 
 const ATTRIBUTES: [&str; 6] = ["auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"];
 
-/// `MaxPool`, without the positions.
+/// `MaxPool`, without the second output (positions).
 pub(super) fn maximum(node: &mut NodeLowering<'_>) -> Outputs {
-    // How the positions are counted, which are not computed.
+    // `storage_order` only affects positions, which are not computed.
     let attributes = node.attributes(&[&ATTRIBUTES[..], &["storage_order"]].concat())?;
     if node.names_output(1) {
-        return Err(node.refuse("returns the positions of the largest, which is not supported"));
+        return Err(node.refuse("returns the positions of the maxima, which is not supported"));
     }
     pool(node, &attributes, |window, _| Op::MaxPool { window })
 }
@@ -49,7 +49,7 @@ fn pool(
     Ok(vec![input.with(with_as_many(node, result, dimensions)?)])
 }
 
-/// The number of windows along an axis, each of which reads something of the input.
+/// Returns the number of windows along an axis; each must overlap the input.
 fn outputs(
     node: &NodeLowering<'_>,
     window: &Window,
@@ -62,7 +62,7 @@ fn outputs(
     let free = (size + before + after).checked_sub(window.span(axis));
     let free = free.ok_or_else(|| node.refuse("has a window that is larger than the padded input"))?;
     let mut outputs = if rounds_up { free.div_ceil(stride) } else { free / stride } + 1;
-    // A window that would start in the padding after the input is left out.
+    // A window that would start in the padding after the input is dropped.
     if rounds_up && (outputs - 1) * stride >= size + before {
         outputs -= 1;
     }
@@ -71,10 +71,10 @@ fn outputs(
         let offset = before.saturating_sub(start).div_ceil(dilation);
         offset >= window.kernel[axis] || start + offset * dilation >= size + before
     };
-    // Windows that start inside read there.
+    // Windows that start inside the input overlap it.
     let in_front = 0..before.div_ceil(stride).min(outputs);
     if in_front.into_iter().any(is_empty) || is_empty(outputs - 1) {
-        return Err(node.refuse("has a window that lies in the padding"));
+        return Err(node.refuse("has a window that lies entirely in the padding"));
     }
     Ok(outputs)
 }
@@ -86,7 +86,7 @@ pub(super) fn global_average(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.mean(input.value, &axes)?)])
 }
 
-/// The largest element of each channel.
+/// The maximum of each channel.
 pub(super) fn global_maximum(node: &mut NodeLowering<'_>) -> Outputs {
     let axes = spatial_axes(node)?;
     let input = node.input(0)?;

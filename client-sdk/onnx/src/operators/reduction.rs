@@ -1,4 +1,4 @@
-//! Reductions over axes, and where the largest is.
+//! Reductions over axes, and `ArgMax` and `ArgMin`.
 
 use super::{NodeLowering, Outputs};
 use crate::ImportError;
@@ -7,7 +7,7 @@ use crate::tensor::ElementType;
 use folkmoot_graph::ValueId;
 use folkmoot_graph::op::{ElementOp, Reduction};
 
-/// What a reduction goes over.
+/// The attributes and axes of a reduction.
 struct Over {
     input: Tensor,
     axes: Vec<usize>,
@@ -50,7 +50,8 @@ fn over(node: &NodeLowering<'_>) -> Result<Over, ImportError> {
     Ok(Over { input, axes, keeps_dimensions: attributes.integer("keepdims", 1)? != 0 })
 }
 
-/// The reduction of no elements: what changes nothing when more are added.
+/// Returns the result of reducing an empty axis: 0 for a sum, -∞ for a maximum, ∞ for a minimum. For booleans, the
+/// maximum is 0 and the minimum 1.
 fn of_nothing(
     node: &mut NodeLowering<'_>,
     kind: Reduction,
@@ -64,7 +65,9 @@ fn of_nothing(
     let number = match (kind, over.input.element_type) {
         (Reduction::Sum, _) | (Reduction::Maximum, ElementType::Boolean) => 0.0,
         (Reduction::Minimum, ElementType::Boolean) => 1.0,
-        (_, ElementType::Integer) => return Err(node.refuse("has no largest or smallest of no integers")),
+        (_, ElementType::Integer) => {
+            return Err(node.refuse("takes the maximum or minimum of no integers, which is undefined"));
+        }
         (Reduction::Maximum, ElementType::Float) => f64::NEG_INFINITY,
         (Reduction::Minimum, ElementType::Float) => f64::INFINITY,
     };
@@ -86,7 +89,7 @@ fn without_axes(node: &mut NodeLowering<'_>, result: ValueId, over: &Over) -> Re
     node.reshape(result, &left)
 }
 
-/// `ArgMax`, and `ArgMin` as that of the negated.
+/// `ArgMax`, and `ArgMin` as `ArgMax` of the negated input.
 pub(super) fn argument(node: &mut NodeLowering<'_>, kind: Reduction) -> Outputs {
     let attributes = node.attributes(&["axis", "keepdims", "select_last_index"])?;
     node.expect_inputs(1..=1)?;

@@ -5,7 +5,7 @@ use crate::ImportError;
 use crate::limits::RANK_MAX;
 use folkmoot_graph::op::broadcast;
 
-/// `Expand`: repeats to the shape to which the input's and the given one are.
+/// `Expand`: broadcasts the input and the given shape to one shape.
 pub(super) fn expand(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&[])?;
     node.expect_inputs(2..=2)?;
@@ -16,7 +16,8 @@ pub(super) fn expand(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.broadcast_to(input.value, &shape)?)])
 }
 
-/// `Tile`: repeats each axis as a whole. An axis of size 1 is put in front of it, which is what is repeated.
+/// `Tile`: repeats the whole tensor along each axis. Inserts an axis of size 1 before each repeated axis, broadcasts
+/// it, and merges both axes.
 pub(super) fn tile(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&[])?;
     node.expect_inputs(2..=2)?;
@@ -25,7 +26,7 @@ pub(super) fn tile(node: &mut NodeLowering<'_>) -> Outputs {
     let repeats = counts(node, &repeats)?;
     let shape = node.shape(input.value);
     if repeats.len() != shape.len() {
-        return Err(node.refuse("does not repeat every axis"));
+        return Err(node.refuse("does not have a repeat count for every axis"));
     }
     let (mut split, mut repeated, mut result) = (Vec::new(), Vec::new(), Vec::new());
     for (size, count) in shape.into_iter().zip(repeats) {
@@ -43,15 +44,16 @@ pub(super) fn tile(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.reshape(value, &result)?)])
 }
 
-/// Sizes or repetitions, each 1 or more.
+/// Converts sizes or repeat counts, each of which must be 1 or more.
 fn counts(node: &NodeLowering<'_>, numbers: &[i64]) -> Result<Vec<usize>, ImportError> {
     if numbers.len() > RANK_MAX {
-        return Err(node.refuse("makes a tensor of too many dimensions"));
+        return Err(node
+            .refuse(&format!("makes a tensor with {} dimensions; the limit is {RANK_MAX}", numbers.len())));
     }
     let count = |number: &i64| match usize::try_from(*number) {
         Ok(0) => Err(node.refuse("makes an empty tensor")),
         Ok(count) => Ok(count),
-        Err(_) => Err(node.refuse(&format!("has the invalid dimension {number}"))),
+        Err(_) => Err(node.refuse(&format!("has the size or repeat count {number}; it must be 1 or more"))),
     };
     numbers.iter().map(count).collect()
 }

@@ -1,4 +1,4 @@
-//! The same elements in another shape or order, and joined.
+//! Operators that reshape, reorder or concatenate elements.
 
 use super::{NodeLowering, Outputs};
 use crate::ImportError;
@@ -6,7 +6,7 @@ use crate::limits::RANK_MAX;
 use crate::node::Tensor;
 use folkmoot_graph::op::volume;
 
-/// `Reshape`: 0 copies the input's dimension, one -1 takes what is left.
+/// `Reshape`: 0 copies the input's dimension, and one -1 is inferred from the rest.
 pub(super) fn reshape(node: &mut NodeLowering<'_>) -> Outputs {
     let zero_is_zero = node.attributes(&["allowzero"])?.flag("allowzero")?;
     node.expect_inputs(2..=2)?;
@@ -18,7 +18,8 @@ pub(super) fn reshape(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.reshape(input.value, &shape)?)])
 }
 
-/// The shape that is meant. A 0 copies one of the sizes, if there are any.
+/// Returns the target shape for `total` elements. A 0 in `wanted` copies the size of `copied` at the same position;
+/// without `copied` it stays 0.
 fn target_shape(
     node: &NodeLowering<'_>,
     copied: Option<&[usize]>,
@@ -26,7 +27,9 @@ fn target_shape(
     total: usize,
 ) -> Result<Vec<usize>, ImportError> {
     if wanted.len() > RANK_MAX {
-        return Err(node.refuse("makes a tensor of too many dimensions"));
+        return Err(
+            node.refuse(&format!("makes a tensor with {} dimensions; the limit is {RANK_MAX}", wanted.len()))
+        );
     }
     let mut open = None;
     let mut shape = Vec::new();
@@ -42,32 +45,35 @@ fn target_shape(
                 Some(None) => return Err(node.refuse("copies a dimension that the input does not have")),
             },
             (_, Ok(size)) => size,
-            _ => return Err(node.refuse(&format!("has the invalid dimension {size}"))),
+            _ => {
+                let advice = "only one dimension may be -1, and all others must be 0 or more";
+                return Err(node.refuse(&format!("has the invalid dimension {size}; {advice}")));
+            }
         });
     }
     if let Some(position) = open {
         let known = node.fits(&shape)?;
         if known == 0 || !total.is_multiple_of(known) {
-            return Err(node.refuse("has no whole number for the dimension -1"));
+            return Err(node.refuse("cannot infer the dimension -1: the sizes do not divide evenly"));
         }
         shape[position] = total / known;
     }
     Ok(shape)
 }
 
-/// `Flatten` around `axis`: the dimensions before it become the first, the others the second.
+/// `Flatten` at `axis`: merges the dimensions before it into one, and all others into a second one.
 pub(super) fn flatten(node: &mut NodeLowering<'_>) -> Outputs {
     let axis = node.attributes(&["axis"])?.integer("axis", 1)?;
     node.expect_inputs(1..=1)?;
     let input = node.input(0)?;
     let shape = node.shape(input.value);
-    // The axis may also be the end.
+    // The axis may also be equal to the rank.
     let split = if axis == shape.len() as i64 { shape.len() } else { node.axis(axis, shape.len())? };
     let flat = [volume(&shape[..split]), volume(&shape[split..])];
     Ok(vec![input.with(node.reshape(input.value, &flat)?)])
 }
 
-/// `Transpose`: without a permutation, the axes are reversed.
+/// `Transpose`: without a permutation, reverses the axes.
 pub(super) fn transpose(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["perm"])?;
     node.expect_inputs(1..=1)?;
@@ -80,7 +86,7 @@ pub(super) fn transpose(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![input.with(node.transpose(input.value, &axes)?)])
 }
 
-/// `Squeeze`: takes away the given axes, or all, of size 1.
+/// `Squeeze`: removes the given axes of size 1, or all axes of size 1.
 pub(super) fn squeeze(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["axes"])?;
     node.expect_inputs(1..=2)?;
@@ -91,14 +97,14 @@ pub(super) fn squeeze(node: &mut NodeLowering<'_>) -> Outputs {
         None => (0..shape.len()).filter(|axis| shape[*axis] == 1).collect(),
     };
     if axes.iter().any(|axis| shape[*axis] != 1) {
-        return Err(node.refuse("takes away a dimension that is not 1"));
+        return Err(node.refuse("removes a dimension that is not 1"));
     }
     let left: Vec<usize> =
         (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
     Ok(vec![input.with(node.reshape(input.value, &left)?)])
 }
 
-/// `Unsqueeze`: adds axes of size 1, whose positions are those in the result.
+/// `Unsqueeze`: inserts axes of size 1; the positions are those in the result.
 pub(super) fn unsqueeze(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["axes"])?;
     node.expect_inputs(1..=2)?;
@@ -107,7 +113,7 @@ pub(super) fn unsqueeze(node: &mut NodeLowering<'_>) -> Outputs {
         return Err(node.refuse("lacks axes"));
     };
     if axes.len() > RANK_MAX {
-        return Err(node.refuse("makes a tensor of too many dimensions"));
+        return Err(node.refuse(&format!("adds {} dimensions; the limit is {RANK_MAX}", axes.len())));
     }
     let shape = node.shape(input.value);
     let rank = shape.len() + axes.len();
@@ -125,7 +131,7 @@ pub(super) fn identity(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![node.input(0)?])
 }
 
-/// `Concat`: joins along an axis. Tensors without elements add nothing.
+/// `Concat`: concatenates along an axis. Empty tensors contribute nothing.
 pub(super) fn concat(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["axis"])?;
     if !attributes.has("axis") {
@@ -140,7 +146,7 @@ pub(super) fn concat(node: &mut NodeLowering<'_>) -> Outputs {
     for tensor in tensors {
         let shape = node.graph.shape(tensor.value);
         if shape.len() != rank {
-            return Err(node.refuse("joins tensors of different numbers of dimensions"));
+            return Err(node.refuse("concatenates tensors with different numbers of dimensions"));
         }
         sizes.push(shape[axis]);
         if !shape.contains(&0) {

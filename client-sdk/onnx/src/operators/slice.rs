@@ -4,7 +4,7 @@ use super::{NodeLowering, Outputs};
 use crate::ImportError;
 use crate::attributes::Attributes;
 
-/// What is read of one axis.
+/// The range read along one axis.
 #[derive(Clone, Copy)]
 struct Part {
     start: usize,
@@ -12,7 +12,7 @@ struct Part {
     size: usize,
 }
 
-/// `Slice`: positions below 0 count from the end, and those outside are moved to it.
+/// `Slice`: negative positions count from the end, and positions out of range are clamped.
 pub(super) fn slice(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["starts", "ends", "axes"])?;
     node.expect_inputs(1..=5)?;
@@ -52,7 +52,7 @@ fn parts(
 }
 
 fn part(start: i64, end: i64, step: i64, size: usize) -> Option<Part> {
-    // Tensors have far fewer elements than 2^62.
+    // Tensors have far fewer than 2^62 elements, so this does not overflow.
     let size = size as i64;
     let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
     let inside = |position: i64, lowest: i64| {
@@ -75,7 +75,7 @@ fn part(start: i64, end: i64, step: i64, size: usize) -> Option<Part> {
     })
 }
 
-/// `Split`: into parts of given sizes, or of equal ones, of which the last may be smaller.
+/// `Split`: splits into parts of the given sizes, or into equal parts. The last of the equal parts may be smaller.
 pub(super) fn split(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["axis", "split", "num_outputs"])?;
     node.expect_inputs(1..=2)?;
@@ -88,7 +88,7 @@ pub(super) fn split(node: &mut NodeLowering<'_>) -> Outputs {
             let outputs = node.proto.output.len();
             let count = attributes.integer("num_outputs", outputs as i64)?;
             if usize::try_from(count).ok() != Some(outputs) {
-                return Err(node.refuse("has another num_outputs than outputs"));
+                return Err(node.refuse("has a num_outputs that differs from its number of outputs"));
             }
             equal_parts(node, shape[axis], outputs, attributes.has("num_outputs"))?
         }
@@ -97,7 +97,7 @@ pub(super) fn split(node: &mut NodeLowering<'_>) -> Outputs {
     for size in sizes {
         let left = shape[axis] - start;
         let size = usize::try_from(size).ok().filter(|size| *size <= left);
-        let size = size.ok_or_else(|| node.refuse("has parts that are not the whole"))?;
+        let size = size.ok_or_else(|| node.refuse("has parts whose sizes do not add up to the axis"))?;
         let part = if size == 0 || shape.contains(&0) {
             let mut shape = shape.clone();
             shape[axis] = size;
@@ -109,7 +109,7 @@ pub(super) fn split(node: &mut NodeLowering<'_>) -> Outputs {
         start += size;
     }
     if start != shape[axis] || outputs.len() != node.proto.output.len() {
-        return Err(node.refuse("has parts that are not the whole"));
+        return Err(node.refuse("has parts whose sizes do not add up to the axis"));
     }
     Ok(outputs)
 }

@@ -1,4 +1,4 @@
-//! Every supported operator, by name.
+//! The table of supported operators, by name.
 
 use super::{
     Operator, activation, arithmetic, cast, constant, convolution, dropout, einsum, gather, matrix,
@@ -119,12 +119,12 @@ const fn operator(name: &'static str, lower: fn(&mut NodeLowering<'_>) -> Output
 }
 
 impl Operator {
-    /// Says which inputs are settings.
+    /// Marks inputs as settings.
     const fn with_settings(self, settings: &'static [usize]) -> Self {
         Self { settings, ..self }
     }
 
-    /// Allows tensors without elements.
+    /// Allows empty inputs.
     const fn reading_empty(self) -> Self {
         Self { reads_empty: true, ..self }
     }
@@ -136,6 +136,6 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted() {
-        assert!(NAMES.is_sorted(), "binary search finds nothing otherwise");
+        assert!(NAMES.is_sorted(), "binary search needs sorted names");
     }
 }

@@ -1,4 +1,4 @@
-//! Weights in every encoding that protobuf allows, read and written in place.
+//! Reads and overwrites weights in every encoding that protobuf allows.
 
 use prost::bytes::Bytes;
 
@@ -9,7 +9,7 @@ fn floats(tensor: &TensorProto) -> Vec<f32> {
     tensor.raw_data.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// Exports other weights and checks that only they changed.
+/// Exports new weights and checks that only they changed.
 fn expect_round_trip(bytes: &[u8], expected: &[f32]) {
     let model = ModelFile::read(bytes, &ImportLimits::default()).unwrap();
     assert_eq!(model.initial_weights(), expected);
@@ -42,7 +42,7 @@ fn packed_floats() {
     expect_round_trip(&model.encode_to_vec(), &all_weights());
 }
 
-/// One field of a message.
+/// Encodes one length-delimited field of a message.
 fn length_delimited(number: u8, content: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2];
     prost::encode_length_delimiter(content.len(), &mut field).unwrap();

@@ -1,4 +1,4 @@
-//! Bytes that no exporter makes: import may refuse them, and must neither panic nor take much memory.
+//! Bytes that no exporter writes. Import may reject them, but must not panic or use much memory.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::*;
 fn every_cut_is_an_error() {
     let whole = build::mlp(&[2, 3, 2], 1);
     for length in 0..whole.len() {
-        // The operator set is the last field, so no shorter file is complete.
+        // The opset is the last field, so no shorter file is complete.
         assert!(ModelFile::read(&whole[..length], &ImportLimits::default()).is_err(), "cut to {length}");
     }
 }
@@ -56,7 +56,7 @@ fn two_graphs_are_refused() {
     assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
 }
 
-/// The committed example models, which use most operators.
+/// The committed example models, which cover most operators.
 fn examples() -> Vec<Vec<u8>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/models");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -73,7 +73,7 @@ fn the_example_models_are_imported() {
     }
 }
 
-/// A decoded example model with other numbers in its attributes and shapes.
+/// Returns a decoded example model with other numbers in its attributes and shapes.
 fn distorted(bytes: &[u8], index: prop::sample::Index, numbers: &[i64]) -> ModelProto {
     let mut model = ModelProto::decode(bytes).unwrap();
     let graph = model.graph.as_mut().unwrap();

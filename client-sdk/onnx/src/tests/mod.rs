@@ -1,4 +1,4 @@
-//! What is imported, and with which error everything else is refused.
+//! Import of valid models, and the errors for everything else.
 
 mod encodings;
 mod hostile;
@@ -86,8 +86,8 @@ fn tensor(shape: &[usize], elements: &[f64]) -> NetworkTensor {
     NetworkTensor { shape: shape.to_vec(), elements: elements.to_vec() }
 }
 
-/// A network of some nodes. It has float inputs `x`, `y`, and so on, as many as are given, and the outputs that the
-/// last node names.
+/// Runs a network of these nodes. Its float inputs are named `x`, `y`, and so on; its outputs are those of the last
+/// node.
 fn run(
     opset: i64,
     nodes: Vec<NodeProto>,
@@ -112,7 +112,7 @@ fn run(
     Network::from_onnx(&model.encode_to_vec(), &ImportLimits::default())?.run(inputs)
 }
 
-/// The only output of [`run`].
+/// Returns the only output of [`run`].
 fn output(nodes: Vec<NodeProto>, initializers: Vec<TensorProto>, inputs: &[NetworkTensor]) -> NetworkTensor {
     run(17, nodes, initializers, inputs).unwrap().remove(0)
 }

@@ -1,4 +1,4 @@
-//! What differs between training and use, and which tensors are statistics.
+//! Differences between training and inference, and the detection of running statistics.
 
 use super::*;
 use crate::import::{Imported, import as import_bytes};
@@ -7,7 +7,7 @@ use crate::{Lowered, Mode};
 use folkmoot_graph::Source;
 use folkmoot_graph::op::{ElementOp, Op};
 
-/// The small model, with the first layer's result normalized over the batch and then dropped out.
+/// The small model, with the first layer's result batch-normalized and then dropped out.
 fn normalized() -> ModelProto {
     changed(|graph| {
         graph.initializer.extend([
@@ -81,7 +81,7 @@ fn batch_normalization_by_hand() {
         ];
         run(17, vec![layer], weights, &[tensor(&[2, 1, 1], &[1.0, 5.0])]).unwrap()
     };
-    // With running statistics, (x - 1) / 2 · 2 + 1.
+    // With running statistics: (x - 1) / 2 · 2 + 1.
     expect_close(&normalize(0)[0].elements, &[1.0, 5.0]);
     // The batch has mean 3 and biased variance 4.
     let found = normalize(1);

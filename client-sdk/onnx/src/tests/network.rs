@@ -1,4 +1,4 @@
-//! Operators on given numbers, with results computed by hand.
+//! Operators on given numbers, compared with results computed by hand.
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn average_pooling_counts_padding_or_not() {
         let nodes = vec![node("AveragePool", &["x"], "p", attributes)];
         output(nodes, vec![], &[tensor(&[1, 1, 4], &[2.0, 4.0, 6.0, 8.0])]).elements
     };
-    // The last window reaches one position beyond the padded input, which never counts.
+    // The last window reaches one position beyond the padded input; that position never counts.
     expect_close(&pool(0), &[2.0, 5.0, 8.0]);
     expect_close(&pool(1), &[1.0, 5.0, 8.0]);
 }
@@ -84,7 +84,7 @@ fn windows_in_the_padding_are_refused() {
     let attributes = vec![integer_list("kernel_shape", &[2]), integer_list("pads", &[2, 0])];
     let nodes = vec![node("MaxPool", &["x"], "p", attributes)];
     let error = run(17, nodes, vec![], &[tensor(&[1, 1, 2], &[1.0, 2.0])]).unwrap_err();
-    assert!(error.to_string().ends_with("has a window that lies in the padding"), "{error}");
+    assert!(error.to_string().ends_with("has a window that lies entirely in the padding"), "{error}");
 }
 
 #[test]

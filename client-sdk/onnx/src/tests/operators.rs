@@ -1,5 +1,5 @@
-//! Every supported operator in one model, against arithmetic in double precision. `folkmoot-inference` compares the same
-//! model with tract.
+//! Compares a model that uses every supported operator with arithmetic in double precision. `folkmoot-inference`
+//! compares the same model with tract.
 
 use super::*;
 use crate::Mode;
@@ -88,11 +88,11 @@ fn the_forward_pass_is_right() {
     let found = program.output(0).iter().map(|value| f64::from(*value));
     let squares = found.zip(&targets).map(|(found, target)| (found - target).powi(2));
     assert_eq!(program.output(0).len(), targets.len());
-    // Half of the sum is the sum of the two examples' mean squared errors: 0 up to rounding.
+    // Half of the sum is the total of the two examples' mean squared errors: 0 up to rounding.
     assert!(squares.sum::<f64>() / 2.0 < 1e-11, "{:?} instead of {targets:?}", program.output(0));
 }
 
-/// `tests/agreement.rs` of `folkmoot-inference` reads the file; `FOLKMOOT_BLESS=1` writes it anew.
+/// `tests/agreement.rs` of `folkmoot-inference` reads the file. `FOLKMOOT_BLESS=1` rewrites it.
 #[test]
 fn the_file_for_tract_is_this_model() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/operators.onnx");
@@ -102,7 +102,7 @@ fn the_file_for_tract_is_this_model() {
     }
     assert!(
         std::fs::read(path).unwrap() == onnx,
-        "{path} is another model: run this test with FOLKMOOT_BLESS=1"
+        "{path} is out of date: run this test with FOLKMOOT_BLESS=1"
     );
 }
 
@@ -113,10 +113,14 @@ fn reshapes_that_do_not_come_out_even_are_refused() {
         model.graph.as_mut().unwrap().initializer[0] = integers("copy_and_infer", shape);
         import(&model).map(|_| ()).unwrap_err().to_string()
     };
-    assert!(with_shape(&[-1, 3]).contains("no whole number for the dimension -1"));
+    assert!(with_shape(&[-1, 3]).contains("cannot infer the dimension -1"));
     assert!(with_shape(&[-1, -1]).contains("invalid dimension -1"));
-    assert!(with_shape(&[2, 4]).contains("reshaping does not fit [3, 4] and [2, 4]"));
+    assert!(with_shape(&[2, 4]).contains("incompatible shapes for reshaping: [3, 4] and [2, 4]"));
     assert!(with_shape(&[0, 0, 0]).contains("copies a dimension that the input does not have"));
-    assert!(with_shape(&[1; 9]).contains("too many dimensions"));
-    assert!(with_shape(&[-1, 2]).contains("does not fit"), "the batch became {}", with_shape(&[-1, 2]));
+    assert!(with_shape(&[1; 9]).contains("9 dimensions; the limit is 8"));
+    assert!(
+        with_shape(&[-1, 2]).contains("incompatible shapes"),
+        "the batch became {}",
+        with_shape(&[-1, 2])
+    );
 }

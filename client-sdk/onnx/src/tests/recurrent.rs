@@ -1,4 +1,4 @@
-//! Recurrent layers with one or two units, against the recurrences written out.
+//! Recurrent layers with one or two units, compared with the recurrences written out.
 
 use super::*;
 
@@ -127,6 +127,6 @@ fn what_a_layer_cannot_do_is_refused() {
     };
     assert!(refusal(float("clip", 1.0)).contains("has clip, which is not supported"));
     assert!(refusal(text("direction", "bidirectional")).contains("weights that do not fit"));
-    assert!(refusal(text("direction", "sideways")).contains("the direction sideways"));
+    assert!(refusal(text("direction", "sideways")).contains("the unknown direction sideways"));
     assert!(refusal(integer("hidden_size", 2)).contains("weights that do not fit"));
 }

@@ -73,7 +73,7 @@ fn a_missing_initializer_is_named() {
         graph.initializer.remove(2);
     });
     let message = error.to_string();
-    assert!(message.contains("reads layer_2.weight, which is no input, initializer or output"), "{message}");
+    assert!(message.contains("reads layer_2.weight, which is neither an input, an initializer"), "{message}");
     let error = refusal(|graph| graph.output[0].name = "nowhere".into());
     assert!(matches!(error, ImportError::MissingValue { value, .. } if value == "nowhere"));
 }
@@ -108,10 +108,13 @@ fn the_batch_must_be_free_and_the_rest_fixed() {
     };
     let fixed = |size| Some(DimensionValue::DimValue(size));
     assert!(with_dims(vec![fixed(1), fixed(2)]).contains("has a fixed batch size"));
-    assert!(with_dims(vec![None, None]).contains("free dimension behind the first"));
+    assert!(with_dims(vec![None, None]).contains("free dimension after the first"));
     assert!(with_dims(vec![None, fixed(-2)]).contains("has dimension -2"));
     assert!(with_dims(vec![]).contains("has no dimensions"));
-    assert!(with_dims(vec![None, fixed(3)]).contains("the matrix product does not fit [2, 3] and [3, 2]"));
+    assert!(
+        with_dims(vec![None, fixed(3)])
+            .contains("incompatible shapes for the matrix product: [2, 3] and [3, 2]")
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Slicing, padding, repeating and arithmetic on shapes, and what it may not cost.
+//! Slicing, padding, repetition and shape arithmetic, and limits on their cost.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn padding_of_every_mode_and_cutting_off() {
 
 #[test]
 fn shape_arithmetic_is_known() {
-    // To [first dimension, everything else], as exporters write `flatten`.
+    // To [first dimension, everything else], the way exporters write `flatten`.
     let nodes = vec![
         node("Shape", &["x"], "shape", vec![]),
         node("Gather", &["shape", "zero"], "first", vec![]),

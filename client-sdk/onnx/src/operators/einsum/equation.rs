@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// An index of the equation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Label {
-    /// One of the axes that `...` stands for, counted from the last.
+    /// One of the axes that `...` represents, counted from the last.
     Ellipsis(usize),
     /// A letter.
     Letter(char),
@@ -14,7 +14,7 @@ pub(super) enum Label {
 /// The labels of a tensor's axes.
 pub(super) type Labels = Vec<Label>;
 
-/// What is multiplied, and what comes out.
+/// The labels of the operands and of the result.
 #[derive(Debug, PartialEq)]
 pub(super) struct Equation {
     pub(super) operands: Vec<Labels>,
@@ -23,10 +23,10 @@ pub(super) struct Equation {
 
 const ELLIPSIS: &str = "...";
 
-/// Reads an equation for operands of so many dimensions.
+/// Parses an equation for operands of these ranks.
 ///
 /// # Errors
-/// Says what is wrong or not supported.
+/// Returns the fault or the unsupported part, as a predicate.
 pub(super) fn parse(text: &str, ranks: &[usize]) -> Result<Equation, &'static str> {
     let text: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let (left, right) = match text.split_once("->") {
@@ -35,22 +35,22 @@ pub(super) fn parse(text: &str, ranks: &[usize]) -> Result<Equation, &'static st
     };
     let terms: Vec<&str> = left.split(',').collect();
     if terms.len() != ranks.len() {
-        return Err("has another number of inputs than terms");
+        return Err("has a number of inputs that differs from its number of terms");
     }
     let mut operands = Vec::new();
     for (term, rank) in terms.iter().zip(ranks) {
         let hidden = if term.contains(ELLIPSIS) {
             let letters = term.chars().filter(|character| *character != '.').count();
-            rank.checked_sub(letters).ok_or("has a term of more labels than dimensions")?
+            rank.checked_sub(letters).ok_or("has a term with more labels than the input has dimensions,")?
         } else {
             0
         };
         let labels = labels(term, hidden)?;
         if labels.len() != *rank {
-            return Err("has a term of another number of labels than dimensions");
+            return Err("has a term whose number of labels differs from the input's dimensions,");
         }
         if has_repetition(&labels) {
-            return Err("takes a diagonal, which is not supported,");
+            return Err("repeats a label in one term (a diagonal), which is not supported,");
         }
         operands.push(labels);
     }
@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str, ranks: &[usize]) -> Result<Equation, &'static st
         return Err("repeats a label in the result");
     }
     if output.iter().any(|label| !operands.iter().any(|operand| operand.contains(label))) {
-        return Err("has a label in the result only");
+        return Err("has a label that is only in the result,");
     }
     Ok(Equation { operands, output })
 }
@@ -79,14 +79,15 @@ fn labels(term: &str, hidden: usize) -> Result<Labels, &'static str> {
     };
     let is_valid = |text: &str| text.chars().all(|character| character.is_ascii_alphabetic());
     if !is_valid(before) || !is_valid(after) {
-        return Err("has a label that is no letter");
+        return Err("has a label that is not a letter");
     }
     let letters = |text: &str| text.chars().map(Label::Letter).collect::<Labels>();
     let ellipsis = (0..ellipsis).rev().map(Label::Ellipsis).collect();
     Ok([letters(before), ellipsis, letters(after)].concat())
 }
 
-/// The result without an arrow: the ellipsis, then all letters that stand there once, sorted.
+/// Returns the labels of the result if the equation has no arrow: the ellipsis, then all letters that occur once,
+/// sorted.
 fn implied(operands: &[Labels], hidden: usize) -> Labels {
     let mut counts: BTreeMap<Label, usize> = BTreeMap::new();
     for label in operands.iter().flatten().filter(|label| matches!(label, Label::Letter(_))) {

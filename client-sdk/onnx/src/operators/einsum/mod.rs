@@ -1,5 +1,5 @@
-//! `Einsum`: tensors are multiplied two at a time as matrices, after transposing; labels that nothing needs any
-//! more are summed.
+//! `Einsum`: multiplies tensors two at a time as matrices after transposing them, and sums over labels that are no
+//! longer needed.
 
 mod equation;
 
@@ -11,13 +11,13 @@ use equation::{Equation, Label, Labels};
 use folkmoot_graph::ValueId;
 use folkmoot_graph::op::{Reduction, volume};
 
-/// A tensor whose axes have labels.
+/// A tensor with labelled axes.
 struct Labelled {
     value: ValueId,
     labels: Labels,
 }
 
-/// See the module.
+/// Lowers `Einsum`.
 pub(super) fn einsum(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["equation"])?;
     let text = attributes.text("equation")?.ok_or_else(|| node.refuse("lacks an equation"))?;
@@ -45,7 +45,7 @@ pub(super) fn einsum(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![first.with(node.transpose(result.value, &axes)?)])
 }
 
-/// Checks that a label is of one size; an ellipsis may also be of size 1.
+/// Checks that all axes with the same label have the same size; axes of an ellipsis may also have size 1.
 fn check_sizes(node: &NodeLowering<'_>, operands: &[Labels], values: &[ValueId]) -> Result<(), ImportError> {
     let mut sizes: Vec<(Label, usize)> = Vec::new();
     for (labels, value) in operands.iter().zip(values) {
@@ -54,7 +54,7 @@ fn check_sizes(node: &NodeLowering<'_>, operands: &[Labels], values: &[ValueId])
             match known {
                 None => sizes.push((*label, *size)),
                 Some(known) if known == *size => {}
-                // What does not broadcast is found by the product.
+                // The product reports axes that do not broadcast.
                 Some(_) if matches!(label, Label::Ellipsis(_)) => {}
                 Some(known) => {
                     return Err(node.refuse(&format!("has one label for sizes {known} and {size}")));
@@ -65,7 +65,7 @@ fn check_sizes(node: &NodeLowering<'_>, operands: &[Labels], values: &[ValueId])
     Ok(())
 }
 
-/// Multiplies two tensors and sums over the labels that both have and nothing needs.
+/// Multiplies two tensors. Sums over the labels that both have and that are not needed afterwards.
 fn product(
     node: &mut NodeLowering<'_>,
     a: Labelled,
@@ -95,7 +95,7 @@ fn product(
     Ok(Labelled { value, labels: [batch, rows, columns].concat() })
 }
 
-/// A tensor as `[batch…, first, second]`, and its shape with all labels in that order.
+/// Returns a tensor reshaped to `[batch…, first, second]`, and its shape with all labels in that order.
 fn as_matrix(
     node: &mut NodeLowering<'_>,
     tensor: &Labelled,
@@ -129,7 +129,7 @@ fn summed(
     Ok(Labelled { value, labels: kept.iter().map(|axis| tensor.labels[*axis]).collect() })
 }
 
-/// Where each label of `order` is.
+/// Returns the position of each label of `order`.
 fn positions(labels: &[Label], order: &[Label]) -> Vec<usize> {
     order.iter().filter_map(|label| labels.iter().position(|other| other == label)).collect()
 }

@@ -1,4 +1,4 @@
-//! One time step of each kind of layer.
+//! One time step of each kind of recurrent layer.
 
 use super::super::NodeLowering;
 use super::setting::Setting;
@@ -8,49 +8,49 @@ use folkmoot_graph::op::ElementOp;
 
 type Step = Result<State, ImportError>;
 
-/// What goes from one time step to the next, `[batch, hidden]` each.
+/// The state passed from one time step to the next. Each value has the shape `[batch, hidden]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct State {
     pub(super) hidden: ValueId,
-    /// That of an LSTM; others leave it alone.
+    /// The cell state of an LSTM; other layers ignore it.
     pub(super) cell: ValueId,
 }
 
 /// The weights of one direction.
 pub(super) struct Direction {
-    /// `[gates · hidden, hidden]`
+    /// The recurrence weights, `[gates · hidden, hidden]`.
     pub(super) recurrence: ValueId,
-    /// `[1, gates · hidden]`, if there are biases.
+    /// The recurrent biases, `[1, gates · hidden]`, if there are any.
     pub(super) recurrent_bias: Option<ValueId>,
-    /// `[1, 3 · hidden]`, if there are any.
+    /// The peephole weights, `[1, 3 · hidden]`, if there are any.
     pub(super) peepholes: Option<ValueId>,
     pub(super) activations: Vec<ElementOp>,
-    /// The size of the state.
+    /// The number of elements in the state of one example.
     pub(super) hidden: usize,
 }
 
 /// A kind of recurrent layer.
 pub(super) trait Cell: Sized {
-    /// Parts of the weights.
+    /// The number of gates in the weights.
     const GATES: usize;
     /// Attributes that only this kind has.
     const ATTRIBUTES: &'static [&'static str];
-    /// What `activations` are if they are left out.
+    /// The default `activations`.
     const ACTIVATIONS: &'static [ElementOp];
-    /// The position of the peepholes among the inputs, if the kind has a cell state.
+    /// The input position of the peepholes, if the layer has a cell state.
     const PEEPHOLES: Option<usize>;
 
     /// Reads the attributes that only this kind has.
     fn new(node: &NodeLowering<'_>, setting: &Setting<'_>) -> Result<Self, ImportError>;
 
-    /// Whether the recurrent bias can be added to the input's part of the gates, outside the loop.
+    /// Returns whether the recurrent bias can be added to the input's part of the gates, outside the loop.
     fn adds_recurrent_bias_early(&self) -> bool;
 
-    /// One time step. `input` is the input's part of the gates, `[batch, gates · hidden]`.
+    /// Computes one time step. `input` is the input's part of the gates, `[batch, gates · hidden]`.
     fn step(&self, node: &mut NodeLowering<'_>, direction: &Direction, input: ValueId, state: State) -> Step;
 }
 
-/// Gates: input, output, forget, cell.
+/// Long short-term memory. Gates in the order of the weights: input, output, forget, cell.
 pub(super) struct Lstm;
 
 impl Cell for Lstm {
@@ -72,7 +72,7 @@ impl Cell for Lstm {
 
     fn step(&self, node: &mut NodeLowering<'_>, direction: &Direction, input: ValueId, state: State) -> Step {
         let [of_gates, of_cell, of_hidden] = direction.activations[..] else {
-            return Err(node.refuse("has other than three activations"));
+            return Err(node.refuse("does not have three activations"));
         };
         let recurrent = node.matmul(state.hidden, direction.recurrence, [false, true])?;
         let sum = node.binary(ElementOp::Add, input, recurrent)?;
@@ -96,7 +96,7 @@ impl Cell for Lstm {
 }
 
 impl Direction {
-    /// Adds what a gate sees of the cell state, if there are peepholes.
+    /// Adds the contribution of the cell state to a gate, if there are peepholes.
     fn peep(
         &self,
         node: &mut NodeLowering<'_>,
@@ -111,9 +111,9 @@ impl Direction {
     }
 }
 
-/// Gates: update, reset, hidden.
+/// A gated recurrent unit. Gates in the order of the weights: update, reset, hidden.
 pub(super) struct Gru {
-    /// The reset gate comes after the matrix product, not before.
+    /// Whether to apply the reset gate after the matrix product instead of before.
     linear_before_reset: bool,
 }
 
@@ -133,7 +133,7 @@ impl Cell for Gru {
 
     fn step(&self, node: &mut NodeLowering<'_>, direction: &Direction, input: ValueId, state: State) -> Step {
         let [of_gates, of_hidden] = direction.activations[..] else {
-            return Err(node.refuse("has other than two activations"));
+            return Err(node.refuse("does not have two activations"));
         };
         let hidden = direction.hidden;
         let rows = if self.linear_before_reset { 3 * hidden } else { 2 * hidden };
@@ -166,7 +166,7 @@ impl Cell for Gru {
     }
 }
 
-/// One gate.
+/// A simple recurrent layer, with one gate.
 pub(super) struct Rnn;
 
 impl Cell for Rnn {

@@ -17,14 +17,14 @@ struct Sizes {
     directions: usize,
 }
 
-/// What a direction makes: all hidden states `[steps, 1, batch, hidden]`, and the last state.
+/// The results of one direction: all hidden states `[steps, 1, batch, hidden]`, and the last state.
 struct Run {
     all: Option<ValueId>,
     last: State,
 }
 
-/// Inputs: X, W, R, biases, lengths, first hidden state; then first cell state and peepholes of an LSTM.
-/// Outputs: all hidden states, the last one, the last cell state.
+/// Lowers a recurrent layer. Inputs: X, W, R, biases, lengths, initial hidden state; for an LSTM also initial cell
+/// state and peepholes. Outputs: all hidden states, the last hidden state, the last cell state.
 pub(super) fn lower<C: Cell>(node: &mut NodeLowering<'_>) -> Outputs {
     let setting = Setting::new(node, C::ATTRIBUTES, C::ACTIVATIONS)?;
     let cell = C::new(node, &setting)?;
@@ -52,7 +52,7 @@ fn sizes(
 ) -> Result<Sizes, ImportError> {
     let (x, recurrence) = (node.shape(by_time), node.shape(node.value(2)?));
     let (&[steps, batch, features], &[directions, rows, hidden]) = (&x[..], &recurrence[..]) else {
-        return Err(node.refuse("has an input or weights that do not have three dimensions"));
+        return Err(node.refuse("has an input or weights without exactly three dimensions"));
     };
     let stated = setting.attributes.integer("hidden_size", hidden as i64)?;
     let fits = directions == setting.backwards.len()
@@ -65,7 +65,7 @@ fn sizes(
     Ok(Sizes { steps, batch, features, hidden, directions })
 }
 
-/// Sequences of different lengths are not supported.
+/// Rejects sequences of different lengths, which are not supported.
 fn expect_full_length(node: &NodeLowering<'_>, sizes: &Sizes) -> Result<(), ImportError> {
     match node.known_numbers(4)? {
         Some(lengths) if lengths.iter().any(|length| *length != sizes.steps as f64) => {
@@ -99,7 +99,7 @@ fn direction<C: Cell>(
     Ok(Direction { recurrence, recurrent_bias, peepholes, activations, hidden })
 }
 
-/// The part of weights that belongs to a direction.
+/// Returns one direction's part of the weights.
 fn part(
     node: &mut NodeLowering<'_>,
     weights: ValueId,
@@ -108,13 +108,13 @@ fn part(
 ) -> Result<ValueId, ImportError> {
     let own = node.shape(weights);
     if own.first().is_none_or(|directions| index >= *directions) {
-        return Err(node.refuse("has weights for fewer directions"));
+        return Err(node.refuse("has weights for too few directions"));
     }
     let part = node.slice_axis(weights, 0, index, 1)?;
     node.reshape(part, shape)
 }
 
-/// The input's part of the gates at all time steps, `[steps · batch, gates · hidden]`.
+/// Returns the input's part of the gates for all time steps, `[steps · batch, gates · hidden]`.
 fn project<C: Cell>(
     node: &mut NodeLowering<'_>,
     cell: &C,
@@ -135,7 +135,7 @@ fn project<C: Cell>(
     node.binary(ElementOp::Add, product, bias)
 }
 
-/// The given first states, or zeros.
+/// Returns the given initial states, or zeros.
 fn first_state<C: Cell>(
     node: &mut NodeLowering<'_>,
     setting: &Setting<'_>,
@@ -206,7 +206,7 @@ fn outputs<C: Cell>(
         None => outputs[0],
         Some(all) => {
             let all = node.concat(&all, 1)?;
-            // [steps, directions, batch, hidden] to [batch, steps, directions, hidden]
+            // From [steps, directions, batch, hidden] to [batch, steps, directions, hidden].
             if setting.batch_first { node.transpose(all, &[2, 0, 1, 3])? } else { all }
         }
     };
@@ -214,7 +214,7 @@ fn outputs<C: Cell>(
     Ok(outputs.into_iter().map(|value| x.with(value)).collect())
 }
 
-/// With the first two axes exchanged.
+/// Swaps the first two axes.
 fn swapped(node: &mut NodeLowering<'_>, value: ValueId, rank: usize) -> Result<ValueId, ImportError> {
     if node.graph.shape(value).len() != rank {
         return Err(node.refuse(&format!("reads a tensor that does not have {rank} dimensions")));

@@ -1,7 +1,7 @@
 //! Recurrent layers, unrolled over time: one step of the graph for each step of the sequence.
 //!
-//! The input's part of all gates is one matrix product for all time steps; only the state's part is inside the
-//! loop.
+//! The input's part of all gates is one matrix product over all time steps. Only the state's part is computed inside
+//! the loop.
 
 mod cells;
 mod layer;

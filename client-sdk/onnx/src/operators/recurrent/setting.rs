@@ -1,4 +1,4 @@
-//! What the attributes of recurrent layers say.
+//! The attributes of recurrent layers.
 
 use super::super::NodeLowering;
 use crate::ImportError;
@@ -9,14 +9,14 @@ use folkmoot_graph::op::ElementOp;
 const ATTRIBUTES: [&str; 7] =
     ["activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "layout"];
 
-/// See the module.
+/// The parsed attributes of a recurrent layer.
 pub(super) struct Setting<'a> {
     pub(super) attributes: Attributes<'a>,
-    /// Whether each direction runs backwards.
+    /// For each direction, whether it runs backwards in time.
     pub(super) backwards: Vec<bool>,
-    /// For each direction.
+    /// The activations of each direction.
     pub(super) activations: Vec<Vec<ElementOp>>,
-    /// The batch is in front, not the time.
+    /// Whether the batch is the first axis instead of the time.
     pub(super) batch_first: bool,
 }
 
@@ -36,24 +36,31 @@ impl<'a> Setting<'a> {
             "forward" => vec![false],
             "reverse" => vec![true],
             "bidirectional" => vec![false, true],
-            other => return Err(node.refuse(&format!("has the direction {other}"))),
+            other => return Err(node.refuse(&format!("has the unknown direction {other}"))),
         };
         let activations: Vec<ElementOp> = attributes
             .texts("activations")?
             .into_iter()
-            .map(|name| activation(name).ok_or_else(|| node.refuse(&format!("has the activation {name}"))))
+            .map(|name| {
+                activation(name).ok_or_else(|| {
+                    node.refuse(&format!("has the activation {name}; Relu, Sigmoid and Tanh are supported"))
+                })
+            })
             .collect::<Result<_, _>>()?;
         let activations: Vec<Vec<ElementOp>> = match activations.len() {
             0 => backwards.iter().map(|_| defaults.to_vec()).collect(),
             count if count == defaults.len() * backwards.len() => {
                 activations.chunks(defaults.len()).map(<[_]>::to_vec).collect()
             }
-            count => return Err(node.refuse(&format!("has {count} activations"))),
+            count => {
+                let needed = defaults.len() * backwards.len();
+                return Err(node.refuse(&format!("has {count} activations; it needs {needed}")));
+            }
         };
         let batch_first = match attributes.integer("layout", 0)? {
             0 => false,
             1 => true,
-            other => return Err(node.refuse(&format!("has the layout {other}"))),
+            other => return Err(node.refuse(&format!("has the unknown layout {other}"))),
         };
         Ok(Self { attributes, backwards, activations, batch_first })
     }
