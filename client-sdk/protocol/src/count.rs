@@ -2,14 +2,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::COUNT_MAX;
 
-/// A whole number of the wire or of the API, from 0 to [`COUNT_MAX`].
+/// An integer in messages and in the API, from 0 to [`COUNT_MAX`].
 ///
-/// Every such number is exact in JSON, and fits the integers of both databases.
+/// JSON represents all of these integers exactly, and both databases can store them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Count(u64);
 
-/// A number above [`COUNT_MAX`].
+/// The number is above [`COUNT_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is too large: a number may be at most {COUNT_MAX} (2^53)")]
 pub struct CountTooLargeError(u64);
@@ -20,15 +20,15 @@ impl Count {
         self.0
     }
 
-    /// Reads a field of JSON into a plain number: `#[serde(deserialize_with = "Count::read")]`.
+    /// Deserializes a JSON field into a plain number: `#[serde(deserialize_with = "Count::read")]`.
     ///
     /// # Errors
-    /// If it is no whole number from 0 to [`COUNT_MAX`].
+    /// Fails unless it is an integer from 0 to [`COUNT_MAX`].
     pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         Count::deserialize(deserializer).map(Count::get)
     }
 
-    /// Reads a field of JSON that may be null.
+    /// Deserializes a JSON field that may be null.
     ///
     /// # Errors
     /// As [`Count::read`].

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{OrganisationId, PopulationName};
 
-/// A digest that is not 64 lower-case hexadecimal digits.
+/// The text is not 64 lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is 64 hexadecimal digits in lower case")]
+#[error("the digest is malformed; a digest has 64 lower-case hexadecimal digits")]
 pub struct DigestError;
 
 macro_rules! digest {
@@ -20,7 +20,7 @@ macro_rules! digest {
         pub struct $name([u8; 32]);
 
         impl $name {
-            /// Makes a digest from its 32 bytes.
+            /// Creates a digest from its 32 bytes.
             pub fn from_bytes(bytes: [u8; 32]) -> Self {
                 Self(bytes)
             }
@@ -74,19 +74,19 @@ digest!(
 digest!(
     /// The BLAKE3 of an update's bytes or of a request's body.
     ///
-    /// BLAKE3 and not SHA-256, because the coordinator computes it over every byte that clients send, and
-    /// SHA-256 alone would cost more than all the rest of an upload; see `docs/decisions/`.
+    /// The coordinator hashes every byte that clients send. With SHA-256, hashing alone would cost more than the rest
+    /// of an upload; see `docs/decisions/`.
     UpdateDigest
 );
 
 digest!(
-    /// What a coordinator keeps of a user's id: the SHA-256 of organisation, population and id, so that it can tell
-    /// that two devices are one user's. Who has it and can list all ids finds the id: ids should be opaque.
+    /// The coordinator's key for a user: the SHA-256 of organisation, population and user id. It shows that two devices
+    /// belong to the same user. Anyone who has it and can enumerate all ids can find the id, so use opaque ids.
     UserKey
 );
 
 impl UserKey {
-    /// Returns the key of a user, whom the app's own service calls `user`.
+    /// Returns the key of the user whose id in the app's own service is `user`.
     pub fn of(organisation: OrganisationId, population: &PopulationName, user: &str) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(b"folkmoot user\0");

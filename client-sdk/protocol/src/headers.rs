@@ -1,18 +1,18 @@
-//! The names of the HTTP headers that requests carry, in lower case as HTTP/2 has them.
+//! The names of the HTTP headers of requests, in lower case as in HTTP/2.
 
-/// Who asks: the client id.
+/// The client id.
 pub const CLIENT: &str = "folkmoot-client";
-/// Which protocol version the client speaks.
+/// The client's protocol version.
 pub const PROTOCOL: &str = "folkmoot-protocol";
-/// When the request was signed, in milliseconds since 1970.
+/// The time of signing, in milliseconds since 1970.
 pub const TIMESTAMP: &str = "folkmoot-timestamp";
-/// 16 random bytes in hexadecimal, never used again.
+/// 16 random bytes in hexadecimal, never reused.
 pub const NONCE: &str = "folkmoot-nonce";
 /// The Ed25519 signature over [`crate::signing::signed_text`], in base64.
 pub const SIGNATURE: &str = "folkmoot-signature";
 /// The BLAKE3 of the request's body, or of the whole update for an upload.
 pub const CONTENT_DIGEST: &str = "folkmoot-content-digest";
-/// Upload: the byte of the update at which this request's body begins.
+/// For an upload: the offset of the request's body in the update.
 pub const UPLOAD_OFFSET: &str = "folkmoot-upload-offset";
-/// Upload: the bytes of the whole update.
+/// For an upload: the size of the whole update in bytes.
 pub const UPLOAD_LENGTH: &str = "folkmoot-upload-length";

@@ -3,9 +3,9 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// An id that is not one: says which kind was expected and what came.
+/// The text is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {kind}: {expected}")]
+#[error("`{text}` is not a valid {kind}; {expected}")]
 pub struct InvalidIdError {
     kind: &'static str,
     text: String,
@@ -22,17 +22,18 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Makes an id from 16 random bytes, which the caller draws: chance is an argument.
+            /// Creates an id from 16 random bytes. The caller provides them, so that this package needs no random
+            /// number generator.
             pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
                 Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
             }
 
-            /// Makes an id from the 16 bytes that [`Self::as_bytes`] gave.
+            /// Creates an id from the 16 bytes that [`Self::as_bytes`] returned.
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(Uuid::from_bytes(bytes))
             }
 
-            /// Returns the id's 16 bytes, as they stand in binary messages.
+            /// Returns the id's 16 bytes, as in binary messages.
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
@@ -57,7 +58,7 @@ macro_rules! uuid_id {
                 Uuid::try_parse(text).map(Self).map_err(|_| InvalidIdError {
                     kind: $kind,
                     text: text.chars().take(64).collect(),
-                    expected: "a UUID such as 6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f is expected",
+                    expected: "use a UUID such as 6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f",
                 })
             }
         }
@@ -65,7 +66,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// An organisation: whatever belongs to somebody belongs to one of these.
+    /// An organisation, the owner of populations, tasks and keys.
     OrganisationId,
     "organisation id"
 );
@@ -91,15 +92,15 @@ uuid_id!(
 );
 
 impl AssignmentId {
-    /// Returns the seed of whatever has to come out the same when it is done again for this assignment, and differently for
-    /// any other. It is no secret.
+    /// Returns a seed that is the same whenever work for this assignment is repeated, and different for other
+    /// assignments. It is not secret.
     pub fn seed(self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = *self.as_bytes();
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
 }
 
-/// The name of a population, unique in its organisation: 1 to 64 of `a-z 0-9 -`, beginning with a letter.
+/// The name of a population, unique in its organisation: 1 to 64 characters of `a-z 0-9 -`, starting with a letter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,63}$"))]
@@ -125,7 +126,7 @@ impl FromStr for PopulationName {
         Err(InvalidIdError {
             kind: "population name",
             text: text.chars().take(64).collect(),
-            expected: "1 to 64 of a-z, 0-9 and -, beginning with a letter, are expected",
+            expected: "use 1 to 64 characters of a-z, 0-9 and -, starting with a letter",
         })
     }
 }

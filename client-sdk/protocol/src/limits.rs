@@ -1,38 +1,41 @@
-//! The limits of everything that comes from outside. A configuration may lower them, never raise them.
+//! Limits on all data from outside. The configuration may lower them but never raise them.
 
-/// Parameters of one model, at most: 1 billion.
+/// The maximum number of parameters of a model: 1 billion.
 pub const PARAMETERS_MAX: u64 = 1_000_000_000;
-/// Tensors of one model, at most.
+/// The maximum number of tensors of a model.
 pub const TENSORS_MAX: usize = 10_000;
-/// Dimensions of one tensor, at most.
+/// The maximum number of dimensions of a tensor.
 pub const DIMENSIONS_MAX: usize = 8;
-/// Bytes of a tensor's name, at most.
+/// The maximum number of bytes in a tensor's name.
 pub const TENSOR_NAME_BYTES_MAX: usize = 256;
-/// Patterns of frozen tensors in a plan, at most.
+/// The maximum number of patterns of frozen tensors in a plan.
 pub const FROZEN_PATTERNS_MAX: usize = 64;
-/// Bytes of a control message (JSON), at most.
+/// The maximum number of bytes in a control message (JSON).
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of an enrolment, at most: anybody may send one.
+/// The maximum number of bytes in an enrolment. It is lower than for other messages, because anybody may send one.
 pub const ENROLMENT_BYTES_MAX: usize = 8 * 1024;
-/// Nesting of a control message, at most: serde_json stops at 128 by itself.
+/// The maximum nesting of a control message. serde_json enforces this limit by default.
 pub const JSON_DEPTH_MAX: usize = 128;
-/// Attributes that a client may state about itself.
+/// The maximum number of attributes of a client.
 pub const ATTRIBUTES_MAX: usize = 32;
-/// Bytes of an attribute's name or value, at most.
+/// The maximum number of bytes in an attribute's name or value.
 pub const ATTRIBUTE_BYTES_MAX: usize = 128;
-/// Bytes of a free text (the detail of an abort, say), at most.
+/// The maximum number of bytes in a free text, such as the detail of an abort.
 pub const TEXT_BYTES_MAX: usize = 1024;
-/// Bytes of a name for humans, at most.
+/// The maximum number of bytes in a display name.
 pub const NAME_BYTES_MAX: usize = 128;
-/// Seconds that a check-in may wait for an assignment, at most.
+/// The maximum number of seconds that a check-in may wait for an assignment.
 pub const LONG_POLL_SECONDS_MAX: u32 = 60;
-/// Milliseconds by which a signed request's clock may be ahead of the coordinator's: it is learned with the first answer.
+/// The maximum time, in milliseconds, by which a client's clock may be ahead of the coordinator's when the client
+/// signs. The client learns the coordinator's time from the first answer.
 pub const CLOCK_AHEAD_MILLISECONDS_MAX: u64 = 2_000;
-/// Milliseconds by which a signed request's clock may be behind the coordinator's, and the request on its way: 5 minutes.
+/// The maximum time, in milliseconds, by which a client's clock may be behind the coordinator's, including the time
+/// that the request takes: 5 minutes.
 pub const CLOCK_SKEW_MILLISECONDS_MAX: u64 = 5 * 60 * 1000;
-/// Examples that a client may claim to hold: 1 trillion.
+/// The maximum number of examples that a client may report: 1 trillion.
 pub const EXAMPLES_MAX: u64 = 1_000_000_000_000;
-/// The largest count of the wire and of the API: 2^53, up to which every whole number is exact as a float64 of JSON.
+/// The maximum count in messages and in the API: 2^53. JSON's float64 represents every integer up to this limit
+/// exactly.
 pub const COUNT_MAX: u64 = 1 << 53;
-/// The largest loss of one example: losses are computed as float32.
+/// The maximum loss of one example. Losses are computed in float32.
 pub const LOSS_MAX: f64 = f32::MAX as f64;

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// A pattern for the names of tensors: `*` stands for any characters, `?` for one, everything else for itself.
+/// A pattern for tensor names: `*` matches any characters, `?` matches one, and all others match themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 pub struct NamePattern(pub String);
 
 impl NamePattern {
-    /// Returns the pattern as it is written.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Says whether the whole name is one that the pattern stands for.
+    /// Returns whether the pattern matches the whole name.
     ///
-    /// It takes time proportional to the product of both lengths at worst.
+    /// In the worst case, the time is proportional to the product of both lengths.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name): (Vec<char>, Vec<char>) = (self.0.chars().collect(), name.chars().collect());
         let (mut at, mut position) = (0, 0);
-        // Where to go on if the rest does not match: behind the last star, and with one more character in it.
+        // Where to continue after a mismatch: after the last star, which then covers one more character.
         let mut retry: Option<(usize, usize)> = None;
         while position < name.len() {
             match pattern.get(at) {
@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// The definition, without a thought for time.
+    /// The definition, without regard to speed.
     fn matches_by_definition(pattern: &[u8], name: &[u8]) -> bool {
         match (pattern, name) {
             ([], []) => true,

@@ -1,13 +1,13 @@
 /// A matrix as a sum of outer products `left · rightᵀ`.
 ///
-/// The gradient of a dense layer is one: an outer product for each example, of what went into the layer and of the gradient of
-/// what came out (Xie et al. 2014). The vectors lie one after the other, so that products can be added at the end.
+/// The gradient of a dense layer has this form: one outer product per example, of the layer's input and the gradient of
+/// its output (Xie et al. 2014). The vectors are stored one after the other, so that products can be appended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OuterProducts {
-    /// How many.
+    /// The number of products.
     pub count: usize,
-    /// `count` vectors with an element for each row of the matrix.
+    /// `count` vectors with one element per row of the matrix.
     pub left: Vec<f32>,
-    /// `count` vectors with an element for each column.
+    /// `count` vectors with one element per column of the matrix.
     pub right: Vec<f32>,
 }

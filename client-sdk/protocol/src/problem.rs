@@ -4,14 +4,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Disposition, ErrorCode};
 
-/// What is kept of a code that this build does not know.
+/// The maximum number of bytes that are kept of an unknown code.
 const UNKNOWN_CODE_BYTES_MAX: usize = 64;
 
-/// A refusal on the wire: a problem document (RFC 9457) with a stable code.
+/// A refusal: a problem document (RFC 9457) with a stable code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
-    /// Where the code is explained.
+    /// The URL of the code's documentation.
     #[serde(rename = "type")]
     pub kind: String,
     /// The HTTP status.
@@ -19,23 +19,23 @@ pub struct Problem {
     /// The stable code.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: ProblemCode,
-    /// What a client is to do.
+    /// The action that the client should take.
     pub disposition: Disposition,
-    /// What is wrong, where, and what to do, for humans.
+    /// The problem, its place and its remedy, for people to read.
     pub detail: String,
-    /// When to ask again, in milliseconds.
+    /// Milliseconds to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_milliseconds: Option<u64>,
-    /// The coordinator's clock, so that a client whose own is wrong can still sign.
+    /// The coordinator's time, so that a client with a wrong clock can sign correctly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_time: Option<crate::Timestamp>,
-    /// For an upload: how many bytes the coordinator has.
+    /// For an upload: the number of bytes that the coordinator has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
 }
 
 impl Problem {
-    /// Makes the document of a code.
+    /// Creates the document of a code.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("https://folkmoot.dev/errors#{}", code.as_str()),
@@ -50,12 +50,12 @@ impl Problem {
     }
 }
 
-/// The code of a problem. One that only a newer coordinator knows is still a refusal, with the disposition beside it.
+/// The code of a problem. A code that only a newer coordinator knows is still a refusal, with its disposition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemCode {
     /// A code of this build.
     Known(ErrorCode),
-    /// Another.
+    /// The text of an unknown code.
     Unknown(String),
 }
 
@@ -68,7 +68,7 @@ impl ProblemCode {
         }
     }
 
-    /// Returns its text.
+    /// Returns the code's text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(code) => code.as_str(),

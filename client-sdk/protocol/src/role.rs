@@ -1,14 +1,14 @@
 use serde::{Deserialize, Serialize};
 
-/// What an API key may do. A role may do all that the roles before it may.
+/// The permissions of an API key. Each role includes those of the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// See.
+    /// Read everything.
     Viewer,
     /// Run tasks.
     Operator,
-    /// Hand out tokens and keys.
+    /// Create tokens and API keys.
     Admin,
 }
 

@@ -1,4 +1,4 @@
-//! What a client signs, so that no request can be forged, altered, or sent to another place.
+//! Request signatures, which prevent requests from being forged, altered or sent to another address.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
@@ -12,11 +12,11 @@ pub struct SignedParts<'a> {
     pub method: &'a str,
     /// The path with its query, as it stands in the request line.
     pub path: &'a str,
-    /// The client that asks; `None` when it enrols and has no id yet.
+    /// The client id; `None` when enrolling, before the client has one.
     pub client: Option<ClientId>,
     /// The protocol version.
     pub protocol: u16,
-    /// When it was signed.
+    /// The time of signing.
     pub timestamp: Timestamp,
     /// The nonce, as in its header.
     pub nonce: &'a str,
@@ -26,18 +26,18 @@ pub struct SignedParts<'a> {
     pub upload: Option<(u64, u64)>,
 }
 
-/// A signature or key that does not hold.
+/// The signature or key is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
     /// Not base64, or not of the right length.
     #[error("the key or signature is not base64 of the right length")]
     Malformed,
-    /// The signature is not this key's over this text, or the key is weak.
-    #[error("the signature does not fit the key and the request")]
+    /// The signature does not match this key and text, or the key is weak.
+    #[error("the signature does not match the key and the request")]
     Mismatch,
 }
 
-/// Writes the text that is signed: one part a line, so that no two requests share a text.
+/// Returns the text to sign, with one part per line, so that no two requests have the same text.
 pub fn signed_text(parts: &SignedParts<'_>) -> String {
     let client = parts.client.map(|id| id.to_string()).unwrap_or_default();
     let (offset, length) =
@@ -63,11 +63,11 @@ pub fn sign(key: &SigningKey, parts: &SignedParts<'_>) -> String {
 
 /// Verifies a header's value against a client's public key (base64, 32 bytes).
 ///
-/// Verification is strict (RFC 8032, section 5.1.7, with the checks of Chalkias et al. 2020): an S that is not
-/// canonical and points of small order are refused, so a signature cannot be turned into a second one.
+/// Verification is strict (RFC 8032, section 5.1.7, with the checks of Chalkias et al. 2020): a non-canonical S and
+/// points of small order are refused. A signature therefore cannot be turned into a second valid one.
 ///
 /// # Errors
-/// [`SigningError::Malformed`] if key or signature cannot be read, [`SigningError::Mismatch`] if it does not hold.
+/// [`SigningError::Malformed`] if the key or signature cannot be decoded, [`SigningError::Mismatch`] if it is invalid.
 pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Result<(), SigningError> {
     let key = decode_public_key(public_key)?;
     let signature = STANDARD.decode(signature).map_err(|_| SigningError::Malformed)?;
@@ -75,7 +75,7 @@ pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Res
     key.verify_strict(signed_text(parts).as_bytes(), &signature).map_err(|_| SigningError::Mismatch)
 }
 
-/// Writes a public key as base64.
+/// Encodes a public key as base64.
 pub fn encode_public_key(key: &SigningKey) -> String {
     STANDARD.encode(key.verifying_key().to_bytes())
 }

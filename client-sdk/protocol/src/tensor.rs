@@ -10,7 +10,7 @@ use crate::limits::{DIMENSIONS_MAX, PARAMETERS_MAX, TENSOR_NAME_BYTES_MAX, TENSO
 pub struct TensorSpec {
     /// The initializer's name in the ONNX graph.
     pub name: String,
-    /// The dimensions, outermost first; none for a scalar.
+    /// The dimensions, outermost first; empty for a scalar.
     pub shape: Vec<u64>,
 }
 
@@ -23,28 +23,30 @@ pub struct TensorSchema {
     pub tensors: Vec<TensorSpec>,
 }
 
-/// A schema that passes a limit.
+/// The schema exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// There is nothing to train.
     #[error("the model has no trainable tensor")]
     Empty,
-    /// There are more tensors than anyone trains.
-    #[error("{0} tensors are more than the limit of {TENSORS_MAX}")]
+    /// There are too many tensors.
+    #[error("the model has {0} trainable tensors; the limit is {TENSORS_MAX}")]
     TooManyTensors(usize),
     /// A tensor's name is too long.
-    #[error("the name of tensor {0} is longer than {TENSOR_NAME_BYTES_MAX} bytes")]
+    #[error("the name of tensor {0} (counted from 0) is longer than {TENSOR_NAME_BYTES_MAX} bytes")]
     NameTooLong(usize),
     /// A tensor has too many dimensions.
     #[error("tensor `{0}` has more than {DIMENSIONS_MAX} dimensions")]
     TooManyDimensions(String),
-    /// The element count overflows or passes the limit.
-    #[error("tensor `{0}` brings the model above the limit of {PARAMETERS_MAX} parameters")]
+    /// The number of elements overflows or exceeds the limit.
+    #[error(
+        "the tensors up to and including `{0}` have more than {PARAMETERS_MAX} parameters; use a smaller model"
+    )]
     TooManyParameters(String),
 }
 
 impl TensorSpec {
-    /// Returns the number of elements, or `None` when the product overflows.
+    /// Returns the number of elements, or `None` if the product overflows.
     pub fn element_count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |product, &dimension| product.checked_mul(dimension))
     }
@@ -54,7 +56,7 @@ impl TensorSchema {
     /// Checks the schema against the limits and returns the number of parameters.
     ///
     /// # Errors
-    /// Returns the first limit that is passed; nothing has been allocated by then.
+    /// The first limit that is exceeded. Nothing has been allocated by then.
     pub fn validate(&self) -> Result<u64, SchemaError> {
         if self.tensors.is_empty() {
             return Err(SchemaError::Empty);
@@ -79,14 +81,14 @@ impl TensorSchema {
         if total == 0 { Err(SchemaError::Empty) } else { Ok(total) }
     }
 
-    /// Returns the number of parameters of a schema that [`Self::validate`] has passed.
+    /// Returns the number of parameters. The schema must have passed [`Self::validate`].
     pub fn parameter_count(&self) -> u64 {
         self.tensors.iter().filter_map(TensorSpec::element_count).sum()
     }
 
-    /// Derives the schema's digest, which every update carries: names, shapes and order in 32 bytes.
+    /// Returns the schema's digest, which every update contains: names, shapes and order in 32 bytes.
     ///
-    /// SHA-256 over, for each tensor: the name's length (u64 LE), the name, the number of dimensions (u64 LE)
+    /// This is SHA-256 over, for each tensor: the name's length (u64 LE), the name, the number of dimensions (u64 LE)
     /// and each dimension (u64 LE).
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = Sha256::new();

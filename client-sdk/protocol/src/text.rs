@@ -1,4 +1,4 @@
-//! Text that people read: what may be in it.
+//! Checks of text for people to read.
 
 use std::{fmt, ops::Deref, str::FromStr};
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::NAME_BYTES_MAX;
 
-/// Why a text cannot be shown as it is.
+/// Why a text cannot be displayed safely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
-    /// There is nothing in it but space.
+    /// It contains only spaces.
     #[error("it is empty; give it 1 to {NAME_BYTES_MAX} bytes")]
     Empty,
     /// It is too long.
     #[error("it has {0} bytes; give it 1 to {NAME_BYTES_MAX}")]
     TooLong(usize),
-    /// A character moves the cursor, ends the line, or turns the order of what is around it.
+    /// A character moves the cursor, ends the line, or changes the order of nearby text.
     #[error("it has the character U+{0:04X}, which controls how text is shown; leave it out")]
     Control(u32),
 }
 
-/// Says whether a character controls how text is shown, and is none itself: control characters (NUL, ESC, line ends), the
-/// separators of lines and paragraphs, and the marks, embeddings, overrides and isolates of bidirectional text.
+/// Returns whether a character only controls how text is displayed: control characters (NUL, ESC, line ends), line and
+/// paragraph separators, and the marks, embeddings, overrides and isolates of bidirectional text.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -30,23 +30,23 @@ pub fn is_control(character: char) -> bool {
         )
 }
 
-/// Finds a character that [`is_control`].
+/// Refuses characters for which [`is_control`] is true.
 ///
 /// # Errors
-/// [`TextFault::Control`] for the first.
+/// [`TextFault::Control`] with the first such character.
 pub fn check_characters(text: &str) -> Result<(), TextFault> {
     text.chars()
         .find(|character| is_control(*character))
         .map_or(Ok(()), |found| Err(TextFault::Control(found.into())))
 }
 
-/// A name for humans: 1 to [`NAME_BYTES_MAX`] bytes, not only space, and no character that controls how text is shown.
+/// A display name: 1 to [`NAME_BYTES_MAX`] bytes, not only spaces, and no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DisplayName(String);
 
 impl DisplayName {
-    /// Checks a name that is kept as plain text.
+    /// Checks a name that is stored as plain text.
     ///
     /// # Errors
     /// The first [`TextFault`].

@@ -14,7 +14,7 @@
 //! | 88 | 8 | correct predictions |
 //! | 96 | 8 | local steps |
 //! | 104 | 8 | elements |
-//! | 112 | 4 · elements, or as many as they are | float32 values, or the payload |
+//! | 112 | 4 · elements for float32; any number for a payload | float32 values, or the payload |
 //!
 //! All numbers are little-endian.
 
@@ -24,7 +24,7 @@ pub use bounds::{MetricBounds, MetricFault};
 
 use crate::AssignmentId;
 
-/// Bytes of the header.
+/// The number of bytes in the header.
 pub const HEADER_BYTES: usize = 112;
 /// The first four bytes.
 pub const MAGIC: [u8; 4] = *b"FMUP";
@@ -32,57 +32,57 @@ pub const MAGIC: [u8; 4] = *b"FMUP";
 pub const FORMAT_VERSION: u16 = 1;
 /// The codec of plain float32 values.
 pub const CODEC_FLOAT32: u16 = 0;
-/// The codec of a compressed payload, which says of every tensor how it is written.
+/// The codec of a compressed payload, which states the encoding of each tensor.
 pub const CODEC_PAYLOAD: u16 = 1;
 
-/// What stands before the values of an update.
+/// The header of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateHeader {
-    /// The assignment that it answers.
+    /// The assignment of the update.
     pub assignment_id: AssignmentId,
     /// The digest of the schema that the client trained.
     pub schema_digest: [u8; 32],
-    /// The model version from which the client started.
+    /// The model version that training started from.
     pub base_version: u64,
     /// The weight in the mean: examples used, capped by the plan.
     pub weight: u64,
-    /// What the training measured.
+    /// The metrics of the training.
     pub metrics: UpdateMetrics,
     /// The number of values that follow.
     pub element_count: u64,
-    /// Says that they follow as a compressed payload, and not as float32.
+    /// Whether the values follow as a compressed payload instead of float32.
     pub is_compressed: bool,
 }
 
-/// Sums over the examples of a local training; they aggregate exactly.
+/// Sums over the examples of a local training. They can be aggregated exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UpdateMetrics {
-    /// Examples seen, counted once for every time they were used.
+    /// The number of examples, counted each time they were used.
     pub example_count: u64,
-    /// The sum of their losses.
+    /// The sum of the losses of these examples.
     pub loss_sum: f64,
-    /// How many were predicted right, before the step that used them.
+    /// The number of correct predictions, made before the step that used the example.
     pub correct_count: u64,
-    /// Local steps taken.
+    /// The number of local steps.
     pub step_count: u64,
 }
 
-/// A header that cannot be read.
+/// The header cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// The first four bytes are not `FMUP`.
-    #[error("the update does not begin with FMUP")]
+    #[error("the update does not start with FMUP")]
     Magic,
     /// A format version that this build does not know.
-    #[error("format version {0} is not known")]
+    #[error("the format version {0} is unknown")]
     FormatVersion(u16),
     /// A codec that this build does not know.
-    #[error("codec {0} is not known")]
+    #[error("the codec {0} is unknown")]
     Codec(u16),
 }
 
 impl UpdateHeader {
-    /// Writes the header.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let mut at = 0;
@@ -105,10 +105,10 @@ impl UpdateHeader {
         bytes
     }
 
-    /// Reads a header. Whether its numbers are allowed is the coordinator's to decide.
+    /// Decodes a header. The coordinator must check whether its numbers are allowed.
     ///
     /// # Errors
-    /// [`HeaderError`] if it is not the header of a format and codec that this build knows.
+    /// [`HeaderError`] if the magic bytes, the format version or the codec is unknown.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         if bytes[..4] != MAGIC {
@@ -140,7 +140,7 @@ impl UpdateHeader {
     }
 }
 
-/// Returns the bytes of a whole update with `element_count` values, or `None` on overflow.
+/// Returns the size in bytes of an update with `element_count` float32 values, or `None` on overflow.
 pub fn update_bytes(element_count: u64) -> Option<u64> {
     element_count.checked_mul(4)?.checked_add(HEADER_BYTES as u64)
 }

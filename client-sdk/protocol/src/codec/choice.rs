@@ -2,73 +2,72 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{Faults, RecipeFault};
 
-/// The block of a rotation: it fits into the first cache of any processor, and rotates well.
+/// The default block of a rotation. It fits into the L1 cache of any CPU, and is large enough to rotate well.
 pub const ROTATION_BLOCK: u32 = 4096;
-/// The smallest block of a rotation.
+/// The minimum block length of a rotation.
 const ROTATED_BLOCK_MIN: u32 = 64;
-/// The largest rank of a factor.
+/// The maximum rank of a factor.
 const RANK_MAX: u32 = 1024;
-/// The relative errors, by L2 norm, that sufficient factors may be allowed, besides 0.
+/// The allowed relative errors (L2 norm) of sufficient factors, besides 0.
 const FACTOR_ERRORS: std::ops::RangeInclusive<f64> = 1e-6..=0.1;
-/// Rounds of a warm-up, at most.
+/// The maximum number of warm-up rounds.
 const WARMUP_ROUNDS_MAX: u32 = 10_000;
-/// Power iterations, at most.
+/// The maximum number of power iterations.
 const ITERATIONS_MAX: u32 = 100;
 
-/// How the values of a tensor travel.
+/// The encoding of a tensor's values.
 ///
-/// As a text: the name, the first number behind a colon, the others behind commas: `eden:4`,
-/// `qsgd:15,bucket=1024`.
+/// As text: the name, a colon and the first number, then the others after commas: `eden:4`, `qsgd:15,bucket=1024`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Codec {
-    /// Float32, as they are.
+    /// Float32, unchanged.
     None,
-    /// IEEE binary16, rounded to the nearest. Magnitudes above 65,504 become that, those below 3e-8 become 0.
+    /// IEEE binary16, rounded to nearest. Magnitudes above 65,504 become 65,504; those below 3e-8 become 0.
     Fp16,
-    /// bfloat16, rounded to the nearest: relative error at most 2^-8.
+    /// bfloat16, rounded to nearest: relative error at most 2^-8.
     Bf16,
-    /// Evenly spaced levels between the least and the largest value of a block, rounded at random: unbiased.
+    /// Evenly spaced levels between the smallest and the largest value of a block, rounded stochastically: unbiased.
     Fixed {
-        /// Bits of a value, from 1 to 8.
+        /// Bits per value, from 1 to 8.
         bits: u8,
-        /// Values of a block: a power of two from 2 (rotated 64) to 65,536.
+        /// Values per block: a power of two from 2 (if rotated, 64) to 65,536.
         #[serde(default = "rotation_block")]
         block: u32,
         /// Whether blocks are rotated first, which bounds the error of values with a heavy tail.
         #[serde(default)]
         rotated: bool,
     },
-    /// QSGD (Alistarh et al. 2017): signed levels of a bucket's norm, rounded at random, entropy-coded:
+    /// QSGD (Alistarh et al. 2017): signed levels of a bucket's norm, rounded stochastically and entropy-coded:
     /// unbiased.
     Qsgd {
         /// Levels above zero, from 1 to 127.
         levels: u8,
-        /// Values of a bucket: a power of two from 2 to 65,536.
+        /// Values per bucket: a power of two from 2 to 65,536.
         #[serde(default = "qsgd_bucket")]
         bucket: u32,
     },
-    /// TernGrad (Wen et al. 2017): -1, 0 or 1 times the largest magnitude, at random: unbiased where nothing
-    /// is clipped.
+    /// TernGrad (Wen et al. 2017): -1, 0 or 1 times the largest magnitude, rounded stochastically. Unbiased unless
+    /// values are clipped.
     Ternary {
-        /// Values are clipped at so many standard deviations of their tile, above 0; 2.5 in the paper.
+        /// Clips values at this many standard deviations of their tile, above 0. The paper uses 2.5.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clip_deviations: Option<f64>,
     },
-    /// 1-bit SGD (Seide et al. 2014): signs, and the mean of each. Biased: it wants a memory.
+    /// 1-bit SGD (Seide et al. 2014): the signs, and the mean for each sign. Biased, so it needs a memory.
     OneBit,
-    /// Scaled sign (Bernstein et al. 2018; Karimireddy et al. 2019): signs and the mean magnitude. Biased: it
-    /// wants a memory.
+    /// Scaled sign (Bernstein et al. 2018; Karimireddy et al. 2019): the signs and the mean magnitude. Biased, so it
+    /// needs a memory.
     Sign,
-    /// Elements that the seed picks.
+    /// A random subset of the elements, chosen by the seed.
     RandomK {
         /// The share of the elements, above 0 and at most 1.
         share: f64,
-        /// Whether they are scaled up, so that the mean is the value.
+        /// Whether values are scaled up to make the result unbiased.
         #[serde(default = "yes")]
         unbiased: bool,
     },
-    /// The largest elements (Aji and Heafield 2017). Biased: it wants a memory.
+    /// The largest elements (Aji and Heafield 2017). Biased, so it needs a memory.
     TopK {
         /// The share of a tensor's elements, above 0 and at most 1.
         share: f64,
@@ -83,22 +82,22 @@ pub enum Codec {
         /// The momentum in the memory, from 0 to below 1.
         #[serde(default = "momentum")]
         momentum: f64,
-        /// The clipping norm of what `clients` clients send together, above 0.
+        /// The clipping norm for the updates of `clients` clients together, above 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clip: Option<f64>,
-        /// The clients of a round, at least 1: each clips at `clip / sqrt(clients)`.
+        /// The clients per round, at least 1. Each clips at `clip / sqrt(clients)`.
         #[serde(default = "one")]
         clients: u32,
-        /// Rounds in which more is sent, at most 10,000: 25 % in the first, and the fourth part in each after
-        /// it.
+        /// Warm-up rounds, in which more is sent, at most 10,000. The first sends 25 %, and each further one a quarter
+        /// of the share before.
         #[serde(default)]
         warmup_rounds: u32,
         /// Whether the values are sent as bfloat16.
         #[serde(default)]
         half_values: bool,
     },
-    /// Elements that have grown to a magnitude; smaller ones wait in the memory (Strom 2015, with the values
-    /// themselves; eSGD, Tao and Li 2018, keeps the small ones like this). Biased: it wants a memory.
+    /// Elements whose magnitude has reached a threshold. Smaller ones accumulate in the memory (Strom 2015, but with
+    /// the values themselves; eSGD, Tao and Li 2018, keeps small ones in the same way). Biased, so it needs a memory.
     Threshold {
         /// The magnitude, above 0.
         magnitude: f64,
@@ -106,51 +105,51 @@ pub enum Codec {
         #[serde(default)]
         half_values: bool,
     },
-    /// PowerSGD (Vogels et al. 2019), both factors sent. Tensors for which that does not pay travel as
-    /// float32. Biased: it wants a memory, which also keeps the factor from which the next round starts.
+    /// PowerSGD (Vogels et al. 2019), with both factors sent. Tensors for which factors would not be shorter travel as
+    /// float32. Biased, so it needs a memory, which also stores the factor from which the next round starts.
     LowRank {
         /// Columns of a factor, from 1 to 1024.
         rank: u32,
-        /// Power iterations, from 1 to 100. With a memory one is enough.
+        /// Power iterations, from 1 to 100. With a memory, one is enough.
         #[serde(default = "iterations")]
         iterations: u32,
     },
-    /// Sufficient factors (Xie et al. 2014): the outer products of a dense layer's steps as the engine recorded them, or two
-    /// thin matrices whose product is within a relative error of the tensor, or float32. Each tensor gets the form of the
-    /// fewest bytes by itself (HybComm, Zhang et al. 2017).
+    /// Sufficient factors (Xie et al. 2014). A tensor travels as the outer products that the engine recorded for the
+    /// steps of a dense layer, as two thin matrices whose product is within a relative error of the tensor, or as
+    /// float32. Each tensor gets the shortest form (HybComm, Zhang et al. 2017).
     SufficientFactors {
-        /// Columns of a factor, at most; from 1 to 1024.
+        /// The maximum number of columns of a factor, from 1 to 1024.
         rank_max: u32,
-        /// The largest L2 norm of what the factors leave out, as a share of the tensor's: from 1e-6 to 0.1. With 0 nothing is
-        /// left out: recorded products travel as they are.
+        /// The largest L2 norm of the part that the factors leave out, as a share of the tensor's norm: from 1e-6 to
+        /// 0.1. With 0, nothing is left out, and recorded products travel unchanged.
         #[serde(default = "factor_error")]
         error: f64,
     },
-    /// DRIVE (Vargaftik et al. 2021): rotated signs and one scale for each block.
+    /// DRIVE (Vargaftik et al. 2021): signs after rotation, and one scale per block.
     Drive {
-        /// Whether the scale is the unbiased one.
+        /// Whether to use the unbiased scale.
         #[serde(default = "yes")]
         unbiased: bool,
-        /// Values of a block: a power of two from 64 to 65,536.
+        /// Values per block: a power of two from 64 to 65,536.
         #[serde(default = "rotation_block")]
         block: u32,
     },
-    /// EDEN (Vargaftik et al. 2022): rotated Lloyd-Max values and one scale for each block.
+    /// EDEN (Vargaftik et al. 2022): Lloyd-Max values after rotation, and one scale per block.
     Eden {
-        /// Bits of a value, from 1 to 4.
+        /// Bits per value, from 1 to 4.
         bits: u8,
-        /// Whether the scale is the unbiased one.
+        /// Whether to use the unbiased scale.
         #[serde(default = "yes")]
         unbiased: bool,
-        /// Values of a block: a power of two from 64 to 65,536.
+        /// Values per block: a power of two from 64 to 65,536.
         #[serde(default = "rotation_block")]
         block: u32,
     },
-    /// Whole numbers and one scale for each block, to the nearest: for weights on their way down. Biased.
+    /// Integers and one scale per block, rounded to nearest. For weights sent to clients. Biased.
     Weights {
-        /// Bits of a value: 4 or 8.
+        /// Bits per value: 4 or 8.
         bits: u8,
-        /// Values of a block: a power of two from 2 to 65,536.
+        /// Values per block: a power of two from 2 to 65,536.
         #[serde(default = "weights_block")]
         block: u32,
     },
@@ -172,7 +171,8 @@ fn iterations() -> u32 {
     2
 }
 
-/// Above the rounding of an update a thousandth as large as its float32 weights (3e-5), below that of bfloat16 (1.7e-3).
+/// The default lies between two rounding errors: that of float32 weights in an update a thousandth their size (3e-5),
+/// and that of bfloat16 (1.7e-3).
 fn factor_error() -> f64 {
     1e-3
 }
@@ -190,11 +190,11 @@ fn weights_block() -> u32 {
 }
 
 impl Codec {
-    /// EDEN with 4 bits: an eighth of the bytes, a normalised error of 0.0096 whatever the values, unbiased, and no memory,
-    /// which few clients come back to use.
+    /// EDEN with 4 bits: an eighth of the bytes, with a normalised error of 0.0096 for any values. It is unbiased and
+    /// needs no memory; few clients return often enough to use one.
     pub const EDEN_4: Self = Self::Eden { bits: 4, unbiased: true, block: ROTATION_BLOCK };
 
-    /// Lists what is wrong with the numbers; nothing if they may be used.
+    /// Lists the invalid numbers; empty if the codec is valid.
     pub fn validate(&self) -> Vec<RecipeFault> {
         let mut faults = Faults::default();
         match *self {
@@ -246,10 +246,10 @@ impl Codec {
         faults.0
     }
 
-    /// Returns about how many bits a value takes, before symbols are entropy-coded; none where that depends on the values or on
-    /// a tensor's shape.
+    /// Returns the approximate bits per value, before entropy coding. `None` if they depend on the values or on the
+    /// tensor's shape.
     pub fn nominal_bits(&self) -> Option<f64> {
-        // A value of 32 or 16 bits, and a gap coded in about two bits more than its logarithm (Golomb 1966).
+        // A value has 32 or 16 bits. A coded gap has about two bits more than its logarithm (Golomb 1966).
         let sparse = |share: f64, half_values: bool| {
             share * (if half_values { 16.0 } else { 32.0 } + log2(1.0 / share) + 2.0)
         };
@@ -270,9 +270,9 @@ impl Codec {
         }
     }
 
-    /// Says whether the decoded update is in the mean the update, over the seeds.
+    /// Returns whether the decoded update equals the update on average over the seeds.
     ///
-    /// For rotated blocks that holds nearly: see [`Codec::Eden`].
+    /// For rotated blocks, this holds only approximately: see [`Codec::Eden`].
     pub fn is_unbiased(&self) -> bool {
         match self {
             Self::None | Self::Fixed { .. } | Self::Qsgd { .. } => true,
@@ -284,14 +284,15 @@ impl Codec {
         }
     }
 
-    /// Says whether a memory takes up what was not sent: for biased codecs, and for none that is unbiased, whose error can
-    /// be larger than the update. Sufficient factors need none: they keep to their error in every update.
+    /// Returns whether a memory keeps what was not sent. True for biased codecs. Unbiased codecs have none, because
+    /// their error can be larger than the update. Sufficient factors need none, because every update stays within their
+    /// error.
     pub fn uses_memory(&self) -> bool {
         !self.is_unbiased() && !matches!(self, Self::Weights { .. } | Self::SufficientFactors { .. })
     }
 }
 
-/// By the one logarithm that a browser's build has anyway.
+/// Uses the only logarithm that a browser build contains anyway.
 fn log2(number: f64) -> f64 {
     number.ln() / std::f64::consts::LN_2
 }

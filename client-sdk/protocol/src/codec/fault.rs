@@ -2,30 +2,30 @@ use std::{fmt::Display, ops::RangeInclusive};
 
 use super::TILE;
 
-/// A number of a recipe that makes no sense.
+/// An invalid number in a recipe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}; it must be {allowed}")]
 pub struct RecipeFault {
-    /// The field, as a path below the recipe or the codec.
+    /// The field, as a path within the recipe or the codec.
     pub field: String,
-    /// What it is.
+    /// The value.
     pub value: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: String,
 }
 
-/// What a check has found.
+/// The faults that a check has found.
 #[derive(Default)]
 pub(super) struct Faults(pub Vec<RecipeFault>);
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&mut self, field: &str, value: impl Display, allowed: impl Display) {
         let (field, value, allowed) = (field.to_owned(), value.to_string(), allowed.to_string());
         self.0.push(RecipeFault { field, value, allowed });
     }
 
-    /// Checks a whole number.
+    /// Checks an integer.
     pub fn range(&mut self, field: &str, value: u32, range: RangeInclusive<u32>) {
         if !range.contains(&value) {
             self.add(field, value, format!("from {} to {}", range.start(), range.end()));
@@ -46,21 +46,21 @@ impl Faults {
         }
     }
 
-    /// Checks a factor of momentum.
+    /// Checks a momentum.
     pub fn momentum(&mut self, field: &str, value: f64) {
         if !(0.0..1.0).contains(&value) {
             self.add(field, value, "from 0 to below 1");
         }
     }
 
-    /// Checks a number that may be left out.
+    /// Checks an optional positive number.
     pub fn positive(&mut self, field: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
             self.add(field, value, "above 0 and finite");
         }
     }
 
-    /// Checks that a number has its full precision as float32.
+    /// Checks that a number is a normal float32.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "whether it is normal after rounding is the question"

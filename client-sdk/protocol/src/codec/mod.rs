@@ -1,4 +1,4 @@
-//! How updates and weights may travel: which codec each tensor gets. What a codec does to values is `folkmoot-update`'s.
+//! The encodings of updates and weights: which codec each tensor gets. `folkmoot-update` implements the codecs.
 
 mod choice;
 mod fault;
@@ -10,5 +10,5 @@ pub use fault::RecipeFault;
 pub use recipe::{Recipe, Rule};
 pub use text::{CodecTextError, as_text, names};
 
-/// Values of a tile: what is decoded at once, and what every block divides.
+/// Values per tile. A tile is decoded at once, and its length is a multiple of every block length.
 pub const TILE: usize = 1 << 16;

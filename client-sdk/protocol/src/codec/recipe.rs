@@ -4,49 +4,50 @@ use sha2::{Digest, Sha256};
 
 use super::{Codec, RecipeFault};
 
-/// Rules of a recipe, at most.
+/// The maximum number of rules in a recipe.
 const RULES_MAX: usize = 64;
 
-/// Which codec each tensor of an update gets.
+/// Selects the codec of each tensor of an update.
 ///
-/// The first rule whose pattern matches the tensor's name decides; then the size; then, for the first and the
-/// last matrix, the finer codec of the edges; then the codec of all others.
+/// The first rule whose pattern matches the tensor's name applies. If none matches, small tensors travel as float32.
+/// The first and the last matrix get the codec of the edges, if one is set. All other tensors get the default codec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The codec of every tensor that nothing else is said about.
+    /// The default codec.
     #[serde(default = "eden", with = "super::text::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("default" = "eden:4", "examples" = ["eden:4"])))]
     pub codec: Codec,
-    /// Codecs by name, in order, at most 64.
+    /// Codecs by tensor name, in order, at most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [[{ "tensors": "embedding.*", "codec": "none" }]])))]
     pub rules: Vec<Rule>,
-    /// Tensors of fewer elements travel as float32: biases and scales are few bytes, and wrong ones do harm.
+    /// Tensors with fewer elements travel as float32. Biases and scales have few bytes, and errors in them do much
+    /// harm.
     #[serde(default = "exact_below")]
     pub exact_below: u64,
-    /// The codec of the first and the last tensor of two dimensions or more, which bear least.
+    /// The codec of the first and the last tensor with two or more dimensions, which are the most sensitive to errors.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::text::as_optional_text")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("examples" = ["fp16"])))]
     pub edges: Option<Codec>,
-    /// Whether symbols are entropy-coded where that is shorter: some 6 % off EDEN's bytes and much off
-    /// QSGD's, for time.
+    /// Whether symbols are entropy-coded if that is shorter. It saves about 6 % of EDEN's bytes and much more of
+    /// QSGD's, but takes time.
     #[serde(default = "lossless")]
     pub lossless: bool,
 }
 
-// Numbers are read from text and JSON, neither of which has NaN.
+// Numbers are parsed from text and JSON, which cannot contain NaN.
 impl Eq for Recipe {}
 
-/// The codec of the tensors whose name matches.
+/// Sets the codec of the tensors whose name matches a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The names.
+    /// The pattern of the names.
     pub tensors: NamePattern,
-    /// Their codec.
+    /// The codec.
     #[serde(with = "super::text::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("examples" = ["none"])))]
     pub codec: Codec,
@@ -71,12 +72,12 @@ impl Default for Recipe {
 }
 
 impl Recipe {
-    /// Makes the recipe of one codec for all tensors but the small ones.
+    /// Returns a recipe with one codec for all tensors except small ones.
     pub fn of(codec: Codec) -> Self {
         Self { codec, rules: Vec::new(), exact_below: exact_below(), edges: None, lossless: lossless() }
     }
 
-    /// Lists what is wrong with the recipe; nothing if it may be used.
+    /// Lists the faults of the recipe; empty if it is valid.
     pub fn validate(&self) -> Vec<RecipeFault> {
         let mut faults = self.codec.validate();
         faults.extend(self.edges.iter().flat_map(Codec::validate));
@@ -97,25 +98,25 @@ impl Recipe {
         faults
     }
 
-    /// Says whether a client that can write these codecs, by name, can follow it.
+    /// Returns whether a client that can write the named codecs can follow the recipe.
     pub fn is_of(&self, names: &[String]) -> bool {
         let codecs = [Some(self.codec), self.edges].into_iter().flatten();
         let mut codecs = codecs.chain(self.rules.iter().map(|rule| rule.codec));
         codecs.all(|codec| names.contains(&codec.name()))
     }
 
-    /// Says whether what a codec leaves out waits in a memory.
+    /// Returns whether a codec of the recipe uses a memory, in which it keeps what it did not send.
     pub fn uses_memory(&self) -> bool {
         let codecs = [Some(self.codec), self.edges].into_iter().flatten();
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
     }
 
-    /// Returns about how many bytes an update of this schema has. A tensor whose codec does not say how long it will be is
-    /// taken for float32.
+    /// Returns the approximate size in bytes of an update with this schema. A tensor whose encoded size is not known in
+    /// advance counts as float32.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "bits are never negative, and what is too large is the largest number"
+        reason = "bits are never negative, and too large numbers saturate"
     )]
     pub fn nominal_bytes(&self, schema: &TensorSchema) -> u64 {
         let pairs = self.codecs(schema).into_iter().zip(&schema.tensors);
@@ -125,15 +126,15 @@ impl Recipe {
         (bits.sum::<f64>() / 8.0) as u64
     }
 
-    /// Derives the recipe's digest: SHA-256 over its JSON.
+    /// Returns the recipe's digest: the SHA-256 of its JSON.
     ///
     /// # Panics
-    /// Never: a recipe is plain data.
+    /// Never, because a recipe is plain data.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(serde_json::to_vec(self).expect("a recipe is plain data")).into()
     }
 
-    /// Returns the codec of every tensor of a model, in order.
+    /// Returns the codec of each tensor of a model, in order.
     pub fn codecs(&self, schema: &TensorSchema) -> Vec<Codec> {
         let is_matrix = |tensor: &TensorSpec| tensor.shape.len() >= 2;
         let first = schema.tensors.iter().position(is_matrix);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Codec;
 
-/// The number that stands first, for each codec that has one.
+/// The number that follows the colon, for each codec that has one.
 const FIRST: [(&str, &str); 11] = [
     ("fixed", "bits"),
     ("qsgd", "levels"),
@@ -22,29 +22,29 @@ const FIRST: [(&str, &str); 11] = [
     ("weights", "bits"),
 ];
 
-/// Codecs that have no numbers at all.
+/// Codecs without numbers.
 const BARE: [&str; 5] = ["none", "fp16", "bf16", "one_bit", "sign"];
 
-/// Lists the names of all codecs that this build writes and reads.
+/// Lists the names of all codecs that this build supports.
 pub fn names() -> Vec<String> {
     let numbered = FIRST.iter().map(|(name, _)| *name).chain(["drive"]);
     BARE.into_iter().chain(numbered).map(str::to_owned).collect()
 }
 
-/// A text that is no codec.
+/// The text is not a valid codec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no codec: {reason}; examples: none, fp16, eden:4, qsgd:15,bucket=512, top_k:0.01")]
+#[error("`{text}` is not a codec: {reason}; examples: none, fp16, eden:4, qsgd:15,bucket=512, top_k:0.01")]
 pub struct CodecTextError {
     /// The text, its first 100 characters.
     pub text: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
 impl FromStr for Codec {
     type Err = CodecTextError;
 
-    /// Reads a codec and checks its numbers.
+    /// Parses a codec and checks its numbers.
     fn from_str(text: &str) -> Result<Self, CodecTextError> {
         let refuse = |reason: String| CodecTextError { text: text.chars().take(100).collect(), reason };
         let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
@@ -58,8 +58,7 @@ impl FromStr for Codec {
             };
             let value = serde_json::from_str::<Value>(value);
             let value = value.ok().filter(|value| value.is_number() || value.is_boolean());
-            let value =
-                value.ok_or_else(|| refuse(format!("{key} is no number and neither true nor false")))?;
+            let value = value.ok_or_else(|| refuse(format!("{key} must be a number, true or false")))?;
             if fields.insert(key.to_owned(), value).is_some() {
                 return Err(refuse(format!("{key} is given twice")));
             }
@@ -78,7 +77,7 @@ impl FromStr for Codec {
 }
 
 impl Codec {
-    /// Returns its name.
+    /// Returns the codec's name.
     pub fn name(&self) -> String {
         let text = self.to_string();
         text.split(':').next().unwrap_or_default().to_owned()
@@ -86,7 +85,7 @@ impl Codec {
 }
 
 impl fmt::Display for Codec {
-    /// Writes the shortest text that is read as the same codec.
+    /// Writes the shortest text that parses to the same codec.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = serde_json::to_value(self).map_err(|_| fmt::Error)?;
         let Value::Object(codec) = value else {
@@ -110,7 +109,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// Says whether a field may be left out: without it the same codec is read.
+/// Returns whether a field has its default value, so that the text may leave it out.
 fn is_default(name: &str, fields: &Value, key: &str) -> bool {
     let read = |fields: &Value| {
         let codec = Map::from_iter([(name.to_owned(), fields.clone())]);
@@ -121,28 +120,28 @@ fn is_default(name: &str, fields: &Value, key: &str) -> bool {
     read(&without).is_some_and(|codec| Some(codec) == read(fields))
 }
 
-/// Codecs in files and messages: as their text.
+/// Serializes codecs as text.
 pub mod as_text {
     use super::*;
 
-    /// Writes the codec's text.
+    /// Serializes the codec as text.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(codec: &Codec, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(codec)
     }
 
-    /// Reads it.
+    /// Deserializes a codec from text.
     ///
     /// # Errors
-    /// If it is none.
+    /// Fails if the text is not a valid codec.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Codec, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
-/// The same, for one that may be left out.
+/// Serializes optional codecs as text.
 pub(super) mod as_optional_text {
     use super::*;
 
@@ -212,7 +211,7 @@ mod tests {
             ("eden:4,bits=4", "given twice"),
             ("eden:4,depth=4", "unknown field"),
             ("eden:4,4", "key=value"),
-            ("eden:many", "no number"),
+            ("eden:many", "must be a number"),
             ("none:3", "key=value"),
             ("none:a=3", "none"),
             ("top_k:0", "above 0"),

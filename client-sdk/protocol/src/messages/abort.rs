@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// `POST /v1/assignments/{id}/abort`: the client gives the assignment up.
+/// `POST /v1/assignments/{id}/abort`: the client gives up the assignment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AbortRequest {
-    /// Why.
+    /// The reason.
     pub reason: AbortReason,
-    /// More for humans, at most [`crate::limits::TEXT_BYTES_MAX`] bytes; never data of the user's.
+    /// Details for people to read, at most [`crate::limits::TEXT_BYTES_MAX`] bytes. Never contains the user's data.
     #[serde(default)]
     pub detail: String,
 }
@@ -19,18 +19,18 @@ pub struct AbortRequest {
 pub enum AbortReason {
     /// The device no longer meets the conditions (charging, unmetered, idle).
     ConditionsEnded,
-    /// The plan, model or weights could not be fetched or did not verify.
+    /// The plan, model or weights could not be fetched or verified.
     FetchFailed,
-    /// The plan needs something that this client cannot do.
+    /// This client does not support something in the plan.
     PlanUnsupported,
-    /// Training failed: no examples, a loss that is not finite, too little memory.
+    /// Training failed, for example because of missing examples, a non-finite loss or too little memory.
     TrainingFailed,
-    /// The deadline cannot be met any more.
+    /// The deadline can no longer be met.
     DeadlinePassed,
     /// The app or its user stopped it.
     Stopped,
     /// The client lost its state.
     StateLost,
-    /// The client does not take part in this one, and need not say why.
+    /// The client declines this assignment. It need not give a reason.
     Declined,
 }

@@ -5,23 +5,23 @@ use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use super::ProtectionLevel;
 use crate::{AssignmentId, BlobDigest, Recipe, RoundId, TaskId, Timestamp};
 
-/// `POST /v1/check-in?wait_seconds=…`: a client offers itself.
+/// `POST /v1/check-in?wait_seconds=…`: a client offers itself for an assignment.
 ///
-/// The request waits for an assignment for as long as the query says (at most
-/// [`crate::limits::LONG_POLL_SECONDS_MAX`]). Asking again while an assignment is open gives the same one.
+/// The coordinator holds the request until it has an assignment, for at most `wait_seconds` (up to
+/// [`crate::limits::LONG_POLL_SECONDS_MAX`]). While an assignment is open, checking in again returns the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckInRequest {
     /// The SDK's version, for eligibility and statistics.
     pub sdk_version: String,
-    /// How many examples the client holds, at most 1,000,000,000,000.
+    /// The number of examples that the client holds, at most 1,000,000,000,000.
     #[cfg_attr(feature = "openapi", schema(maximum = 1_000_000_000_000_u64))]
     pub example_count: u64,
-    /// What else the app chooses to tell, for eligibility.
+    /// Attributes of the app's choice, for eligibility.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
-    /// The codecs that the client can write, by name: it is asked for no other.
+    /// The names of the codecs that the client can write. The coordinator requests no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codecs: Vec<String>,
 }
@@ -30,20 +30,20 @@ pub struct CheckInRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "there is one of it for each check-in")]
+#[allow(clippy::large_enum_variant, reason = "there is one per check-in")]
 pub enum CheckInResponse {
-    /// The client was drawn.
+    /// The client was selected.
     Assigned {
-        /// What it is to do.
+        /// The assignment.
         assignment: Assignment,
     },
-    /// Not now: ask again after a time within this window, drawn by the client.
+    /// There is no assignment now. Check in again after a random time within this window.
     Wait {
-        /// The earliest moment, in milliseconds from now.
+        /// The start of the window, in milliseconds from now.
         retry_after_milliseconds_min: u64,
-        /// The latest moment.
+        /// The end of the window, in milliseconds from now.
         retry_after_milliseconds_max: u64,
-        /// The newest weights, which the client may fetch meanwhile, to have them when it is drawn.
+        /// The newest weights. The client may prefetch them, for when it is selected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         offered: Option<Artifact>,
     },
@@ -53,7 +53,7 @@ pub enum CheckInResponse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Assignment {
-    /// Its id, which is also the idempotency key of the upload.
+    /// The assignment's id. It is also the idempotency key of the upload.
     pub assignment_id: AssignmentId,
     /// The task.
     pub task_id: TaskId,
@@ -61,7 +61,7 @@ pub struct Assignment {
     pub round_id: RoundId,
     /// The round's number in its task, from 1.
     pub round_number: u64,
-    /// The model version from which to start.
+    /// The model version that training starts from.
     pub base_version: u64,
     /// The [`crate::Plan`], as JSON.
     pub plan: Artifact,
@@ -69,41 +69,43 @@ pub struct Assignment {
     pub model: Artifact,
     /// The weights of the base version: float32, little-endian, in the order of the plan's schema.
     pub weights: Artifact,
-    /// Nearly the same weights in fewer bytes: a whole version, then what each later one changes, to be added up in this
-    /// order. Who reads them starts from their sum and needs no `weights`; empty where there are none.
+    /// Approximately the same weights in fewer bytes: a full version, then the deltas of later versions, to be added in
+    /// this order. A client that can read them starts from their sum and does not fetch `weights`. Empty if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights_parts: Vec<Artifact>,
-    /// The update must have arrived by then, by the coordinator's clock.
+    /// The time by which the update must have arrived, by the coordinator's clock.
     pub deadline: Timestamp,
-    /// Milliseconds from this answer to the deadline, for clients whose clock is wrong.
+    /// Milliseconds from this answer to the deadline, for clients with a wrong clock.
     pub deadline_in_milliseconds: u64,
-    /// The largest L2 norm that the update may have over all tensors, in steps of the plan's grid
-    /// (2^-fraction_bits); none where updates are not clipped.
+    /// The largest L2 norm of the update over all tensors, in steps of the plan's grid (2^-fraction_bits). Absent if
+    /// updates are not clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clipping_norm: Option<u64>,
-    /// How the update travels; none where it travels as float32. A recipe that this build cannot read is as none: the
-    /// coordinator takes float32 from anyone.
+    /// The encoding of the update. If absent, the update travels as float32. A recipe that this build cannot read
+    /// counts as absent, because the coordinator accepts float32 from any client.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub recipe: Option<Box<Recipe>>,
-    /// Says whether the coordinator may ask for a partial update before the training is over. The client polls for that while
-    /// it trains ([`crate::messages::AskResponse`]); the update of a client that does not poll may come too late for the round.
+    /// Whether the coordinator may ask for a partial update before training ends. If so, the client polls during
+    /// training ([`crate::messages::AskResponse`]). The update of a client that does not poll may arrive too late for
+    /// the round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_asked: bool,
-    /// How many clients' updates a released version combines, at least. It is the coordinator's word: a client cannot check
-    /// it.
+    /// The minimum number of clients whose updates a released version combines. This is the coordinator's statement;
+    /// the client cannot verify it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cohort_min: Option<u64>,
-    /// Where noise is added that hides this client's update. A level that this build does not know is as none was told.
+    /// The protection of this client's update by noise. A level that this build does not know counts as absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     pub protection_level: Option<ProtectionLevel>,
 }
 
-/// Parts of weights, at most.
+/// The maximum number of parts of the weights.
 pub const WEIGHTS_PARTS_MAX: usize = 32;
 
 impl Assignment {
-    /// Returns the blobs of the weights that a client fetches: the parts where there are some.
+    /// Returns the blobs to fetch for the weights: the parts, if there are any.
     pub fn weights_to_fetch(&self) -> &[Artifact] {
         if self.weights_parts.is_empty() { std::slice::from_ref(&self.weights) } else { &self.weights_parts }
     }
@@ -124,13 +126,13 @@ fn if_readable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     })
 }
 
-/// A blob to fetch, by content.
+/// A blob to fetch, identified by its content hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Artifact {
-    /// The SHA-256 of its bytes; the client verifies it.
+    /// The SHA-256 of the bytes. The client verifies it.
     pub digest: BlobDigest,
-    /// The number of its bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -140,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// An assignment that says this in a field, and nothing that is optional besides.
+    /// Returns an assignment with this field set and no other optional fields.
     fn assignment_with(field: &str, said: Value) -> Assignment {
         let artifact = json!({ "digest": BlobDigest::of(b"blob"), "bytes": 4 });
         let mut assignment = json!({

@@ -2,10 +2,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ClientId, PopulationName, Timestamp};
 
-/// `POST /v1/enrol`: a new install offers its public key for an enrolment token.
+/// `POST /v1/enrol`: a new install presents its public key and an enrolment token.
 ///
-/// The request is signed with the key itself, which proves its possession. Asking again with the same key
-/// gives the same client id, so a lost answer costs nothing.
+/// The request is signed with the key itself, which proves possession. Enrolling the same key again returns the same
+/// client id, so a lost answer does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -20,10 +20,10 @@ pub struct EnrolRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnrolResponse {
-    /// The id that the client shows from now on.
+    /// The client id for all further requests.
     pub client_id: ClientId,
     /// The population to which the token belongs.
     pub population: PopulationName,
-    /// The coordinator's clock.
+    /// The coordinator's time.
     pub server_time: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! What goes over the wire as JSON, one file per endpoint. A field that is not known is refused.
+//! The JSON messages, with one file per endpoint. Unknown fields are refused.
 
 mod abort;
 mod ask;

@@ -2,12 +2,13 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Where noise is added that hides what one client's update reveals, from the weakest to the strongest.
+/// The protection of a client's update by noise. The levels say who adds the noise, from the weakest protection to the
+/// strongest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProtectionLevel {
-    /// Nowhere.
+    /// Nobody adds noise.
     #[default]
     None,
     /// The client clips its update, and the coordinator adds noise to the sum. The client cannot check the noise.
@@ -40,7 +41,7 @@ impl FromStr for ProtectionLevel {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let level = Self::ALL.into_iter().find(|level| level.name() == text);
-        level.ok_or_else(|| "none, central or local is expected".to_owned())
+        level.ok_or_else(|| "the level must be none, central or local".to_owned())
     }
 }
 

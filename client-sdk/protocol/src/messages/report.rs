@@ -2,9 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Count;
 
-/// `POST /v1/assignments/{id}/report`: how the work went, after the upload was accepted.
+/// `POST /v1/assignments/{id}/report`: the duration and size of the work, sent after the upload was accepted.
 ///
-/// It is for statistics only: the round does not wait for it, and losing it loses nothing.
+/// Reports are only for statistics. The round does not wait for them, and a lost report does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -13,11 +13,11 @@ pub struct ReportRequest {
     #[serde(deserialize_with = "Count::read")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740992_u64))]
     pub training_milliseconds: u64,
-    /// Bytes fetched for this assignment; what was cached does not count.
+    /// Bytes downloaded for this assignment. Cached blobs do not count.
     #[serde(deserialize_with = "Count::read")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740992_u64))]
     pub download_bytes: u64,
-    /// Bytes that arrived for this assignment, with what had to arrive again.
+    /// Bytes of the update that arrived, including those sent again.
     #[serde(deserialize_with = "Count::read")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740992_u64))]
     pub upload_bytes: u64,

@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UploadStatus {
-    /// The bytes that the coordinator has; go on from here.
+    /// The number of bytes that the coordinator has. The client continues from there.
     pub received_bytes: u64,
-    /// What has become of it.
+    /// The state of the upload.
     pub state: UploadState,
 }
 
-/// What has become of an upload.
+/// The state of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UploadState {
-    /// Something is missing yet.
+    /// Some bytes are still missing.
     Partial,
-    /// The update is durable and counts, once.
+    /// The update is stored durably and is counted once.
     Accepted,
 }

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use super::PlanError;
 use crate::limits::ATTRIBUTE_BYTES_MAX;
 
-/// Device rules of a plan, at most.
+/// The maximum number of device rules in a plan.
 pub const DEVICE_RULES_MAX: usize = 32;
-/// Values that one rule lists, at most.
+/// The maximum number of values in one rule.
 pub const DEVICE_RULE_VALUES_MAX: usize = 64;
 
 /// A rule about an attribute of a client.
 ///
-/// A plan's are about private attributes, which the app tells the SDK and the SDK tells nobody: the device evaluates
-/// them itself, and the coordinator never learns the attribute. It does learn from a client's silence, or from its taking part, that rules do not hold, or do: a rule that few
-/// fulfil says much about these.
+/// The rules of a plan are about private attributes, which the app gives to the SDK. The device evaluates them itself,
+/// and the coordinator never receives the attribute. However, whether a client takes part reveals whether all rules
+/// hold. If few clients meet a rule, this reveals much about those that do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -23,32 +23,32 @@ pub struct DeviceRule {
     /// The attribute's name.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128), extend("examples" = ["age"])))]
     pub attribute: String,
-    /// What it must be.
+    /// The condition on the attribute's value.
     pub condition: DeviceCondition,
 }
 
-/// What an attribute must be.
+/// A condition on an attribute's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DeviceCondition {
-    /// This text, letter for letter.
+    /// The value is exactly this text.
     Equals(#[cfg_attr(feature = "schema", schemars(length(max = 128), extend("examples" = ["yes"])))] String),
-    /// One of these texts.
+    /// The value is one of these texts.
     OneOf(
         #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64), extend("examples" = [["yes", "no"]])))]
          Vec<String>,
     ),
-    /// A number, this or above.
+    /// The value is a number, at least this.
     AtLeast(#[cfg_attr(feature = "schema", schemars(extend("examples" = [18.0])))] f64),
-    /// A number, this or below.
+    /// The value is a number, at most this.
     AtMost(#[cfg_attr(feature = "schema", schemars(extend("examples" = [65.0])))] f64),
 }
 
 impl DeviceRule {
-    /// Says whether the rule holds. For an attribute that is absent, or is no finite number where one is asked for,
-    /// it does not.
+    /// Returns whether the rule holds. It does not hold if the attribute is absent, or must be a number and is not a
+    /// finite one.
     pub fn holds(&self, attributes: &BTreeMap<String, String>) -> bool {
         let Some(value) = attributes.get(&self.attribute) else { return false };
         let number = || value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
@@ -60,28 +60,32 @@ impl DeviceRule {
         }
     }
 
-    /// Checks the lengths of names and values, and that a bound is a number.
+    /// Checks the lengths of names and values, and that bounds are finite numbers.
     ///
     /// # Errors
-    /// Returns the first [`PlanError`], whose field is a path within the rule.
+    /// The first [`PlanError`], whose field is a path within the rule.
     pub fn validate(&self) -> Result<(), PlanError> {
         let fault = |field, value, allowed| Err(PlanError { field, value, allowed });
         let name_bytes = self.attribute.len();
         if name_bytes == 0 || name_bytes > ATTRIBUTE_BYTES_MAX {
-            return fault("attribute", name_bytes as f64, "a name of 1 to 128 bytes");
+            return fault("attribute", name_bytes as f64, "1 to 128 (the length of the name in bytes)");
         }
         match &self.condition {
-            DeviceCondition::Equals(value) if value.len() > ATTRIBUTE_BYTES_MAX => {
-                fault("condition.equals", value.len() as f64, "a value of at most 128 bytes")
-            }
+            DeviceCondition::Equals(value) if value.len() > ATTRIBUTE_BYTES_MAX => fault(
+                "condition.equals",
+                value.len() as f64,
+                "at most 128 (the length of the value in bytes)",
+            ),
             DeviceCondition::OneOf(values) if !(1..=DEVICE_RULE_VALUES_MAX).contains(&values.len()) => {
-                fault("condition.one_of", values.len() as f64, "a list of 1 to 64 values")
+                fault("condition.one_of", values.len() as f64, "1 to 64 (the number of values)")
             }
             DeviceCondition::OneOf(values) => {
                 match values.iter().find(|value| value.len() > ATTRIBUTE_BYTES_MAX) {
-                    Some(value) => {
-                        fault("condition.one_of", value.len() as f64, "values of at most 128 bytes")
-                    }
+                    Some(value) => fault(
+                        "condition.one_of",
+                        value.len() as f64,
+                        "at most 128 (the length of each value in bytes)",
+                    ),
                     None => Ok(()),
                 }
             }

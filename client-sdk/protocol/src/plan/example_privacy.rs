@@ -2,35 +2,35 @@ use serde::{Deserialize, Serialize};
 
 use super::{GradientClipping, fault::Faults};
 
-/// Above this, nothing is left of a gradient.
+/// The maximum noise multiplier. With a larger one, nothing of a gradient would remain.
 const NOISE_MULTIPLIER_MAX: f32 = 1000.0;
 
-/// Differential privacy towards the single examples of a client: DP-SGD (Abadi et al. 2016, "Deep learning with
-/// differential privacy", algorithm 1). For clients that hold the examples of many people, such as hospitals; it is the
-/// client that adds the noise, as the plan says, before the update leaves it.
+/// Differential privacy for single examples of a client: DP-SGD (Abadi et al. 2016, "Deep learning with differential
+/// privacy", algorithm 1). It is for clients that hold the examples of many people, such as hospitals. The client
+/// itself adds the noise, as the plan says, before the update leaves the device.
 ///
-/// A step draws every example with the probability q = `batch_size` / examples, each by a coin of its own. It clips the
-/// gradient of each to the norm of `gradient_clipping.per_example_norm`, which it needs, adds them up as integers, adds
-/// discrete Gaussian noise and divides by `batch_size`, however many were drawn. Of `epochs` · examples / `batch_size` steps,
-/// rounded, some may draw no example at all: these are noise alone. Coins and noise are the device's and follow from no seed,
-/// so a training that is begun again gives another update.
+/// A step draws every example independently with the probability q = `batch_size` / examples. It clips the gradient of
+/// each drawn example to the norm `gradient_clipping.per_example_norm`, which must be set. It adds the gradients as
+/// integers, adds discrete Gaussian noise, and divides by `batch_size`, however many examples were drawn. A round has
+/// `epochs` · examples / `batch_size` steps, rounded. A step that draws no example adds only noise. The device uses its
+/// own secret random numbers for draws and noise, so a training that is started again gives a different update.
 ///
-/// What a client may tell its people: it is the Poisson-sampled Gaussian mechanism with the sampling rate q, the multiplier
-/// z = `noise_multiplier`, and as many repetitions as it takes steps in all rounds together. The neighbouring data set has
-/// the same examples, but one of them teaches nothing (its gradient is 0). With 50,000 examples, a batch of 500 and 20 rounds
-/// of one epoch that are 2000 steps:
-/// `folkmoot privacy plan --clients 50000 --report-goal 500 --rounds 2000 --epsilon 3 --amplification poisson` answers with
-/// the multiplier for this ε, where clients stand for examples and rounds for steps.
+/// The privacy guarantee for the people whose data the client holds: this is the Poisson-sampled Gaussian mechanism
+/// with the sampling rate q, the noise multiplier z = `noise_multiplier`, and one repetition for each step of all
+/// rounds together. A neighbouring data set has the same examples, except that one of them has the gradient 0. For
+/// example, 50,000 examples, a batch of 500 and 20 rounds of one epoch give 2000 steps. `folkmoot privacy plan
+/// --clients 50000 --report-goal 500 --rounds 2000 --epsilon 3 --amplification poisson` then returns the multiplier for
+/// this ε. In that command, clients stand for examples and rounds for steps.
 ///
-/// Not protected is the number of examples: a client names it when it checks in, and it is the weight of its update in a
-/// weighted mean. What training measured is not sent. Nobody but the client itself counts its rounds, and two tasks on the
-/// same examples add up.
+/// The number of examples is not protected: a client reports it when it checks in, and it is the update's weight in a
+/// weighted mean. Training metrics are not sent. Only the client itself can count its rounds, and the privacy losses of
+/// two tasks on the same examples add up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExamplePrivacy {
-    /// z: the deviation of the noise on a step's sum over the clipping norm. Above 0, at most 1000.
+    /// z: the standard deviation of the noise on a step's sum, divided by the clipping norm. Above 0, at most 1000.
     #[cfg_attr(
         feature = "schema",
         schemars(range(max = 1000), extend("exclusiveMinimum" = 0, "examples" = [1.1]))
@@ -53,7 +53,7 @@ impl ExamplePrivacy {
             faults.add(field, multiplier.into(), "absent without gradient_clipping.per_example_norm");
         }
         if accumulation_steps > 1 {
-            let allowed = "1 with example privacy, whose batch_size may be as large as it takes";
+            let allowed = "1 with example privacy; raise batch_size instead";
             faults.add("accumulation_steps", accumulation_steps.into(), allowed);
         }
     }

@@ -1,18 +1,18 @@
-//! Numbers of a plan that are out of their range.
+//! Invalid numbers in a plan.
 
-/// A number in the plan that makes no sense.
+/// An invalid number in a plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{field} is {value}; it must be {allowed}")]
 pub struct PlanError {
     /// The plan's field, as a path.
     pub field: &'static str,
-    /// What it is.
+    /// The value.
     pub value: f64,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: &'static str,
 }
 
-/// The numbers that are out of their range, so far.
+/// The faults found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(pub Vec<PlanError>);
 
@@ -39,7 +39,7 @@ impl Faults {
         }
     }
 
-    /// A share of what came before.
+    /// Checks a fraction.
     pub(super) fn expect_share(&mut self, field: &'static str, value: f32) {
         if !(0.0..1.0).contains(&value) {
             self.add(field, value.into(), "0 or more and below 1");

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// A bound on the gradient of the loss, before proximal term, correction and weight decay are added to it.
+/// A bound on the gradient of the loss, applied before proximal term, correction and weight decay are added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -11,11 +11,11 @@ pub enum GradientClipping {
     /// Scales the gradient so that its L2 norm over all trained tensors together is at most this, above 0
     /// (Pascanu et al. 2013, algorithm 1).
     Norm(#[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))] f32),
-    /// Cuts every element to ± this, above 0.
+    /// Limits every element to ± this value, above 0.
     Value(#[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.5])))] f32),
-    /// Scales the gradient of every example to this L2 norm, above 0, and averages them over the batch: the
-    /// clipping of DP-SGD (Abadi et al. 2016, algorithm 1). It runs the examples one by one, which takes longer,
-    /// and is refused for a model with batch normalisation, where no example has a gradient of its own.
+    /// Scales the gradient of each example to at most this L2 norm, above 0, and averages them over the batch: the
+    /// clipping of DP-SGD (Abadi et al. 2016, algorithm 1). It computes examples one by one, which is slower. It is
+    /// refused for models with batch normalisation, in which single examples have no gradients of their own.
     PerExampleNorm(
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))] f32,
     ),

@@ -2,48 +2,48 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// The factor of the learning rate in the local step `s`, counted from 0 after the plan's warm-up.
+/// The factor of the learning rate in local step `s`, counted from 0 after the plan's warm-up.
 ///
-/// The schedule begins anew in every round: it shapes the local work, not the whole training.
+/// The schedule restarts in every round: it applies to the local work, not to the whole training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LearningRateSchedule {
-    /// 1.
+    /// The factor is always 1.
     #[default]
     Constant,
     /// 1 + (final_factor − 1)·min(s / steps, 1).
     Linear {
-        /// The factor from step `steps` on, 0 or above.
+        /// The factor from step `steps` on, 0 or more.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.1])))]
         final_factor: f32,
-        /// The steps on the way, at least 1.
+        /// The number of steps until the final factor, at least 1.
         #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [100])))]
         steps: u32,
     },
     /// final_factor + (1 − final_factor)·(1 + cos(π·min(s / steps, 1))) / 2
     /// (Loshchilov and Hutter 2017, equation 5).
     Cosine {
-        /// The factor from step `steps` on, 0 or above.
+        /// The factor from step `steps` on, 0 or more.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.1])))]
         final_factor: f32,
-        /// The steps on the way, at least 1.
+        /// The number of steps until the final factor, at least 1.
         #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [100])))]
         steps: u32,
     },
     /// factor^⌊s / every⌋.
     Step {
-        /// Above 0.
+        /// The factor of each change, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.9])))]
         factor: f32,
-        /// Steps between two changes, at least 1.
+        /// The number of steps between two changes, at least 1.
         #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [10])))]
         every: u32,
     },
     /// factor^s.
     Exponential {
-        /// Above 0.
+        /// The factor of each step, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.9])))]
         factor: f32,
     },

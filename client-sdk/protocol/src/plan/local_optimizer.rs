@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// A client's optimizer, as PyTorch defines it. It starts anew in every round.
+/// A client's optimizer, as defined by PyTorch. Its state is reset in every round.
 ///
 /// `w` is a weight, `g` its gradient and `r` the learning rate of the step. Except in AdamW, weight decay adds
 /// `weight_decay·w` to `g` first. Square roots, squares and quotients are element by element.
@@ -18,15 +18,15 @@ pub enum LocalOptimizer {
         /// The step size, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.1])))]
         learning_rate: f32,
-        /// 0 (none) to below 1.
+        /// The momentum, 0 (none) to below 1.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         momentum: f32,
-        /// Looks ahead along the momentum, which must be above 0.
+        /// Uses Nesterov momentum, which requires a momentum above 0.
         #[serde(default, skip_serializing_if = "is_false")]
         #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
         nesterov: bool,
-        /// 0 (none) or above.
+        /// The weight decay, 0 (none) or more.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
@@ -37,19 +37,19 @@ pub enum LocalOptimizer {
         /// The step size, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
-        /// How slowly the mean of the gradients forgets, 0 to below 1.
+        /// The decay of the gradients' running mean, 0 to below 1.
         #[serde(default = "beta1")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta1: f32,
-        /// How slowly the mean of their squares forgets, 0 to below 1.
+        /// The decay of the squared gradients' running mean, 0 to below 1.
         #[serde(default = "beta2")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta2: f32,
-        /// Keeps the quotient finite, above 0.
+        /// Avoids division by zero, above 0.
         #[serde(default = "epsilon")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
-        /// 0 (none) or above.
+        /// The weight decay, 0 (none) or more.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
@@ -61,19 +61,19 @@ pub enum LocalOptimizer {
         /// The step size, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
-        /// How slowly the mean of the gradients forgets, 0 to below 1.
+        /// The decay of the gradients' running mean, 0 to below 1.
         #[serde(default = "beta1")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta1: f32,
-        /// How slowly the mean of their squares forgets, 0 to below 1.
+        /// The decay of the squared gradients' running mean, 0 to below 1.
         #[serde(default = "beta2")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         beta2: f32,
-        /// Keeps the quotient finite, above 0.
+        /// Avoids division by zero, above 0.
         #[serde(default = "epsilon")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
-        /// 0 (none) or above.
+        /// The weight decay, 0 (none) or more.
         #[serde(default = "decoupled_weight_decay")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
@@ -83,11 +83,11 @@ pub enum LocalOptimizer {
         /// The step size, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
-        /// Keeps the quotient finite, above 0.
+        /// Avoids division by zero, above 0.
         #[serde(default = "adagrad_epsilon")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
-        /// 0 (none) or above.
+        /// The weight decay, 0 (none) or more.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
@@ -99,19 +99,19 @@ pub enum LocalOptimizer {
         /// The step size, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
-        /// How slowly the mean of the squares forgets, 0 to below 1.
+        /// The decay of the squares' running mean, 0 to below 1.
         #[serde(default = "rms_prop_decay")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         decay: f32,
-        /// Keeps the quotient finite, above 0.
+        /// Avoids division by zero, above 0.
         #[serde(default = "epsilon")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         epsilon: f32,
-        /// 0 (none) to below 1.
+        /// The momentum, 0 (none) to below 1.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
         momentum: f32,
-        /// 0 (none) or above.
+        /// The weight decay, 0 (none) or more.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,

@@ -2,20 +2,20 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// What is minimised: the loss of one example; a batch's loss is the mean.
+/// The loss of one example, which training minimises. A batch's loss is the mean over its examples.
 ///
-/// `x` are the model's outputs for an example and `t` its labels. Where an example has several outputs or
-/// positions, its loss is the mean over them. The class axis is the last.
+/// `x` are the model's outputs for an example and `t` its labels. If an example has several outputs or positions, its
+/// loss is the mean over them. The class axis is the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
-    /// −log softmax(x) at the class for class numbers, −Σ t·log softmax(x) for targets that are distributions over the
-    /// classes. With one class number for each position it is the loss of a language model.
+    /// For class numbers, −log softmax(x) at the class. For targets that are distributions over the classes, −Σ t·log
+    /// softmax(x). With one class number per position, this is the loss of a language model.
     SoftmaxCrossEntropy,
-    /// log(1 + eˣ) − t·x for logits `x` and targets from 0 to 1 (logistic regression); a class number is the
-    /// target of a single output, or says which of several outputs has target 1.
+    /// log(1 + eˣ) − t·x for logits `x` and targets from 0 to 1 (logistic regression). A class number is the target of
+    /// a single output. With several outputs, it selects the one with target 1.
     BinaryCrossEntropy,
     /// (x − t)².
     MeanSquaredError,
@@ -23,12 +23,12 @@ pub enum Loss {
     MeanAbsoluteError,
     /// d²/2 up to |d| = delta, delta·(|d| − delta/2) from there on, for d = x − t (Huber 1964).
     Huber {
-        /// Where the square becomes a line, above 0.
+        /// The distance at which the square becomes linear, above 0.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
         delta: f32,
     },
-    /// max(0, 1 − s·x), where targets 0 and 1 are read as s = −1 and 1: with weight decay it is the linear support
-    /// vector machine (Cortes and Vapnik 1995). Class numbers are read as for binary cross-entropy.
+    /// max(0, 1 − s·x), where the targets 0 and 1 mean s = −1 and s = 1. With weight decay, this is the linear support
+    /// vector machine (Cortes and Vapnik 1995). Class numbers are interpreted as for binary cross-entropy.
     Hinge,
     /// Σ t·(log t − log softmax(x)) over the classes, for targets that are distributions (Kullback and Leibler 1951).
     KlDivergence,
@@ -37,7 +37,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Returns the word that a plan uses.
+    /// Returns the name of the loss in a plan.
     pub fn name(&self) -> &'static str {
         match self {
             Self::SoftmaxCrossEntropy => "softmax_cross_entropy",

@@ -1,4 +1,4 @@
-//! What a client must do in a round, as data.
+//! The plan: the work of a client in a round, as data.
 
 mod device_rule;
 mod example_privacy;
@@ -30,39 +30,39 @@ pub use work::Work;
 
 use crate::{BlobDigest, Codec, Recipe, TensorSchema};
 
-/// What a client must do in a round. It is data: a new plan needs no new app.
+/// The work of a client in a round. Because it is data, a new plan needs no app update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The ONNX model whose graph is trained. Tensors that are not in `schema` keep the values which they have in this file.
+    /// The ONNX model whose graph is trained. Tensors that are not in `schema` keep their values from this file.
     pub model: BlobDigest,
-    /// The tensors that the plan can change, in the order of weights and updates, which hold no others.
+    /// The trained tensors, in the order of weights and updates. Weights and updates contain no others.
     pub schema: TensorSchema,
-    /// What is done with it.
+    /// Whether the client trains or evaluates.
     #[serde(default, skip_serializing_if = "Work::is_default")]
     pub work: Work,
-    /// What must hold on the device for the client to take part. The client evaluates it itself, and declines without
-    /// saying why.
+    /// The conditions under which a device takes part. The client evaluates them itself, and declines without giving a
+    /// reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_rules: Vec<DeviceRule>,
-    /// The local work; an evaluation takes the loss from it.
+    /// The local training. An evaluation uses only its loss.
     pub training: TrainingPlan,
-    /// How the update travels where nothing else was agreed on: `none`.
+    /// The default encoding of the update if the assignment has no recipe: `none`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub codec: Codec,
-    /// Who may see the update.
+    /// The parties that can see the update.
     pub protection: Protection,
     /// The grid on which updates are summed.
     pub grid: ValueGrid,
-    /// The noise that the client adds. A client that does not know of it does not know the plan.
+    /// The noise that the client adds. A client that does not support it refuses the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_noise: Option<LocalNoise>,
 }
 
 impl Plan {
-    /// Returns about how many bytes the update has that is sent for it: none for an evaluation, those of float32 where no
-    /// recipe was given.
+    /// Returns the approximate size in bytes of the update: 0 for an evaluation, and the size in float32 without a
+    /// recipe.
     pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {
         match self.work {
             Work::Training => recipe.map_or_else(

@@ -9,98 +9,99 @@ use crate::{
     limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
 };
 
-/// Micro-batches of a step, at most.
+/// The maximum number of batches per step.
 const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
 
-/// The local work of a round: loss, optimizer, and how long. Everything that is left out is off.
+/// The local training of a round: loss, optimizer and duration. Settings that are left out are off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainingPlan {
-    /// What is minimised.
+    /// The loss to minimise.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["softmax_cross_entropy"])))]
     pub loss: Loss,
-    /// With which optimizer, as a table of one word with its numbers.
+    /// The optimizer, as a table with one key and its settings.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "sgd": { "learning_rate": 0.1 } }])))]
     pub optimizer: LocalOptimizer,
-    /// The factor of the learning rate in each step.
+    /// The schedule of the learning rate within a round.
     #[serde(default, skip_serializing_if = "LearningRateSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "constant")))]
     pub learning_rate_schedule: LearningRateSchedule,
-    /// Steps before the schedule begins, in which the learning rate rises in equal steps: the factor of step `s`,
+    /// Warm-up steps before the schedule begins, in which the learning rate rises linearly. The factor of step `s`,
     /// counted from 0, is (s + 1) / warmup_steps (Goyal et al. 2017, section 2.2).
     #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 0)))]
     pub warmup_steps: u32,
-    /// A bound on the gradient.
+    /// A limit on the gradient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "norm": 1.0 }])))]
     pub gradient_clipping: Option<GradientClipping>,
-    /// Noise that hides single examples. It needs `gradient_clipping.per_example_norm`.
+    /// Noise that protects single examples. It requires `gradient_clipping.per_example_norm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "noise_multiplier": 1.1 }])))]
     pub example_privacy: Option<ExamplePrivacy>,
     /// Passes over the local examples, at least 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [1])))]
     pub epochs: u32,
-    /// Stop after this many steps, even in the middle of an epoch.
+    /// Stops after this many steps, even in the middle of an epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [1000])))]
     pub steps_max: Option<u32>,
-    /// Stop after this many seconds of training, above 0, with what has been trained by then: at least one step. A client
-    /// looks at its clock between steps, about every 100 ms, and counts the time before a restart too.
+    /// Stops after this many seconds of training, above 0, but not before the first step. The client sends what it has
+    /// by then. It checks the clock between steps, about every 100 ms, and includes the time before a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [60.0])))]
     pub time_limit_seconds: Option<f32>,
-    /// Examples that are computed at once, at least 1; the last batch of an epoch may be smaller. A number above that of
-    /// the local examples means all of them: with one epoch that is FedSGD (McMahan et al. 2017, section 2).
+    /// The number of examples per batch, at least 1. The last batch of an epoch may be smaller. If this exceeds the
+    /// number of local examples, a batch contains all of them. With one epoch, this is FedSGD (McMahan et al. 2017,
+    /// section 2).
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [32])))]
     pub batch_size: u32,
-    /// Batches whose gradients make one step, from 1 to 1,000,000: the step then has `batch_size` · this many examples,
-    /// and takes the memory of `batch_size`. The last step of an epoch may have fewer. Batch normalisation normalises each
-    /// batch by itself, and moves its running statistics after each.
+    /// The number of batches per step, from 1 to 1,000,000, whose gradients are accumulated. A step then has
+    /// `batch_size` · this many examples, but needs only the memory of `batch_size`. The last step of an epoch may have
+    /// fewer. Batch normalisation normalises each batch separately, and updates its running statistics after each.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000), extend("default" = 1)))]
     pub accumulation_steps: u32,
-    /// FedProx's mu: adds mu/2 · ‖w − w₀‖² to the loss (Li et al. 2020, equation 2); 0 is FedAvg.
+    /// The coefficient mu of FedProx: adds mu/2 · ‖w − w₀‖² to the loss (Li et al. 2020, equation 2). With 0, this is
+    /// FedAvg.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
     pub proximal_term: f32,
-    /// Patterns of tensor names. A tensor that matches one keeps its value and does not travel. Each pattern must match at
-    /// least one tensor.
+    /// Patterns of tensor names. A tensor whose name matches one is not trained and does not travel. Each pattern must
+    /// match at least one tensor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["embedding.*"]])))]
     pub frozen: Vec<NamePattern>,
-    /// What becomes of the running statistics of batch normalisation.
+    /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
     pub statistics: RunningStatistics,
-    /// In which precision a step computes.
+    /// The numerical precision of a step.
     #[serde(default, skip_serializing_if = "Precision::is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "single")))]
     pub precision: Precision,
-    /// Bytes that a step may need, at most, all that training holds counted; a step that needs more is refused
-    /// before it runs.
+    /// The maximum memory that training may use, in bytes. A step that needs more is refused before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [2000000000])))]
     pub memory_bytes_max: Option<u64>,
 }
 
-/// What becomes of running statistics (the means and variances of batch normalisation), which no gradient trains.
+/// The treatment of running statistics (the means and variances of batch normalisation), which have no gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunningStatistics {
-    /// Their change is part of the update, as that of every weight.
+    /// Their change is part of the update, like that of any weight.
     #[default]
     Aggregate,
-    /// Their change stays on the device, and they do not travel (FedBN's treatment of statistics, Li et al. 2021).
+    /// Their change stays on the device, and they do not travel (like the statistics in FedBN, Li et al. 2021).
     KeepLocal,
 }
 
-/// In which precision a step computes.
+/// The numerical precision of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -109,9 +110,9 @@ pub enum Precision {
     /// All numbers have 32 bits.
     #[default]
     Single,
-    /// Activations and their gradients are stored with 16 bits; weights, sums, the loss and the optimizer have 32. The
-    /// loss is scaled, and steps whose gradient overflows are left out (Micikevicius et al. 2018). A client needs a
-    /// graphics processor that has 16-bit numbers, and otherwise refuses the plan.
+    /// Activations and their gradients have 16 bits. Weights, sums, the loss and the optimizer's state have 32. The
+    /// loss is scaled, and steps whose gradient overflows are skipped (Micikevicius et al. 2018). The client needs a
+    /// GPU with 16-bit numbers, and otherwise refuses the plan.
     Mixed,
 }
 
@@ -122,7 +123,7 @@ impl Precision {
 }
 
 impl TrainingPlan {
-    /// Returns one epoch in batches of 32, with everything else off.
+    /// Returns a plan of one epoch in batches of 32, with all other settings off.
     pub fn new(loss: Loss, optimizer: LocalOptimizer) -> Self {
         Self {
             loss,
@@ -152,7 +153,7 @@ impl TrainingPlan {
         self.faults().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Lists every number that is not in its range.
+    /// Lists every number that is out of range.
     pub fn faults(&self) -> Vec<PlanError> {
         let mut faults = Faults::default();
         faults.expect_at_least_one("epochs", self.epochs.into());
@@ -176,12 +177,12 @@ impl TrainingPlan {
         }
         faults.expect_not_negative("proximal_term", self.proximal_term);
         if self.frozen.len() > FROZEN_PATTERNS_MAX {
-            faults.add("frozen", self.frozen.len() as f64, "a list of 64 patterns or fewer");
+            faults.add("frozen", self.frozen.len() as f64, "at most 64 (the number of patterns)");
         }
         for pattern in &self.frozen {
             let bytes = pattern.as_str().len();
             if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
-                faults.add("frozen", bytes as f64, "patterns of 1 to 256 bytes");
+                faults.add("frozen", bytes as f64, "1 to 256 (the length of each pattern in bytes)");
             }
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));

@@ -1,14 +1,14 @@
 use serde::{Deserialize, Serialize};
 
-/// What a client does with the model.
+/// The work of a client with the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// It trains it and sends the model delta.
+    /// It trains the model and sends the model delta.
     #[default]
     Training,
-    /// It measures it on its examples and sends an update without values: only the metrics.
+    /// It evaluates the model on its examples and sends an update that contains only metrics.
     Evaluation,
 }
 

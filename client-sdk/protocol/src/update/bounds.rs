@@ -4,62 +4,62 @@ use crate::{
     limits::{COUNT_MAX, EXAMPLES_MAX, LOSS_MAX},
 };
 
-/// The largest metrics that an update may have: as much as the work of a plan can bring.
+/// Bounds on the metrics of an update. The upper bounds are the largest numbers that a plan's work can produce.
 ///
-/// Every number is so small that the sums over a round fit a database's integers.
+/// All bounds are low enough that sums over a round fit a database's integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricBounds {
-    /// The examples, at least.
+    /// The minimum number of examples.
     pub examples_min: u64,
-    /// The examples, at most; an example counts once for each time it was used.
+    /// The maximum number of examples. An example counts each time it is used.
     pub examples_max: u64,
-    /// The local steps, at most.
+    /// The maximum number of local steps.
     pub steps_max: u64,
 }
 
-/// Why metrics cannot be.
+/// Why metrics are impossible.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum MetricFault {
-    /// The examples are too few or too many.
+    /// There are too few or too many examples.
     #[error("example_count is {found}; this plan allows {min} to {max}")]
     Examples {
         /// The number in the update.
         found: u64,
-        /// The least.
+        /// The minimum.
         min: u64,
-        /// The most.
+        /// The maximum.
         max: u64,
     },
-    /// The steps are too many.
+    /// There are too many steps.
     #[error("step_count is {found}; this plan allows at most {max}")]
     Steps {
         /// The number in the update.
         found: u64,
-        /// The most.
+        /// The maximum.
         max: u64,
     },
-    /// More are right than there are.
+    /// There are more correct predictions than examples.
     #[error("correct_count is {correct}, above the example_count of {examples}")]
     Correct {
         /// The number in the update.
         correct: u64,
-        /// The examples.
+        /// The number of examples.
         examples: u64,
     },
-    /// The losses are not finite, below 0, or above what float32 can tell.
+    /// The loss sum is not finite, negative, or above the range of float32.
     #[error("loss_sum is {found:e}; it must be 0 to {max:e} for {examples} examples")]
     Loss {
         /// The number in the update.
         found: f64,
-        /// The most.
+        /// The maximum.
         max: f64,
-        /// The examples.
+        /// The number of examples.
         examples: u64,
     },
 }
 
 impl MetricBounds {
-    /// Derives the bounds from a plan. Metrics that are `withheld`, because privacy guards them, may be zero.
+    /// Derives the bounds from a plan. If metrics are `withheld` for privacy, they may be zero.
     pub fn of(plan: &TrainingPlan, work: Work, withheld: bool) -> Self {
         let in_steps = match (work, plan.steps_max, plan.example_privacy) {
             // With example privacy a step may draw any number of examples.
@@ -95,7 +95,7 @@ impl MetricBounds {
             return Err(MetricFault::Correct { correct: correct_count, examples: example_count });
         }
         let max = example_count as f64 * LOSS_MAX;
-        // A NaN is in no range.
+        // NaN is in no range.
         if !(0.0..=max).contains(&loss_sum) {
             return Err(MetricFault::Loss { found: loss_sum, max, examples: example_count });
         }
@@ -119,7 +119,7 @@ mod tests {
         UpdateMetrics { example_count: 10, loss_sum: 2.5, correct_count: 7, step_count: 2 }
     }
 
-    /// Says what is wrong with metrics that `change` has changed.
+    /// Returns the fault after `change` has changed valid metrics.
     fn fault(bounds: MetricBounds, change: impl FnOnce(&mut UpdateMetrics)) -> Option<MetricFault> {
         let mut changed = metrics();
         change(&mut changed);
