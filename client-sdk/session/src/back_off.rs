@@ -1,18 +1,18 @@
 use folkmoot_protocol::Timestamp;
 use rand::{Rng, RngExt};
 
-/// The first back-off is at most this long: half a second.
+/// The upper bound of the first back-off: half a second.
 pub const BACK_OFF_MILLISECONDS_MIN: u64 = 500;
-/// A later one is at most this long: a minute.
+/// The upper bound of any later back-off: a minute.
 pub const BACK_OFF_MILLISECONDS_MAX: u64 = 60_000;
-/// What a coordinator may ask for at most: an hour. A mistake there must not silence a client for ever.
+/// The longest wait that a coordinator may request: an hour. A bug there must not silence a client forever.
 pub const RETRY_AFTER_MILLISECONDS_MAX: u64 = 60 * 60 * 1000;
 
-/// Draws when to send again after `failures` failures in a row, the one just seen included.
+/// Draws the time of the next attempt after `failures` failures in a row, including the last one.
 ///
-/// Exponential with full jitter: uniform between 0 and a bound that doubles. Jitter over the whole interval
-/// spreads clients that failed together better than any fixed part would. What the coordinator asks for comes
-/// on top of it.
+/// Uses exponential back-off with full jitter: uniform between 0 and a bound that doubles. Jitter over the whole
+/// interval spreads clients that failed together better than any fixed part would. The wait that the coordinator
+/// requests is added.
 pub fn back_off_until(
     now: Timestamp,
     failures: u32,

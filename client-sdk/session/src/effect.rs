@@ -4,12 +4,12 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Names one request of one session. Ids grow, so an answer to an older request is known by its id.
+/// Identifies one request of one session. Ids increase, which shows that an answer belongs to an older request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub u64);
 
-/// One of the three blobs that an assignment needs, in the order in which they are fetched.
+/// One of the three kinds of blobs that an assignment needs, in the order in which they are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactKind {
@@ -21,70 +21,70 @@ pub enum ArtifactKind {
     Weights,
 }
 
-/// Something that the host is to do. One that carries a [`RequestId`] wants an [`crate::Event::Answered`].
+/// An action for the host. An effect with a [`RequestId`] expects an [`crate::Event::Answered`].
 ///
 /// A host in another language reads it as JSON: `{"effect": "fetch", "value": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "effect", content = "value", rename_all = "snake_case")]
 pub enum Effect {
-    /// Store the session durably before performing what follows.
+    /// Store the session durably before performing the next effect.
     Persist,
-    /// Step [`crate::Event::Wake`] at this moment. Replaces the alarm before.
+    /// Step [`crate::Event::Wake`] at this moment. Replaces the previous alarm.
     WakeAt(Timestamp),
     /// `POST /v1/check-in`. Answer: [`crate::Answer::CheckIn`].
     CheckIn {
-        /// The request's id.
+        /// The id of the request.
         request_id: RequestId,
         /// The body.
         request: CheckInRequest,
-        /// How long the coordinator may hold the request until it has an assignment.
+        /// The maximum time, in seconds, for which the coordinator may hold the request until it has an assignment.
         wait_seconds: u32,
     },
-    /// Have this blob in the cache, verified. Answer: [`crate::Answer::Fetch`], or
-    /// [`crate::Answer::WorkFailed`] if it never can be there, or what the plan says is not to be done.
+    /// Make sure that this blob is in the cache and verified. Answer: [`crate::Answer::Fetch`], or
+    /// [`crate::Answer::WorkFailed`] if that is impossible or the host declines the plan.
     Fetch {
         /// The request's id.
         request_id: RequestId,
-        /// Which of the three it is.
+        /// The kind of blob.
         kind: ArtifactKind,
-        /// Its digest and size.
+        /// The digest and the size of the blob.
         artifact: Artifact,
     },
-    /// Have this blob in the cache if that is cheap now: an assignment may need it. No answer is wanted, and whether it
-    /// comes does not matter. One replaces the one before, and a stop ends it.
+    /// Fetch this blob into the cache if that is cheap now, because an assignment may need it. Expects no answer, and
+    /// failures do not matter. A new prefetch replaces the previous one, and a stop cancels it.
     Prefetch {
-        /// Its digest and size.
+        /// The digest and the size of the blob.
         artifact: Artifact,
     },
-    /// Do the work of the plan: train, from this assignment's checkpoint if there is one, or evaluate. Answer:
+    /// Carry out the plan: evaluate, or train from this assignment's checkpoint if there is one. Answer:
     /// [`crate::Answer::Trained`] or [`crate::Answer::WorkFailed`].
     Train {
         /// The request's id.
         request_id: RequestId,
-        /// What to train; all three blobs have been fetched.
+        /// The assignment, whose three blobs are in the cache.
         assignment: Assignment,
     },
-    /// `GET /v1/assignments/{id}/ask`, beside the training. Answer: [`crate::Answer::Ask`].
+    /// `GET /v1/assignments/{id}/ask`, in parallel to the training. Answer: [`crate::Answer::Ask`].
     Listen {
         /// The request's id.
         request_id: RequestId,
-        /// What is trained.
+        /// The assignment that is being trained.
         assignment_id: AssignmentId,
-        /// How long the coordinator may hold the request.
+        /// The maximum time, in seconds, for which the coordinator may hold the request.
         wait_seconds: u32,
     },
-    /// End the training after the step under way, or after its first, with what it has: the round waits for it. The answer
-    /// is that of [`Effect::Train`]. A training that cannot end early goes on.
+    /// End the training with what it has, after the current step and at least one step, because the round waits for it.
+    /// The answer is that of [`Effect::Train`]. A training that cannot end early continues.
     FinishEarly {
-        /// The id that the training's request has.
+        /// The id of the training's request.
         request_id: RequestId,
     },
-    /// Clip, compress and encode what was trained, and store the bytes durably. Answer:
+    /// Clip, compress and encode the result of the training, and store the bytes durably. Answer:
     /// [`crate::Answer::Prepared`] or [`crate::Answer::WorkFailed`].
     Prepare {
         /// The request's id.
         request_id: RequestId,
-        /// What was trained.
+        /// The assignment that was trained.
         assignment: Assignment,
     },
     /// `GET /v1/assignments/{id}/update`. Answer: [`crate::Answer::Upload`], or
@@ -92,7 +92,7 @@ pub enum Effect {
     QueryUpload {
         /// The request's id.
         request_id: RequestId,
-        /// Whose update.
+        /// The assignment of the update.
         assignment_id: AssignmentId,
     },
     /// `PUT /v1/assignments/{id}/update`. Answer: [`crate::Answer::Upload`], or
@@ -100,11 +100,11 @@ pub enum Effect {
     Upload {
         /// The request's id.
         request_id: RequestId,
-        /// Whose update.
+        /// The assignment of the update.
         assignment_id: AssignmentId,
         /// The first byte to send.
         offset: u64,
-        /// The bytes of the whole update.
+        /// The size of the whole update in bytes.
         length: u64,
         /// The digest of the whole update.
         digest: UpdateDigest,
@@ -113,7 +113,7 @@ pub enum Effect {
     SendReport {
         /// The request's id.
         request_id: RequestId,
-        /// Whose update was accepted.
+        /// The assignment whose update was accepted.
         assignment_id: AssignmentId,
         /// The body.
         report: ReportRequest,
@@ -122,28 +122,28 @@ pub enum Effect {
     SendAbort {
         /// The request's id.
         request_id: RequestId,
-        /// What is given up.
+        /// The assignment to give up.
         assignment_id: AssignmentId,
         /// The body.
         abort: AbortRequest,
     },
-    /// Stop whatever this request began: a training, a transfer, a poll. No answer is wanted any more.
+    /// Cancel this request: a training, a transfer or a poll. No answer is expected any more.
     Cancel {
         /// The request's id.
         request_id: RequestId,
     },
-    /// Delete the checkpoint and the update of this assignment. It may come again for one of which nothing is left.
+    /// Delete the checkpoint and the update of this assignment. This effect may be repeated after the files are gone.
     Forget {
-        /// Whose.
+        /// The assignment.
         assignment_id: AssignmentId,
-        /// Whether the coordinator has accepted its update: then what the update left out first becomes the task's memory. `None`
-        /// if that is not known: then the task's memory goes, since some of it may have arrived.
+        /// Whether the coordinator accepted the assignment's update. If so, first make the update's residual the task's
+        /// memory. If `None`, this is unknown: delete the task's memory, because parts of the update may have arrived.
         was_accepted: Option<bool>,
     },
 }
 
 impl Effect {
-    /// Returns the id that the answer has to repeat, if an answer is wanted.
+    /// Returns the id that the answer must repeat, if an answer is expected.
     pub fn request_id(&self) -> Option<RequestId> {
         match self {
             Effect::CheckIn { request_id, .. }

@@ -7,67 +7,67 @@ use serde::Deserialize;
 
 use crate::{Failure, RequestId};
 
-/// Something that happened to the client.
+/// An input of the session.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "one lives at a time, for the length of a step")]
 pub enum Event {
-    /// The process has started, for the first time or again; whatever was running before is not any more.
+    /// The process has started, for the first time or again. No earlier request is running any more.
     Started,
-    /// The alarm of [`crate::Effect::WakeAt`] rang.
+    /// The alarm of [`crate::Effect::WakeAt`] fired.
     Wake,
-    /// A request was answered, or failed.
+    /// A request was answered or failed.
     Answered {
-        /// The id that the effect had.
+        /// The id of the effect.
         request_id: RequestId,
-        /// What came of it.
+        /// The answer.
         answer: Answer,
     },
-    /// The device no longer meets the conditions; step [`Event::Started`] when it does again.
+    /// The device no longer meets the conditions. Step [`Event::Started`] when it does again.
     ConditionsEnded,
-    /// The app or its user wants it to stop; [`Event::Started`] begins again.
+    /// The app or its user wants to stop. [`Event::Started`] continues.
     StopRequested,
 }
 
-/// What came of a request. A host in another language writes it as JSON.
+/// The answer to a request. A host in another language writes it as JSON.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "one lives at a time, for the length of a step")]
 pub enum Answer {
-    /// Of [`crate::Effect::CheckIn`].
+    /// Answers [`crate::Effect::CheckIn`].
     CheckIn(Result<CheckInResponse, Failure>),
-    /// Of [`crate::Effect::Fetch`]: the bytes that had to be fetched, 0 if all of it was in the cache.
+    /// Answers [`crate::Effect::Fetch`] with the number of bytes downloaded, 0 if all of the blob was in the cache.
     Fetch(Result<u64, Failure>),
-    /// Of [`crate::Effect::Listen`].
+    /// Answers [`crate::Effect::Listen`].
     Ask(Result<AskResponse, Failure>),
-    /// Of [`crate::Effect::Train`]: the training or the evaluation is complete, or as far as it was to go.
+    /// Answers [`crate::Effect::Train`]: the training or evaluation is complete, or ended early as requested.
     Trained,
-    /// Of [`crate::Effect::Fetch`], [`crate::Effect::Train`] and [`crate::Effect::Prepare`]: it can never be done, or is
-    /// not to be done here.
+    /// Answers [`crate::Effect::Fetch`], [`crate::Effect::Train`] or [`crate::Effect::Prepare`]: the work is
+    /// impossible, or the host declines it.
     WorkFailed {
-        /// Why.
+        /// The reason.
         reason: AbortReason,
-        /// More for humans; never data of the user's.
+        /// Details for people to read. Never contains the user's data.
         detail: String,
     },
-    /// Of [`crate::Effect::Prepare`]: the update is stored durably.
+    /// Answers [`crate::Effect::Prepare`]: the update is stored durably.
     Prepared {
-        /// The digest of its bytes.
+        /// The digest of the update's bytes.
         digest: UpdateDigest,
-        /// The number of its bytes.
+        /// The size of the update in bytes.
         length: u64,
     },
-    /// Of [`crate::Effect::QueryUpload`] and [`crate::Effect::Upload`].
+    /// Answers [`crate::Effect::QueryUpload`] or [`crate::Effect::Upload`].
     Upload(Result<UploadStatus, Failure>),
-    /// Of [`crate::Effect::QueryUpload`] and [`crate::Effect::Upload`]: the stored bytes are gone or damaged.
+    /// Answers [`crate::Effect::QueryUpload`] or [`crate::Effect::Upload`]: the stored bytes are missing or damaged.
     UpdateLost,
-    /// Of [`crate::Effect::SendReport`].
+    /// Answers [`crate::Effect::SendReport`].
     Report(Result<(), Failure>),
-    /// Of [`crate::Effect::SendAbort`].
+    /// Answers [`crate::Effect::SendAbort`].
     Abort(Result<(), Failure>),
 }
 
 impl Event {
-    /// Makes the answer to a request.
+    /// Creates the answer to a request.
     pub fn answered(request_id: RequestId, answer: Answer) -> Self {
         Event::Answered { request_id, answer }
     }

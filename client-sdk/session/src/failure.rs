@@ -1,24 +1,25 @@
 use folkmoot_protocol::{Disposition, ErrorCode, Problem};
 use serde::{Deserialize, Serialize};
 
-/// Why a request brought no answer, and what to do about it.
+/// Why a request failed, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The coordinator's code; `None` if this build does not know it, the network failed, or what came was no answer of a
-    /// coordinator.
+    /// The coordinator's code. `None` if this build does not know it, the network failed, or the response did not come
+    /// from a coordinator.
     pub code: Option<ErrorCode>,
-    /// What to do.
+    /// The action that the client should take.
     pub disposition: Disposition,
-    /// How long the coordinator wants to be left alone.
+    /// The minimum wait that the coordinator requests.
     pub retry_after_milliseconds: Option<u64>,
-    /// For an upload: the bytes that the coordinator has.
+    /// For an upload: the number of bytes that the coordinator has.
     pub received_bytes: Option<u64>,
-    /// For a blob: the bytes that came before it failed, and stay. With some, the network works: the rest is asked for soon.
+    /// For a blob: bytes that were received before the failure and are kept. If there are any, the network works, and
+    /// the rest is requested soon.
     pub transferred_bytes: u64,
 }
 
 impl Failure {
-    /// Makes the failure of a network: no code, send again.
+    /// Creates a network failure: no code, retry.
     pub fn network() -> Self {
         Self {
             code: None,
@@ -29,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Makes the failure that a code means by itself.
+    /// Creates the failure for a code, with the code's disposition.
     pub fn refused(code: ErrorCode) -> Self {
         Self { code: Some(code), disposition: code.disposition(), ..Self::network() }
     }

@@ -2,17 +2,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 
-/// The version of the stored form that this build writes and reads.
+/// The format version that this build writes and reads.
 pub const PERSISTED_VERSION: u32 = 1;
 
-/// A stored session that cannot be used.
+/// A stored session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The bytes are not a stored session.
-    #[error("the stored session cannot be read ({0}): set the file aside and start anew")]
+    #[error("the stored session cannot be read ({0}); set the file aside and start a new session")]
     Malformed(#[from] serde_json::Error),
     /// It was stored by another version.
-    #[error("the stored session has version {0}, this build reads {PERSISTED_VERSION}: start anew")]
+    #[error(
+        "the stored session has version {0}, but this build reads {PERSISTED_VERSION}; start a new session"
+    )]
     UnknownVersion(u32),
 }
 
@@ -22,7 +24,7 @@ struct Envelope<'a> {
     session: &'a Session,
 }
 
-/// Read first: the rest may mean anything while the version is unknown.
+/// Parsed first, because the format of the rest depends on the version.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -34,16 +36,16 @@ struct OpenedEnvelope {
 }
 
 impl Session {
-    /// Writes the session with its version, as JSON.
+    /// Serializes the session and its version as JSON.
     pub fn to_json(&self) -> String {
         let envelope = Envelope { version: PERSISTED_VERSION, session: self };
         serde_json::to_string(&envelope).expect("a session has string keys only")
     }
 
-    /// Reads what [`Session::to_json`] wrote.
+    /// Parses the output of [`Session::to_json`].
     ///
     /// # Errors
-    /// [`RestoreError`] if it is no session, or of an unknown version; then start a new one.
+    /// [`RestoreError`] if it is not a session, or has an unknown version. Start a new session then.
     pub fn from_json(bytes: &[u8]) -> Result<Self, RestoreError> {
         let Version { version } = serde_json::from_slice(bytes)?;
         if version != PERSISTED_VERSION {

@@ -8,7 +8,7 @@ use crate::{
     turn::{Memory, Turn},
 };
 
-/// A client's session: the state, and the little that outlives it.
+/// A client's session: its state, and the few values that survive a change of state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub(crate) memory: Memory,
@@ -16,13 +16,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes the session of a new install. Step it with [`Event::Started`].
+    /// Creates the session of a new install. Step it with [`Event::Started`].
     pub fn new(offer: Offer) -> Self {
         let memory = Memory { offer, next_request: 1, setbacks: 0, spent: Vec::new() };
         Self { memory, state: State::Idle { check_in_at: Timestamp(0) } }
     }
 
-    /// Replaces what the client offers: the number of examples may have changed since the last start.
+    /// Replaces the client's offer, because the number of examples may have changed since the last start.
     pub fn with_offer(mut self, offer: Offer) -> Self {
         self.memory.offer = offer;
         self
@@ -33,24 +33,24 @@ impl Session {
         &self.state
     }
 
-    /// Returns what the client offers.
+    /// Returns the client's offer.
     pub fn offer(&self) -> &Offer {
         &self.memory.offer
     }
 
-    /// Says whether only [`Event::Started`] can move it.
+    /// Returns whether only [`Event::Started`] can change the state.
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, State::Stopped { .. })
     }
 
-    /// Takes one event and returns the session after it, with what the host is to do, in order.
+    /// Processes one event. Returns the next session and the effects for the host to perform, in order.
     ///
-    /// The same session, event, moment and generator give the same result. `now` is any clock that survives a
-    /// restart; it need not be right.
+    /// The same session, event, time and generator give the same result. `now` may come from any clock that survives a
+    /// restart; it need not be correct.
     ///
     /// # Errors
-    /// [`InvalidTransitionError`] if the answer is to the request under way but of another kind, or to a
-    /// request that was never made.
+    /// [`InvalidTransitionError`] if the answer has the wrong kind for the current request, or belongs to a request
+    /// that was never made.
     pub fn step<R: Rng>(
         self,
         event: Event,

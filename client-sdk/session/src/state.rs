@@ -6,121 +6,121 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactKind, RequestId};
 
-/// Where a session stands. What exists only in one state lives in that state's variant.
+/// The state of a session. Each variant holds the data that exists only in that state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// Nothing is to be done before the next check-in.
+    /// The client waits for its next check-in.
     Idle {
-        /// When that is.
+        /// The time of the next check-in.
         check_in_at: Timestamp,
     },
-    /// A check-in is under way.
+    /// A check-in is in progress.
     CheckedIn {
-        /// The check-in.
+        /// The id of the check-in's request.
         request_id: RequestId,
-        /// Failures in a row before it.
+        /// The number of failures in a row before this request.
         failures: u32,
     },
-    /// An assignment came; its blobs are being fetched.
+    /// An assignment arrived and its blobs are being fetched.
     Assigned {
-        /// The fetch.
+        /// The id of the fetch's request.
         request_id: RequestId,
-        /// Failures in a row before it.
+        /// The number of failures in a row before this request.
         failures: u32,
-        /// What is fetched.
+        /// The blob that is being fetched.
         fetching: Fetching,
     },
     /// The model is being trained.
     Training {
-        /// The training.
+        /// The id of the training's request.
         request_id: RequestId,
         /// The assignment.
         work: Work,
-        /// When this training began, or was last resumed.
+        /// The time at which this training was started or last resumed.
         started_at: Timestamp,
-        /// How the training learns that a partial update is wanted.
+        /// The requests by which the training learns that the coordinator wants a partial update.
         #[serde(default)]
         listening: Listening,
     },
-    /// The update is being made from what was trained.
+    /// The update is being built from the training's result.
     Preparing {
-        /// The preparation.
+        /// The id of the preparation's request.
         request_id: RequestId,
         /// The assignment.
         work: Work,
-        /// How long the training took.
+        /// The duration of the training.
         training_milliseconds: u64,
     },
-    /// The update is on its way.
+    /// The update is being sent.
     Uploading {
-        /// The query or upload.
+        /// The id of the query's or the upload's request.
         request_id: RequestId,
-        /// Failures in a row before it.
+        /// The number of failures in a row before this request.
         failures: u32,
-        /// What is uploaded.
+        /// The upload.
         uploading: Uploading,
     },
-    /// The update was accepted; the report is being sent.
+    /// The update was accepted, and the report is being sent.
     Done {
-        /// The report.
+        /// The id of the report's request.
         request_id: RequestId,
-        /// Whose update was accepted.
+        /// The assignment whose update was accepted.
         assignment_id: AssignmentId,
-        /// What is reported.
+        /// The report.
         report: ReportRequest,
     },
-    /// The assignment was given up; the coordinator is being told.
+    /// The assignment was given up, and the coordinator is being notified.
     Aborting {
-        /// The abort.
+        /// The id of the abort's request.
         request_id: RequestId,
-        /// Failures in a row before it.
+        /// The number of failures in a row before this request.
         failures: u32,
-        /// What is given up.
+        /// The abort.
         aborting: Aborting,
     },
     /// A request failed and will be sent again.
     BackingOff {
-        /// When.
+        /// The time of the next attempt.
         until: Timestamp,
-        /// Failures in a row so far.
+        /// The number of failures in a row so far.
         failures: u32,
-        /// What.
+        /// The request to repeat.
         resume: Resume,
     },
-    /// Nothing will happen until [`crate::Event::Started`].
+    /// Nothing happens until [`crate::Event::Started`].
     Stopped {
-        /// Why.
+        /// The reason.
         cause: StopCause,
     },
 }
 
-/// How a training learns that the coordinator wants a partial update.
+/// The state of the requests by which a training learns that the coordinator wants a partial update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "listening", rename_all = "snake_case")]
 pub enum Listening {
-    /// It does not: the assignment does not say that it may be asked.
+    /// There are no requests: the assignment does not allow the coordinator to ask.
     #[default]
     Not,
-    /// A request waits.
+    /// A request waits for the coordinator's answer.
     Waiting {
-        /// The request.
+        /// The id of the request.
         request_id: RequestId,
-        /// Failures in a row before it.
+        /// The number of failures in a row before this request.
         failures: u32,
     },
     /// The next request is sent later.
     BackingOff {
-        /// When.
+        /// The time of the next request.
         until: Timestamp,
-        /// Failures in a row so far; 0 after an answer.
+        /// The number of failures in a row so far; 0 after an answer.
         failures: u32,
     },
-    /// It was asked: the host ends the training.
+    /// The coordinator asked for a partial update, and the host ends the training.
     Asked,
 }
 
-/// What is sent again after a back-off.
+/// A request that is repeated after a back-off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "resume", rename_all = "snake_case")]
 pub enum Resume {
@@ -134,55 +134,55 @@ pub enum Resume {
     Abort(Aborting),
 }
 
-/// An assignment and what is known about it here.
+/// An assignment, with the session's own data about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// What the coordinator said.
+    /// The coordinator's message.
     pub assignment: Assignment,
-    /// The deadline, by this client's own clock.
+    /// The deadline, by the client's own clock.
     pub deadline: Timestamp,
-    /// Bytes fetched for it so far.
+    /// The number of bytes downloaded for the assignment so far.
     pub download_bytes: u64,
 }
 
-/// An assignment of which a blob is being fetched.
+/// An assignment whose blobs are being fetched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fetching {
     /// The assignment.
     pub work: Work,
-    /// Which blob; those before it are there.
+    /// The kind of the blob being fetched. Blobs of earlier kinds are in the cache.
     pub kind: ArtifactKind,
-    /// Which part of the weights, where they come in parts.
+    /// The index of the part being fetched, if the weights come in parts.
     #[serde(default)]
     pub part: usize,
 }
 
-/// An update that was prepared and is stored at the host.
+/// A prepared update, which the host has stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedUpdate {
-    /// The digest of its bytes.
+    /// The digest of the update's bytes.
     pub digest: UpdateDigest,
-    /// The number of its bytes.
+    /// The size of the update in bytes.
     pub length: u64,
 }
 
-/// An assignment whose update is on its way.
+/// An assignment whose update is being sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uploading {
     /// The assignment.
     pub work: Work,
-    /// The one update that this assignment will ever get.
+    /// The only update that this assignment will ever get.
     pub update: PreparedUpdate,
-    /// What the request under way, or the next one, does.
+    /// The current or next request of the upload.
     pub phase: UploadPhase,
-    /// How long the training took.
+    /// The duration of the training.
     pub training_milliseconds: u64,
-    /// Bytes that have arrived so far, with what had to arrive again.
+    /// The number of bytes that have arrived so far, including bytes that were sent again.
     pub upload_bytes: u64,
-    /// The bytes that the coordinator has last said to have.
+    /// The number of bytes that the coordinator last reported.
     #[serde(default)]
     pub acknowledged_bytes: u64,
-    /// How often the coordinator saw another digest than was announced.
+    /// The number of times that the coordinator computed a digest that differs from the announced one.
     pub digest_mismatches: u32,
 }
 
@@ -190,9 +190,9 @@ pub struct Uploading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum UploadPhase {
-    /// Ask how much the coordinator has.
+    /// Ask how many bytes the coordinator has.
     Asking,
-    /// Send the rest.
+    /// Send the remaining bytes.
     Sending {
         /// The first byte to send.
         offset: u64,
@@ -202,15 +202,15 @@ pub enum UploadPhase {
 /// An assignment that was given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aborting {
-    /// Which.
+    /// The assignment.
     pub assignment_id: AssignmentId,
-    /// What the coordinator is told.
+    /// The message to the coordinator.
     pub abort: AbortRequest,
-    /// What comes next.
+    /// The next action.
     pub then: AfterAbort,
 }
 
-/// What comes after an abort.
+/// The action after an abort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterAbort {
@@ -224,11 +224,11 @@ pub enum AfterAbort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
-    /// The app or its user wanted it.
+    /// The app or its user requested it.
     Requested,
     /// The device no longer meets the conditions.
     ConditionsEnded,
-    /// The coordinator said that a human or an app update must change something first.
+    /// The coordinator said that a person or an app update must change something first.
     Refused(Option<ErrorCode>),
 }
 
@@ -249,7 +249,7 @@ impl State {
         }
     }
 
-    /// Returns the request whose answer the state waits for.
+    /// Returns the id of the request whose answer the state waits for.
     pub fn request_id(&self) -> Option<RequestId> {
         match self {
             State::CheckedIn { request_id, .. }
@@ -263,7 +263,7 @@ impl State {
         }
     }
 
-    /// Returns the request by which a training listens, beside its own.
+    /// Returns the id of the request by which a training listens, in addition to the training's own request.
     pub fn listening_id(&self) -> Option<RequestId> {
         match self {
             State::Training { listening: Listening::Waiting { request_id, .. }, .. } => Some(*request_id),
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// Returns the assignment that is being worked on.
+    /// Returns the current assignment.
     pub fn work(&self) -> Option<&Work> {
         match self {
             State::Assigned { fetching, .. } => Some(&fetching.work),
@@ -291,7 +291,7 @@ impl State {
         }
     }
 
-    /// Returns when the state has to be woken: for the deadline, or to send something again.
+    /// Returns the time at which the state must be woken, for the deadline or for a retry.
     pub fn wake_at(&self) -> Option<Timestamp> {
         let deadline = self.work().map(|work| work.deadline);
         match self {

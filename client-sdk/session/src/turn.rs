@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Effect, Failure, Offer, RequestId, Resume, State, back_off::back_off_until};
 
-/// Assignments whose update was fixed and that are remembered; the oldest is forgotten first.
+/// The maximum number of remembered assignments whose update is fixed. The oldest are forgotten first.
 const SPENT_MAX: usize = 32;
 
-/// What a session knows in every state.
+/// Values that a session keeps in every state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     pub offer: Offer,
     pub next_request: u64,
-    /// Assignments in a row that came to nothing.
+    /// The number of failed assignments in a row.
     pub setbacks: u32,
-    /// Assignments for which an update was prepared: none may get a second one.
+    /// Assignments for which an update was prepared. None of them may get a second update.
     pub spent: Vec<AssignmentId>,
 }
 
@@ -26,7 +26,7 @@ impl Memory {
     }
 }
 
-/// One step under way: what it may use, and the effects that it has collected.
+/// The current step: its inputs, and the effects collected so far.
 pub(crate) struct Turn<'a> {
     pub now: Timestamp,
     pub rng: &'a mut dyn Rng,
@@ -35,21 +35,21 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Draws the id of a new request.
+    /// Returns the id of a new request.
     pub fn next_request(&mut self) -> RequestId {
         let id = RequestId(self.memory.next_request);
         self.memory.next_request = self.memory.next_request.saturating_add(1);
         id
     }
 
-    /// Sends the same again, later and with jitter.
+    /// Schedules a retry of the request, with jitter.
     pub fn back_off(&mut self, failure: &Failure, failures: u32, resume: Resume) -> State {
         let failures = failures.saturating_add(1);
         let until = back_off_until(self.now, failures, failure.retry_after_milliseconds, self.rng);
         State::BackingOff { until, failures, resume }
     }
 
-    /// Checks in again after an assignment that came to nothing: later, the more of them there were.
+    /// Schedules a check-in after a failed assignment. The more failures in a row, the later.
     pub fn set_back(&mut self, retry_after_milliseconds: Option<u64>) -> State {
         self.memory.setbacks = self.memory.setbacks.saturating_add(1);
         let check_in_at = back_off_until(self.now, self.memory.setbacks, retry_after_milliseconds, self.rng);

@@ -1,6 +1,6 @@
-//! Random hosts: answers that are late, doubled, reordered or lost, alarms at any time, and processes that are
-//! killed between any two effects. Whatever happens, three things hold: no step fails, the session always
-//! waits for something that will come, and no assignment gets two updates.
+//! Random hosts: late, duplicate, reordered or lost answers, alarms at any time, and processes that are killed between
+//! any two effects. Three properties must always hold: no step fails, the session always waits for something that will
+//! come, and no assignment gets two updates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ struct Host {
     session: Session,
     stored: Session,
     alarm: Option<Timestamp>,
-    /// Requests of this process that have not been answered.
+    /// The requests of this process that have no answer yet.
     outstanding: BTreeMap<RequestId, Effect>,
-    /// Everything that was ever answered, to be said again.
+    /// All earlier answers. The host may repeat them.
     said: Vec<Event>,
     digests: BTreeMap<AssignmentId, BTreeSet<String>>,
     now: Timestamp,
     session_rng: ChaCha8Rng,
     rng: ChaCha8Rng,
     accepted: usize,
-    /// Everything that was ever offered to a client that waits.
+    /// All weights that were ever offered to a waiting client.
     offered: Vec<Artifact>,
 }
 
@@ -48,7 +48,7 @@ impl Host {
         host
     }
 
-    /// Kills the process and starts it again from what is stored.
+    /// Kills the process and restarts it from the stored session.
     fn restart(&mut self) {
         self.outstanding.clear();
         self.alarm = None;
@@ -56,7 +56,7 @@ impl Host {
         self.step(Event::Started, false);
     }
 
-    /// Steps, and performs the effects; `killed` ends the process in the middle of them.
+    /// Steps the session and performs the effects. If `killed`, the process dies in the middle of them.
     fn step(&mut self, event: Event, killed: bool) {
         let (session, effects) = step(self.session.clone(), event, self.now, &mut self.session_rng);
         self.session = session;
@@ -108,7 +108,7 @@ impl Host {
         }
     }
 
-    /// Makes an answer to an effect; `luck` of 0 is always the good one.
+    /// Creates an answer to an effect. `luck` 0 always gives a good one.
     fn answer(&mut self, effect: &Effect, luck: u8) -> Answer {
         let failure = self.failure();
         let fails = luck % 4 == 3;
@@ -141,7 +141,7 @@ impl Host {
             Effect::Train { .. } => Answer::Trained,
             Effect::Listen { .. } if fails => Answer::Ask(Err(failure)),
             Effect::Listen { .. } => Answer::Ask(Ok(AskResponse { asked: luck.is_multiple_of(2) })),
-            // Every preparation gives other bytes: two of them for one assignment would be seen.
+            // Every preparation gives different bytes, so that two updates for one assignment are detected.
             Effect::Prepare { .. } => {
                 let digest = UpdateDigest::of(&self.rng.random::<[u8; 16]>());
                 Answer::Prepared { digest, length }
@@ -190,7 +190,7 @@ impl Host {
     }
 
     fn wake(&mut self) {
-        // It rings once.
+        // The alarm fires once.
         if let Some(alarm) = self.alarm.take() {
             self.now = self.now.max(alarm);
         }
@@ -230,7 +230,7 @@ proptest! {
         for (action, luck) in actions {
             host.act(action, luck);
         }
-        // When the world is kind again, the client comes to an end of an assignment.
+        // Once the host behaves well again, the client finishes an assignment.
         let accepted_before = host.accepted;
         host.digests.clear();
         host.step(Event::Started, false);

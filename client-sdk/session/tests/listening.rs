@@ -1,4 +1,4 @@
-//! A training that the coordinator may ask for what there is.
+//! A training during which the coordinator may ask for a partial update.
 
 use crate::support::{Stage, assignment, offer};
 use folkmoot_protocol::{ErrorCode, UpdateDigest, messages::*};
@@ -7,7 +7,7 @@ use folkmoot_session::{Answer, Effect, Event, Failure, Listening, RequestId, Sta
 const DEADLINE: u64 = 600_000;
 
 impl Stage {
-    /// A session whose assignment may be asked, and is being fetched.
+    /// A session that is fetching an assignment with `may_be_asked`.
     fn fetching() -> Self {
         let mut stage = Self::new();
         let assignment = Assignment { may_be_asked: true, ..assignment(1, DEADLINE) };
@@ -21,7 +21,7 @@ impl Stage {
         stage
     }
 
-    /// Answers the request by which the session listens.
+    /// Answers the listening request.
     fn hear(&mut self, answer: Result<AskResponse, Failure>) -> RequestId {
         let request_id = self.session.state().listening_id().expect("it listens");
         self.event(Event::answered(request_id, Answer::Ask(answer)));
@@ -138,7 +138,7 @@ fn a_listening_that_fails_is_tried_again_and_the_training_goes_on() {
         stage.wake();
         assert!(stage.begins_to_listen(), "after failure {failures}");
     }
-    // A refusal that would stop the client is left to the upload.
+    // A refusal that would stop the client is left for the upload to find.
     stage.hear(Err(Failure::refused(ErrorCode::MalformedRequest)));
     assert_eq!((stage.listening(), stage.session.state().request_id()), (Listening::Not, training));
 }

@@ -1,6 +1,6 @@
 //! The session against a simulated coordinator.
 //!
-//! One program for all of them: each links everything below it, which takes longer than most of them run.
+//! One program for all tests, because linking a program takes longer than most tests run.
 
 mod chaos;
 mod listening;

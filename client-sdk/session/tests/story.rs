@@ -78,7 +78,7 @@ fn a_round_from_check_in_to_report() {
     let report = ReportRequest { training_milliseconds: 0, download_bytes: 300, upload_bytes: 1000 };
     assert!(stage.forgets(1, Some(true)));
     assert!(matches!(stage.session.state(), State::Done { report: sent, .. } if *sent == report));
-    // A process that ended here may have kept nothing yet.
+    // A process that was killed here may not have stored anything yet.
     stage.event(Event::Started);
     assert!(stage.forgets(1, Some(true)));
     assert_eq!(stage.session.state().assignment_id(), Some(AssignmentId::from_random_bytes([1; 16])));
@@ -260,7 +260,7 @@ fn a_blob_out_of_reach_ends_the_assignment() {
     assert_eq!(stage.sent_abort(), Some(AbortReason::FetchFailed));
 }
 
-/// Declines the assignment at its plan, and returns how long the session then waits.
+/// Declines the assignment when its plan arrives, and returns how long the session then waits.
 fn declined(stage: &mut Stage) -> u64 {
     stage.answer(Answer::WorkFailed { reason: AbortReason::Declined, detail: String::new() });
     let abort = AbortRequest { reason: AbortReason::Declined, detail: String::new() };

@@ -1,4 +1,4 @@
-//! Transfers over a network that breaks off again and again, but brings something every time.
+//! Transfers over a network that breaks off repeatedly but makes progress each time.
 
 use crate::support::{assignment, offer, step};
 use folkmoot_protocol::{Timestamp, UpdateDigest, messages::*};
@@ -9,7 +9,7 @@ use folkmoot_session::{
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// A session that has an assignment and waits for its plan.
+/// A session with an assignment that waits for its plan.
 struct Line {
     session: Session,
     effects: Vec<Effect>,
@@ -36,7 +36,7 @@ impl Line {
         self.event(Event::answered(request_id, answer));
     }
 
-    /// Waits for the end of a back-off, and asserts that it is one after a first failure.
+    /// Waits for the end of a back-off, and asserts that it is the back-off after a first failure.
     fn wait_shortly(&mut self) {
         let until = self.session.state().wake_at().expect("an alarm is set");
         assert!(until.milliseconds_since(self.now) <= BACK_OFF_MILLISECONDS_MIN, "it waits too long");
@@ -71,7 +71,7 @@ fn an_upload_that_comes_on_is_gone_on_with_and_counts_what_arrived() {
     line.answer(Answer::Trained);
     line.answer(Answer::Prepared { digest: UpdateDigest::of(b"update"), length: 1_000_000 });
     for cut in 1..=20 {
-        // 30,000 bytes arrive at a time.
+        // 30,000 bytes arrive each time.
         line.answer(Answer::Upload(Err(Failure::network())));
         line.wait_shortly();
         let status = UploadStatus { received_bytes: 30_000 * cut, state: UploadState::Partial };

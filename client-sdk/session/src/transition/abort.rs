@@ -10,13 +10,14 @@ use crate::{
     turn::Turn,
 };
 
-/// Failures in a row after which an abort is left to the deadline.
+/// The number of failures in a row after which the client stops sending the abort. The deadline then ends the
+/// assignment.
 pub const ABORT_FAILURES_MAX: u32 = 4;
-/// The shortest wait after an assignment was declined: a second. What is declined once is likely to be so again, and
-/// chance alone might draw no wait at all.
+/// The shortest wait after a declined assignment: a second. The next one is likely to be declined too, and the random
+/// back-off alone could be 0.
 pub const DECLINED_MILLISECONDS_MIN: u64 = 1000;
 
-/// Gives an assignment up, tells the coordinator, and checks in again.
+/// Gives up an assignment, tells the coordinator, and checks in again.
 pub(super) fn give_up(
     work: &Work,
     reason: AbortReason,
@@ -26,7 +27,7 @@ pub(super) fn give_up(
     abort(work, reason, detail.into(), AfterAbort::CheckIn, turn)
 }
 
-/// Gives an assignment up and tells the coordinator.
+/// Gives up an assignment and tells the coordinator.
 pub(super) fn abort(
     work: &Work,
     reason: AbortReason,
@@ -64,7 +65,8 @@ pub(super) fn answered(
         (Err(failure), _) if failure.disposition == Disposition::Retry && failures < ABORT_FAILURES_MAX => {
             turn.back_off(&failure, failures, Resume::Abort(aborting))
         }
-        // The coordinator learns it from the deadline: what was given up here stays given up.
+        // The coordinator learns at the deadline that the assignment was given up. The client does not work on it
+        // again.
         (_, AfterAbort::Stop(cause)) => State::Stopped { cause },
         (Err(failure), AfterAbort::CheckIn) if failure.disposition == Disposition::GiveUp => {
             State::Stopped { cause: StopCause::Refused(failure.code) }
@@ -76,7 +78,7 @@ pub(super) fn answered(
     }
 }
 
-/// Has the host delete what belongs to an assignment whose update does not count.
+/// Makes the host delete the files of an assignment whose update does not count.
 pub(super) fn forget(work: &Work, turn: &mut Turn<'_>) {
     let assignment_id = work.assignment.assignment_id;
     turn.effects.push(Effect::Forget { assignment_id, was_accepted: Some(false) });

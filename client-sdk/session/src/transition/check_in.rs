@@ -11,7 +11,7 @@ use crate::{
     turn::Turn,
 };
 
-/// The shortest wait between check-ins: a coordinator that answers 0 by mistake must not be hammered.
+/// The shortest wait between check-ins. It protects a coordinator that answers 0 by mistake.
 pub const WAIT_MILLISECONDS_MIN: u64 = 100;
 /// The longest wait between check-ins: a day.
 pub const WAIT_MILLISECONDS_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -48,11 +48,11 @@ fn assigned(assignment: Assignment, turn: &mut Turn<'_>) -> State {
     let is_spent = turn.memory.spent.contains(&assignment.assignment_id);
     let work = Work { assignment, deadline, download_bytes: 0 };
     if is_spent {
-        let detail = "an update was already made for this assignment and is no longer here";
+        let detail = "the client already prepared an update for this assignment, but lost it";
         return abort::give_up(&work, AbortReason::StateLost, detail, turn);
     }
     if work.assignment.weights_parts.len() > WEIGHTS_PARTS_MAX {
-        let detail = format!("the weights come in more than {WEIGHTS_PARTS_MAX} parts");
+        let detail = format!("the weights come in more than {WEIGHTS_PARTS_MAX} parts, the maximum");
         return abort::give_up(&work, AbortReason::PlanUnsupported, detail, turn);
     }
     fetch::fetch(Fetching { work, kind: ArtifactKind::Plan, part: 0 }, 0, turn)

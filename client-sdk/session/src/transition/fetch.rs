@@ -7,7 +7,7 @@ use crate::{
     turn::Turn,
 };
 
-/// Failures in a row after which a blob is taken to be out of reach.
+/// The number of failures in a row after which a blob counts as unreachable.
 pub const FETCH_FAILURES_MAX: u32 = 10;
 
 /// Fetches one blob.
@@ -33,7 +33,7 @@ pub(super) fn answered(
 ) -> State {
     let transferred = result.as_ref().map_or_else(|failure| failure.transferred_bytes, |_| 0);
     fetching.work.download_bytes = fetching.work.download_bytes.saturating_add(transferred);
-    // It is out of reach only if nothing of it comes any more.
+    // The failure count restarts if the download made progress.
     let failures = if transferred >= PROGRESS_BYTES_MIN { 0 } else { failures };
     match result {
         Ok(downloaded_bytes) => next(fetching, downloaded_bytes, turn),

@@ -5,8 +5,8 @@ use crate::{
     Effect, Failure, Listening, RequestId, State, back_off::back_off_until, state::Work, turn::Turn,
 };
 
-/// Listens for the coordinator while an assignment is trained that says so. A host whose check-ins do not wait holds no
-/// requests open, and does not listen.
+/// Listens for a request for a partial update, if the assignment allows one. A host whose check-ins do not wait holds
+/// no requests open, and does not listen.
 pub(super) fn listen(work: &Work, failures: u32, turn: &mut Turn<'_>) -> Listening {
     let wait_seconds = turn.memory.offer.wait_seconds;
     if !work.assignment.may_be_asked || wait_seconds == 0 {
@@ -18,7 +18,7 @@ pub(super) fn listen(work: &Work, failures: u32, turn: &mut Turn<'_>) -> Listeni
     Listening::Waiting { request_id, failures }
 }
 
-/// Listens again when that has become due.
+/// Listens again when the back-off is over.
 pub(super) fn woken(work: &Work, listening: Listening, turn: &mut Turn<'_>) -> Listening {
     match listening {
         Listening::BackingOff { until, failures } if until <= turn.now => listen(work, failures, turn),
@@ -26,7 +26,8 @@ pub(super) fn woken(work: &Work, listening: Listening, turn: &mut Turn<'_>) -> L
     }
 }
 
-/// Takes the answer to a listening. Only an assignment that is gone ends the training: it would be in vain.
+/// Processes the answer to a listening request. The training ends only if the assignment is gone, because its result
+/// would be useless.
 pub(super) fn answered(
     result: Result<AskResponse, Failure>,
     failures: u32,
@@ -45,19 +46,19 @@ pub(super) fn answered(
                 back_off(failures.saturating_add(1), failure.retry_after_milliseconds, turn)
             }
             Disposition::CheckIn => return gone(request_id, &work, &failure, turn),
-            // If more than the listening is refused, the upload hears it.
+            // If the coordinator refuses more than this request, the upload will find out.
             Disposition::GiveUp => Listening::Not,
         },
     };
     State::Training { request_id, work, started_at, listening }
 }
 
-/// Has the host stop listening, when a training is over.
+/// Makes the host stop listening when a training is over.
 pub(super) fn end(state: &State, turn: &mut Turn<'_>) {
     turn.effects.extend(state.listening_id().map(|request_id| Effect::Cancel { request_id }));
 }
 
-/// A short pause is after every answer, so that a coordinator which answers at once is not hammered.
+/// Waits a little after every answer, to protect a coordinator that answers at once.
 fn back_off(failures: u32, retry_after_milliseconds: Option<u64>, turn: &mut Turn<'_>) -> Listening {
     let until = back_off_until(turn.now, failures.max(1), retry_after_milliseconds, turn.rng);
     Listening::BackingOff { until, failures }

@@ -1,4 +1,4 @@
-//! What each event does in each state, one file per state that has requests.
+//! The effect of each event in each state, with one file per state that has requests.
 
 mod abort;
 mod check_in;
@@ -24,7 +24,7 @@ use crate::{
     turn::Turn,
 };
 
-/// Takes an event to the state that handles it.
+/// Passes an event to the state that handles it.
 pub(crate) fn transition(
     state: State,
     event: Event,
@@ -63,7 +63,7 @@ fn answered(
         let was_made = answered_id.0 < turn.memory.next_request;
         return if was_made { Ok(state) } else { Err(error) };
     }
-    // Whatever the answer to a training is, the training is over.
+    // Any answer to a training means that the training is over.
     listen::end(&state, turn);
     Ok(match (state, answer) {
         (State::CheckedIn { failures, .. }, Answer::CheckIn(result)) => {
@@ -90,7 +90,7 @@ fn answered(
         (State::Uploading { uploading, .. }, Answer::UpdateLost) => {
             abort::give_up(&uploading.work, AbortReason::StateLost, "the stored update is gone", turn)
         }
-        // A report is for statistics only: whatever came of it, the work is done.
+        // A report is only for statistics, so its failure does not matter.
         (State::Done { .. }, Answer::Report(_)) => check_in::check_in(0, turn),
         (State::Aborting { failures, aborting, .. }, Answer::Abort(result)) => {
             abort::answered(result, failures, aborting, turn)
@@ -99,7 +99,7 @@ fn answered(
     })
 }
 
-/// Does what a failure says while there is an assignment.
+/// Handles a failure during an assignment.
 fn failed(failure: &Failure, failures: u32, work: &Work, resume: Resume, turn: &mut Turn<'_>) -> State {
     match failure.disposition {
         Disposition::Retry => turn.back_off(failure, failures, resume),

@@ -2,7 +2,7 @@ use folkmoot_protocol::{AssignmentId, messages::ReportRequest};
 
 use crate::{Effect, State, state::Uploading, turn::Turn};
 
-/// Ends an assignment whose update counts.
+/// Ends an assignment whose update was accepted.
 pub(super) fn accepted(uploading: Uploading, turn: &mut Turn<'_>) -> State {
     turn.memory.setbacks = 0;
     let report = ReportRequest {
@@ -13,7 +13,7 @@ pub(super) fn accepted(uploading: Uploading, turn: &mut Turn<'_>) -> State {
     send(uploading.work.assignment.assignment_id, report, turn)
 }
 
-/// Has the host keep and delete what is the accepted update's, and sends the report.
+/// Makes the host settle the accepted update's files, and sends the report.
 pub(super) fn send(assignment_id: AssignmentId, report: ReportRequest, turn: &mut Turn<'_>) -> State {
     turn.effects.push(Effect::Forget { assignment_id, was_accepted: Some(true) });
     let request_id = turn.next_request();

@@ -7,7 +7,7 @@ use crate::{
     turn::Turn,
 };
 
-/// Goes on after the process came back: nothing that was under way is any more.
+/// Continues after a restart of the process, when no earlier request is running any more.
 pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
     if let Some(work) = state.work().filter(|work| work.deadline <= turn.now) {
         return abort::give_up(work, AbortReason::DeadlinePassed, "", turn);
@@ -18,7 +18,7 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
             let latest = turn.now.plus_milliseconds(WAIT_MILLISECONDS_MAX);
             wake::woken(State::Idle { check_in_at: check_in_at.min(latest) }, turn)
         }
-        // Whoever starts wants to go on, even if the last thing was to stop.
+        // A start resumes even a client that was about to stop.
         State::BackingOff { failures, resume: Resume::Abort(aborting), .. }
         | State::Aborting { failures, aborting, .. } => {
             abort::send(Aborting { then: AfterAbort::CheckIn, ..aborting }, failures, turn)
@@ -33,7 +33,7 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
         }
         State::CheckedIn { failures, .. } => check_in::check_in(failures, turn),
         State::Assigned { failures, fetching, .. } => fetch::fetch(from_the_first(fetching), failures, turn),
-        // What was trained lived in memory; nothing of it has been sent, so it may be trained again.
+        // The result of the training was only in memory. None of it was sent, so it may be trained again.
         State::Training { work, .. } | State::Preparing { work, .. } => train::train(work, turn),
         State::Uploading { failures, uploading, .. } => {
             upload::send(Uploading { phase: UploadPhase::Asking, ..uploading }, failures, turn)
@@ -43,7 +43,7 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
     }
 }
 
-/// From the first blob on: the cache may have lost what it had.
+/// Starts with the first blob again, because the cache may have lost blobs.
 fn from_the_first(fetching: Fetching) -> Fetching {
     Fetching { kind: ArtifactKind::Plan, part: 0, ..fetching }
 }

@@ -7,7 +7,7 @@ use crate::{
     turn::Turn,
 };
 
-/// Stops: gives the assignment up if there is one, and waits for nothing else.
+/// Stops the session. Gives up the assignment, if there is one, and waits for nothing else.
 pub(super) fn stop(state: State, reason: AbortReason, cause: StopCause, turn: &mut Turn<'_>) -> State {
     let then = AfterAbort::Stop(cause);
     match state {
@@ -28,7 +28,7 @@ pub(super) fn stop(state: State, reason: AbortReason, cause: StopCause, turn: &m
     }
 }
 
-/// Has the host stop what is under way.
+/// Makes the host cancel the current requests.
 pub(super) fn cancel(state: &State, turn: &mut Turn<'_>) {
     turn.effects.extend(state.request_id().map(|request_id| Effect::Cancel { request_id }));
     listen::end(state, turn);

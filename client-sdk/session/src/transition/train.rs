@@ -5,8 +5,8 @@ use crate::{Effect, State, state::Work, turn::Turn};
 
 /// Trains, from the checkpoint if there is one.
 ///
-/// A checkpoint can be there although the session is new to the assignment: an abort was lost, and the
-/// coordinator gave the same assignment again.
+/// There can be a checkpoint even though the assignment is new to the session: an abort was lost, and the coordinator
+/// sent the same assignment again.
 pub(super) fn train(work: Work, turn: &mut Turn<'_>) -> State {
     let request_id = turn.next_request();
     turn.effects.push(Effect::Train { request_id, assignment: work.assignment.clone() });

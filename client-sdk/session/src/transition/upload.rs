@@ -10,12 +10,12 @@ use crate::{
     turn::Turn,
 };
 
-/// Bytes that have to come on for a failure to be a first one again: a network that brings less does not work.
+/// The progress in bytes that restarts the failure count. A network that transfers less does not work.
 pub const PROGRESS_BYTES_MIN: u64 = 16 * 1024;
-/// How often an update may arrive damaged before the stored bytes are taken to be damaged.
+/// The number of times that an update may arrive damaged before the stored bytes themselves count as damaged.
 pub const DIGEST_MISMATCHES_MAX: u32 = 3;
 
-/// Fixes the one update of this assignment and begins to send it.
+/// Fixes the only update of this assignment and starts to send it.
 pub(super) fn prepared(
     work: Work,
     training_milliseconds: u64,
@@ -66,17 +66,17 @@ pub(super) fn answered(
     }
 }
 
-/// Goes on from where the coordinator is: at once if that is progress, after a back-off otherwise.
+/// Continues from the coordinator's position: at once if there was progress, otherwise after a back-off.
 fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &mut Turn<'_>) -> State {
     if received_bytes > uploading.update.length {
-        let detail = "the coordinator has more bytes than this update";
+        let detail = "the coordinator reports more bytes than this update has";
         return abort::give_up(&uploading.work, AbortReason::StateLost, detail, turn);
     }
     let is_progress = match uploading.phase {
         UploadPhase::Asking => true,
         UploadPhase::Sending { offset } => received_bytes > offset,
     };
-    // It is out of reach only if nothing arrives any more.
+    // The failure count restarts if the upload made progress.
     let failures = if arrived(received_bytes, &mut uploading) >= PROGRESS_BYTES_MIN { 0 } else { failures };
     uploading.phase = UploadPhase::Sending { offset: received_bytes };
     if is_progress {
@@ -85,7 +85,7 @@ fn partial(received_bytes: u64, failures: u32, mut uploading: Uploading, turn: &
     turn.back_off(&Failure::network(), failures, Resume::Upload(uploading))
 }
 
-/// Notes how far the coordinator is, and returns how many bytes have arrived since it last said so.
+/// Records the coordinator's position. Returns the bytes that arrived since its last report.
 fn arrived(received_bytes: u64, uploading: &mut Uploading) -> u64 {
     let arrived = received_bytes.saturating_sub(uploading.acknowledged_bytes);
     uploading.acknowledged_bytes = received_bytes;
@@ -95,9 +95,9 @@ fn arrived(received_bytes: u64, uploading: &mut Uploading) -> u64 {
 
 fn refused(failure: &Failure, failures: u32, mut uploading: Uploading, turn: &mut Turn<'_>) -> State {
     match failure.code {
-        // Another update than this one was begun: it was made before this client lost its state.
+        // The client made a different update before it lost its state.
         Some(ErrorCode::UpdateConflict) => {
-            let detail = "another update was begun for this assignment";
+            let detail = "a different update was already started for this assignment";
             return abort::give_up(&uploading.work, AbortReason::StateLost, detail, turn);
         }
         Some(ErrorCode::UpdateDigestMismatch) => {
@@ -116,7 +116,7 @@ fn refused(failure: &Failure, failures: u32, mut uploading: Uploading, turn: &mu
         }
         _ => {}
     }
-    // How much has arrived is the coordinator's to say.
+    // Only the coordinator knows how much has arrived.
     uploading.phase = UploadPhase::Asking;
     let work = uploading.work.clone();
     failed(failure, failures, &work, Resume::Upload(uploading), turn)

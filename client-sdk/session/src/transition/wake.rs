@@ -3,7 +3,7 @@ use folkmoot_protocol::messages::AbortReason;
 use super::{abort, check_in, fetch, listen, stop, upload};
 use crate::{State, state::Resume, turn::Turn};
 
-/// Does what has become due: the deadline first.
+/// Handles everything that is due, the deadline first.
 pub(super) fn woken(state: State, turn: &mut Turn<'_>) -> State {
     if let Some(work) = state.work().filter(|work| work.deadline <= turn.now) {
         stop::cancel(&state, turn);

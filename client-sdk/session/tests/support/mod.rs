@@ -1,4 +1,4 @@
-//! What the tests of the session share: messages, and a step that checks what must always hold.
+//! Shared by the session's tests: messages, and a step that checks invariants.
 
 use folkmoot_protocol::{AssignmentId, BlobDigest, RoundId, TaskId, Timestamp, messages::*};
 use folkmoot_session::{Answer, Effect, Event, Offer, Session};
@@ -37,7 +37,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
     }
 }
 
-/// Steps the session and its stored twin: both must do the same.
+/// Steps the session and a copy restored from its stored form. Both must behave in the same way.
 pub fn step(session: Session, event: Event, now: Timestamp, rng: &mut ChaCha8Rng) -> (Session, Vec<Effect>) {
     let twin = Session::from_json(session.to_json().as_bytes()).expect("what was written can be read");
     assert_eq!(twin, session);
@@ -47,7 +47,7 @@ pub fn step(session: Session, event: Event, now: Timestamp, rng: &mut ChaCha8Rng
     result.expect("the event is possible")
 }
 
-/// A session with its host's clock; remembers the effects of the last step.
+/// A session with its host's clock. It records the effects of the last step.
 pub struct Stage {
     pub session: Session,
     pub effects: Vec<Effect>,
@@ -69,7 +69,7 @@ impl Stage {
         (self.session, self.effects) = step(self.session.clone(), event, self.now, &mut self.rng);
     }
 
-    /// Answers the request under way.
+    /// Answers the current request.
     pub fn answer(&mut self, answer: Answer) {
         let request_id = self.session.state().request_id().expect("something was asked");
         self.event(Event::answered(request_id, answer));
@@ -82,7 +82,7 @@ impl Stage {
         }
     }
 
-    /// Lets the alarm ring.
+    /// Fires the alarm.
     pub fn wake(&mut self) {
         self.now = self.session.state().wake_at().expect("an alarm is set").max(self.now);
         self.event(Event::Wake);
