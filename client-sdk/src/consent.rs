@@ -1,4 +1,4 @@
-//! Whether this device takes part in an assignment: the app's private attributes decide, and the app itself.
+//! Decides whether this device takes part in an assignment: by the app's private attributes, then by asking the app.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -6,11 +6,11 @@ use folkmoot_protocol::{Plan, messages::Assignment};
 
 use crate::DeviceConditions;
 
-/// An app's answer to an assignment.
+/// The app's callback that accepts or refuses an assignment.
 pub type Ask = Arc<dyn Fn(&Assignment, &Plan) -> bool + Send + Sync>;
 
-/// What decides whether an assignment is taken. Nothing of it is ever sent or logged, and of its answer no more than
-/// that the assignment is declined.
+/// The rules that accept or decline an assignment. None of them is ever sent or logged. The coordinator learns only
+/// that the assignment was declined.
 #[derive(Clone, Default)]
 pub struct Consent {
     private_attributes: Arc<BTreeMap<String, String>>,
@@ -18,25 +18,26 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Decides by these attributes, then by the app's answer; without a question the attributes alone decide.
+    /// Creates the rules. The private attributes decide first, then the app's callback. Without a callback, the
+    /// attributes alone decide.
     pub fn new(private_attributes: BTreeMap<String, String>, ask: Option<Ask>) -> Self {
         Self { private_attributes: Arc::new(private_attributes), ask }
     }
 
-    /// Says whether all device rules of the plan hold here, under these conditions.
+    /// Returns whether all device rules of the plan hold under these conditions.
     pub fn rules_hold(&self, plan: &Plan, conditions: &DeviceConditions) -> bool {
         let mut known = (*self.private_attributes).clone();
         conditions.add_to(&mut known);
         plan.device_rules.iter().all(|rule| rule.holds(&known))
     }
 
-    /// Says whether the assignment is taken: the rules first, then the app, which is not asked if they do not hold.
+    /// Returns whether the client accepts the assignment. The app's callback is not called if the rules do not hold.
     pub fn is_given(&self, assignment: &Assignment, plan: &Plan, conditions: &DeviceConditions) -> bool {
         self.rules_hold(plan, conditions) && self.ask.as_ref().is_none_or(|ask| ask(assignment, plan))
     }
 }
 
-/// Says neither names nor values.
+/// Prints neither names nor values.
 impl fmt::Debug for Consent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consent").finish_non_exhaustive()

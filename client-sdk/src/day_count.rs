@@ -1,4 +1,4 @@
-//! What is counted anew each day.
+//! A counter that is reset every day.
 
 use std::{
     path::PathBuf,
@@ -16,12 +16,12 @@ use crate::{
 
 pub(crate) const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
 
-/// An amount of this day (UTC). With a file, a client that starts again goes on with it.
+/// An amount used on the current day (UTC). With a file, the count survives a restart.
 #[derive(Debug)]
 pub(crate) struct DayCount {
     host: Host,
     path: Option<PathBuf>,
-    /// Amount after which it is stored: a process that is killed forgets no more.
+    /// The amount after which the count is stored. A killed process loses at most this much.
     saved_every: u64,
     state: Mutex<State>,
 }
@@ -32,13 +32,13 @@ struct State {
     unsaved: u64,
 }
 
-/// What is stored.
+/// The stored form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Used {
-    /// Days since 1970.
+    /// The number of days since 1970-01-01 (UTC).
     day: u64,
     amount: u64,
-    /// The day is over, though something is left of it: too little for what is asked for.
+    /// The day counts as used up even if the limit is not reached, because an assignment needed more than was left.
     #[serde(default)]
     is_spent: bool,
 }
@@ -49,7 +49,7 @@ impl DayCount {
         Self { host, path: None, saved_every: u64::MAX, state: Mutex::default() }
     }
 
-    /// Goes on with what was counted in a file. A file that cannot be read is as good as none.
+    /// Continues the count in a file. An unreadable file counts as empty.
     pub fn open(host: Host, path: PathBuf, saved_every: u64) -> Self {
         let bytes = read_if_present(&path).ok().flatten().unwrap_or_default();
         let used = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -71,29 +71,29 @@ impl DayCount {
         self.today().used.amount
     }
 
-    /// Whether somebody said that the day is over.
+    /// Returns whether the day was marked as used up.
     pub fn is_spent(&self) -> bool {
         self.today().used.is_spent
     }
 
-    /// Says that the day is over, whatever is left of it.
+    /// Marks the day as used up, even if the limit is not reached.
     pub fn spend(&self) {
         let mut state = self.today();
         state.used.is_spent = true;
         self.save_now(&mut state);
     }
 
-    /// Returns when the next day begins.
+    /// Returns the time at which the next day begins.
     pub fn tomorrow(&self) -> Timestamp {
         Timestamp((self.today().used.day + 1).saturating_mul(DAY_MILLISECONDS))
     }
 
-    /// Returns how long this day still lasts.
+    /// Returns the time left in this day, at least 1 ms.
     pub fn until_tomorrow(&self) -> Duration {
         Duration::from_millis(self.tomorrow().0.saturating_sub(self.host.now().0).max(1))
     }
 
-    /// Stores the amount, if anything was added since.
+    /// Stores the amount if it has changed since it was last stored.
     pub fn save(&self) {
         let mut state = self.today();
         if state.unsaved > 0 {
@@ -115,7 +115,7 @@ impl DayCount {
         let Some(path) = &self.path else { return };
         let json = serde_json::to_vec(&state.used).expect("numbers are JSON");
         if let Err(error) = write_private(path, &json) {
-            tracing::warn!(%error, "what was used of the day could not be stored; a restart would count anew");
+            tracing::warn!(%error, "could not store the day's usage; it is counted from zero after a restart");
         }
     }
 }

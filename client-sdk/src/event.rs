@@ -6,23 +6,23 @@ use folkmoot_protocol::{
 use folkmoot_session::{Resume, State};
 use serde::Serialize;
 
-/// Something that a user of the client may want to see.
+/// An event in the life of a client, for the app.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ClientEvent {
     /// The client was enrolled.
     Enrolled {
-        /// Its id.
+        /// The id of the client.
         client_id: ClientId,
         /// The population to which the token belongs.
         population: PopulationName,
     },
-    /// There is nothing to do until the next check-in.
+    /// The client waits until its next check-in.
     Waiting {
-        /// When that is.
+        /// The time of the next check-in.
         until: Timestamp,
     },
-    /// The client was drawn for a round.
+    /// The client was selected for a round.
     Assigned {
         /// The assignment.
         assignment_id: AssignmentId,
@@ -30,91 +30,92 @@ pub enum ClientEvent {
         task_id: TaskId,
         /// The round's number in its task.
         round_number: u64,
-        /// The model version from which it starts.
+        /// The model version that training starts from.
         base_version: u64,
     },
-    /// Training runs on this device. It is told again if the device fails, and the training goes on on the CPU.
+    /// Training runs on this device. Sent again if the device fails and training continues on the CPU.
     Device {
         /// The assignment.
         assignment_id: AssignmentId,
         /// `cpu`, or the adapter's name.
         device: String,
-        /// How much energy a step takes beside the processor: `low`, `high`, or `processor` for the processor itself.
+        /// The energy class, for what the device uses in addition to the CPU: `low`, `high`, or `processor` for the CPU
+        /// itself.
         energy_class: &'static str,
     },
-    /// Training goes on.
+    /// Training made progress.
     Training {
         /// The assignment.
         assignment_id: AssignmentId,
-        /// The steps done.
+        /// The number of completed steps.
         step: u64,
-        /// The steps of the whole training.
+        /// The number of steps in the whole training.
         steps_total: u64,
-        /// The mean loss of the last batch.
+        /// The mean loss over the last batch.
         loss: f64,
     },
-    /// The model is measured on the examples, without training it.
+    /// The model is being evaluated on the local examples, without training.
     Evaluating {
         /// The assignment.
         assignment_id: AssignmentId,
         /// The sums over the examples so far.
         metrics: Metrics,
-        /// The examples of the whole evaluation.
+        /// The number of examples in the whole evaluation.
         examples_total: u64,
     },
-    /// The update is on its way.
+    /// The update is being sent.
     Uploading {
         /// The assignment.
         assignment_id: AssignmentId,
-        /// Bytes handed to the connection.
+        /// The number of bytes passed to the connection so far.
         sent: u64,
-        /// Bytes of the update.
+        /// The size of the update in bytes.
         total: u64,
     },
-    /// The update was accepted and counts.
+    /// The coordinator accepted the update.
     Accepted {
         /// The assignment.
         assignment_id: AssignmentId,
         /// The round's number in its task.
         round_number: u64,
-        /// What is reported.
+        /// The report that the client sends.
         report: ReportRequest,
     },
-    /// The client gave the assignment up.
+    /// The client gave up the assignment.
     Aborted {
         /// The assignment.
         assignment_id: AssignmentId,
-        /// Why.
+        /// The reason.
         reason: AbortReason,
-        /// More for humans.
+        /// Details for people to read.
         detail: String,
     },
-    /// The coordinator no longer wants the update: the round closed, say.
+    /// The coordinator no longer wants the update, for example because the round has closed.
     Dropped {
         /// The assignment.
         assignment_id: AssignmentId,
-        /// What the coordinator said.
+        /// The coordinator's explanation.
         detail: String,
     },
-    /// Nothing is trained now. An assignment under way is given up if that lasts.
+    /// Training is paused. If the pause is too long, the client gives up the assignment.
     Paused {
-        /// Why, in words that do not change, or in the app's own.
+        /// The reason: a stable name, or the app's own text.
         reason: String,
     },
-    /// What was paused goes on.
+    /// The pause is over.
     Resumed,
-    /// A request failed and is sent again.
+    /// A request failed and will be sent again.
     BackingOff {
-        /// When.
+        /// The time of the next attempt.
         until: Timestamp,
-        /// Failures in a row.
+        /// The number of failures in a row.
         failures: u32,
-        /// What failed.
+        /// The error text.
         detail: String,
     },
 }
 
-/// Tells what a step meant, from the states before and after it. `detail` is what failed last.
+/// Returns the event that a step caused, derived from the states before and after it. `detail` is the last error text.
 pub fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEvent> {
     let detail = detail.to_owned();
     match (before, after) {

@@ -8,7 +8,8 @@ use folkmoot_protocol::Timestamp;
 use rand::{Rng, SeedableRng, TryRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
-/// Time and chance, which everything else here takes as an argument. Copies share one generator.
+/// The client's clock and random number generator. All other code takes them as an argument. Copies share one
+/// generator.
 #[derive(Clone)]
 pub struct Host {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -17,7 +18,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes a host of any clock and a generator's seed: for tests and simulations.
+    /// Creates a host from any clock and a seed, for tests and simulations.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static, seed: [u8; 32]) -> Self {
         let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> = Arc::new(clock);
         let same = Arc::clone(&clock);
@@ -28,22 +29,22 @@ impl Host {
         }
     }
 
-    /// Makes the real host: the system's clock and randomness.
+    /// Creates the real host, with the system's clock and a generator seeded by the system.
     ///
     /// # Errors
-    /// Returns the error of an operating system that has no randomness to give.
+    /// The operating system's error if it provides no random bytes.
     pub fn system() -> std::io::Result<Self> {
         let mut seed = [0; 32];
         SysRng.try_fill_bytes(&mut seed).map_err(std::io::Error::other)?;
         Ok(Self { stopwatch: system_stopwatch(), ..Self::new(system_time, seed) })
     }
 
-    /// Returns the present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Returns the time since some moment that does not change, for measuring: on the real host it never goes back.
+    /// Returns the time since a fixed but arbitrary moment, for measuring. On the real host it never goes back.
     pub fn elapsed(&self) -> Duration {
         (self.stopwatch)()
     }
@@ -51,12 +52,12 @@ impl Host {
     /// Draws random bytes.
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        // A panic elsewhere leaves a generator that is as good as before.
+        // A panic elsewhere cannot corrupt the generator, so a poisoned lock is safe to use.
         self.rng.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(&mut bytes);
         bytes
     }
 
-    /// Makes a generator of its own.
+    /// Creates an independent generator, seeded from this one.
     pub(crate) fn fork_rng(&self) -> ChaCha20Rng {
         ChaCha20Rng::from_seed(self.random_bytes())
     }

@@ -6,51 +6,52 @@ use rand::CryptoRng;
 
 use crate::storage::{StorageError, write_private};
 
-/// Where a client's secret is kept, if not in a file: a phone's key store, say.
+/// A storage for the client's secret other than a file, for example a phone's key store.
 ///
-/// Its errors are words for humans, which go into [`StorageError::Secrets`].
+/// Its error texts are for people to read, and become part of [`StorageError::Secrets`].
 pub trait SecretStorage: Send + Sync {
     /// Returns the secret, or `None` if none was saved.
     ///
     /// # Errors
-    /// Why it cannot be known.
+    /// A text that says why the secret cannot be read.
     fn load(&self) -> Result<Option<Vec<u8>>, String>;
 
-    /// Keeps the secret, durably when it returns.
+    /// Saves the secret. It must be durable when this returns.
     ///
     /// # Errors
-    /// Why it cannot be kept.
+    /// A text that says why the secret cannot be saved.
     fn save(&self, secret: &[u8]) -> Result<(), String>;
 
     /// Deletes the secret, if there is one.
     ///
     /// # Errors
-    /// Why it cannot be deleted.
+    /// A text that says why the secret cannot be deleted.
     fn delete(&self) -> Result<(), String>;
 }
 
-/// A client's identity: an Ed25519 key that never leaves the device. Copies share it.
+/// A client's identity: an Ed25519 key that never leaves the device. Copies share the key.
 #[derive(Clone)]
 pub struct ClientKey(Arc<SigningKey>);
 
 impl ClientKey {
-    /// Draws a new key.
+    /// Generates a random key with `rng`. The key is not stored. Use [`ClientKey::load_or_generate`] to keep an
+    /// identity across restarts.
     pub fn generate(rng: &mut impl CryptoRng) -> Self {
         let mut secret = [0; 32];
         rng.fill_bytes(&mut secret);
         Self::from_secret(secret)
     }
 
-    /// Makes the key of 32 secret bytes.
+    /// Creates the key from its 32 secret bytes.
     pub fn from_secret(secret: [u8; 32]) -> Self {
         Self(Arc::new(SigningKey::from_bytes(&secret)))
     }
 
-    /// Reads the key of this file, or draws one and stores it there, readable for its owner only.
+    /// Loads the key from this file. If there is none, generates a key and stores it, readable by its owner only.
     ///
     /// # Errors
-    /// [`StorageError`] if the file cannot be read or written, or is not 32 bytes long. A damaged key is not
-    /// replaced: that would make this install another client without anyone's wish.
+    /// [`StorageError`] if the file cannot be read or written, or is not 32 bytes long. A damaged key is not replaced,
+    /// because a new key would silently turn this install into a different client.
     pub fn load_or_generate(path: &Path, rng: &mut impl CryptoRng) -> Result<Self, StorageError> {
         match fs::read(path) {
             Ok(bytes) => {
@@ -67,17 +68,17 @@ impl ClientKey {
         }
     }
 
-    /// As [`ClientKey::load_or_generate`], in a storage of the app's.
+    /// Like [`ClientKey::load_or_generate`], with the app's own storage.
     ///
     /// # Errors
-    /// [`StorageError::Secrets`] if the storage fails, or holds something else.
+    /// [`StorageError::Secrets`] if the storage fails, or does not hold 32 bytes.
     pub fn load_or_generate_in(
         secrets: &dyn SecretStorage,
         rng: &mut impl CryptoRng,
     ) -> Result<Self, StorageError> {
         if let Some(secret) = secrets.load().map_err(StorageError::Secrets)? {
             let wrong = |secret: Vec<u8>| {
-                StorageError::Secrets(format!("it holds {} bytes where a key has 32", secret.len()))
+                StorageError::Secrets(format!("it holds {} bytes, but a key has 32", secret.len()))
             };
             return <[u8; 32]>::try_from(secret).map(Self::from_secret).map_err(wrong);
         }
@@ -86,12 +87,12 @@ impl ClientKey {
         Ok(key)
     }
 
-    /// Returns the public key in base64, as an enrolment states it.
+    /// Returns the public key in base64, as enrolment sends it.
     pub fn public_key(&self) -> String {
         signing::encode_public_key(&self.0)
     }
 
-    /// Signs the parts of a request.
+    /// Signs the parts of a request. Returns the signature in base64, the value of the signature header.
     pub fn sign(&self, parts: &SignedParts<'_>) -> String {
         signing::sign(&self.0, parts)
     }

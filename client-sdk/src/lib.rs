@@ -2,7 +2,7 @@
 
 mod budget;
 mod care;
-// A browser performs the session's effects itself; what decides and computes is the same there.
+// In a browser, other code performs the session's effects. Decisions and computations are the same.
 #[cfg(not(target_family = "wasm"))]
 mod client;
 mod consent;

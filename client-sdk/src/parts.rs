@@ -1,5 +1,5 @@
-//! The work of an assignment in parts, for hosts that perform the session's effects themselves, such as a browser's worker:
-//! they bring bytes and the time, and keep what comes back.
+//! The work of an assignment in parts, for hosts that perform the session's effects themselves, such as a browser's
+//! worker. The host provides the bytes and the time, and stores the results.
 
 pub use crate::{
     budget::{Budget, OverBudget},

@@ -11,31 +11,35 @@ use serde::Deserialize;
 
 pub use over::OverBudget;
 
-/// The app's limits on one assignment: what it may cost this device, and the smallest cohort and weakest protection that the app
-/// accepts.
+/// The app's limits on one assignment: its cost on this device, and the smallest cohort and weakest protection that the
+/// app accepts.
 ///
-/// A plan comes from outside, and a small file can ask for very much. Plans can lower these limits, and never raise them.
-/// The coordinator is not told which limit an assignment passed: it hears `declined` where the assignment and its plan show
-/// it, before the model is fetched; limits of the model's own graph are met when it is read (`plan_unsupported`).
+/// Plans come from outside, and even a small plan can ask for a lot of memory or time. A plan can lower these limits
+/// but never raise them. The client checks the assignment and its plan before it fetches the model, and answers
+/// `declined` without naming the limit. Limits on the model's graph are checked when the model is read, and reported as
+/// `plan_unsupported`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Bytes that a training or an evaluation may hold: 2 GiB. Model and weights count before they are fetched; the engine
-    /// counts the rest before it takes it, again whenever the size of a batch changes.
+    /// The maximum memory that a training or an evaluation may use, in bytes. Default: 2 GiB. The client counts the
+    /// model and the weights before it fetches them. The engine checks the rest before it allocates, and again whenever
+    /// the batch size changes.
     pub memory_bytes_max: u64,
-    /// Bytes of the model and the weights that an assignment may have fetched: 1 GiB.
+    /// The maximum number of bytes of model and weights to fetch for one assignment. Default: 1 GiB.
     pub model_bytes_max: u64,
-    /// Seconds of training in one assignment, pauses not counted: an hour. What was trained until then is sent, after one step at
-    /// least. An evaluation that takes longer is given up, because a part of it says nothing.
+    /// The maximum training time of one assignment in seconds, pauses excluded. Default: one hour. When the time is up,
+    /// after at least one step, training ends and the client sends what it has. If an evaluation takes longer, the
+    /// client gives up the assignment, because a partial result means nothing.
     pub training_seconds_max: u64,
-    /// Parameters of a model, frozen ones too: 268,435,456.
+    /// The maximum number of parameters of a model, frozen ones included. Default: 268,435,456.
     pub parameters_max: u64,
-    /// Operations of a model's graph, of which a recurrent operator becomes some for each time step: 200,000.
+    /// The maximum number of operations in a model's graph. A recurrent operator counts several operations for each
+    /// time step. Default: 200,000.
     pub operations_max: u64,
-    /// How many clients' updates a released version has to combine: 0, which is any. A coordinator that does not say how many
-    /// is declined if this is above 0.
+    /// The minimum number of clients whose updates a released version must combine. Default: 0, which accepts any
+    /// number. If the limit is above 0, the client declines assignments that do not state a number.
     pub cohort_min: u64,
-    /// Where noise has to be added that hides this client's update: nowhere, unless the app asks for more.
+    /// The weakest protection by noise that the app accepts for this client's update. The default asks for none.
     pub protection_min: ProtectionLevel,
 }
 
@@ -55,10 +59,10 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Checks that work is possible within the limits.
+    /// Checks that no limit rules out all work.
     ///
     /// # Errors
-    /// Names the first limit that is 0 where nothing could be done with 0.
+    /// A message that names the first limit that is 0 but must not be.
     pub fn validate(&self) -> Result<(), String> {
         let limits = [
             ("memory_bytes_max", self.memory_bytes_max),
@@ -69,31 +73,31 @@ impl Budget {
         ];
         match limits.iter().find(|(_, value)| *value == 0) {
             Some((name, _)) => Err(format!(
-                "{name} is 0, with which no assignment could be taken. Set it to 1 or more, or leave it out."
+                "{name} is 0, so every assignment would be declined. Set it to 1 or more, or leave it out."
             )),
             None => Ok(()),
         }
     }
 
-    /// Checks a plan before it is fetched: it is held in memory while it is read.
+    /// Checks a plan's size before it is fetched, because a plan is held in memory while it is parsed.
     ///
     /// # Errors
-    /// [`OverBudget::ModelBytes`] if it alone is larger than model and weights may be.
+    /// [`OverBudget::ModelBytes`] if the plan alone exceeds `model_bytes_max`.
     pub fn allows_plan_of(&self, bytes: u64) -> Result<(), OverBudget> {
         let max = self.model_bytes_max;
         if bytes > max { Err(OverBudget::ModelBytes { bytes, max }) } else { Ok(()) }
     }
 
-    /// Checks what an assignment and its plan say, before model and weights are fetched.
+    /// Checks an assignment and its plan before the model and weights are fetched.
     ///
     /// # Errors
-    /// The first limit that the assignment passes. The words are for the app's user and go nowhere.
+    /// The first limit that the assignment exceeds. The message is for the app's user and is never sent.
     pub fn allows(&self, assignment: &Assignment, plan: &Plan) -> Result<(), OverBudget> {
         let bytes = fetched_bytes(assignment);
         if bytes > self.model_bytes_max {
             return Err(OverBudget::ModelBytes { bytes, max: self.model_bytes_max });
         }
-        // Both are held while they are read, whatever training holds.
+        // Model and weights are both in memory while they are parsed, even if training needs less memory later.
         if bytes > self.memory_bytes_max {
             return Err(OverBudget::MemoryBytes { bytes, max: self.memory_bytes_max });
         }
@@ -112,7 +116,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Lowers what a plan lets its training hold and how long it may take to what this budget allows.
+    /// Lowers the memory and time limits of a plan's training to those of this budget.
     #[must_use]
     pub fn lower(&self, mut plan: Plan) -> Plan {
         let training = &mut plan.training;
@@ -123,7 +127,7 @@ impl Budget {
         plan
     }
 
-    /// The limits under which a model is read: the engine's own where they are lower.
+    /// Returns the limits for importing a model: the lower of this budget's and the engine's.
     pub fn import_limits(&self) -> ImportLimits {
         let engine = ImportLimits::default();
         let least = |engine: usize, own: u64| usize::try_from(own).map_or(engine, |own| own.min(engine));
@@ -132,23 +136,23 @@ impl Budget {
             parameters_max: least(engine.parameters_max, self.parameters_max),
             nodes_max: least(engine.nodes_max, self.operations_max),
             graph_nodes_max: least(engine.graph_nodes_max, self.operations_max),
-            // Frozen tensors are unpacked as float32 while the model is read.
+            // Frozen tensors are unpacked to float32 when the model is read.
             constant_elements_max: least(engine.constant_elements_max, self.memory_bytes_max / 4),
             ..engine
         }
     }
 }
 
-/// Bytes of the model and of the weights in the form that is fetched.
+/// Returns the download size of the model and the weights, in bytes.
 fn fetched_bytes(assignment: &Assignment) -> u64 {
     let weights = assignment.weights_to_fetch().iter().map(|artifact| artifact.bytes);
     weights.fold(assignment.model.bytes, u64::saturating_add)
 }
 
-/// The protection that this client sees to, or is promised.
+/// Returns the protection that this client applies itself, or that the coordinator promises.
 ///
-/// Local noise counts because the plan has it, not because the coordinator says so. A promise of central noise counts only with
-/// a clipping norm, without which noise hides nobody.
+/// Local noise counts because it is in the plan, not because the coordinator says so. A promise of central noise counts
+/// only with a clipping norm: without one, noise hides nobody.
 fn protection_of(assignment: &Assignment, plan: &Plan) -> ProtectionLevel {
     let is_promised = assignment.protection_level == Some(ProtectionLevel::Central);
     if plan.local_noise.is_some() {

@@ -72,7 +72,7 @@ fn a_promise_of_noise_needs_what_the_client_can_see_of_it() {
         (Some(Nothing), Some(5), None, Nothing),
         (Some(Central), None, None, Nothing),
         (Some(Central), Some(5), None, Central),
-        // The coordinator promises local noise, and its plan has none.
+        // The coordinator promises local noise, but its plan has none.
         (Some(Local), Some(5), None, Nothing),
         (None, None, Some(noise), Local),
         (Some(Local), None, Some(noise), Local),

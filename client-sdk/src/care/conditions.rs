@@ -1,43 +1,44 @@
 use std::collections::BTreeMap;
 
-/// What begins the names of the attributes that say what holds of the device.
+/// The prefix of attribute names that describe the device's conditions.
 pub(crate) const PREFIX: &str = "device.";
 
-/// What holds of the device now, as its platform tells the app. `None` is not known.
+/// The device's current conditions, as the platform reports them to the app. `None` means unknown.
 ///
-/// Device rules of plans see what is known as private attributes: `device.charging`, `device.unmetered` and `device.idle`
-/// are `true` or `false`, `device.battery_percent` is a number, `device.thermal` a state's name. Nothing of it is sent.
+/// Device rules of plans see known conditions as private attributes. `device.charging`, `device.unmetered` and
+/// `device.idle` are `true` or `false`, `device.battery_percent` is a number, and `device.thermal` is the name of a
+/// state. None of them is ever sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceConditions {
-    /// Whether the battery is charging, or there is none.
+    /// Whether the battery is charging. Also `true` for a device without a battery.
     pub is_charging: Option<bool>,
-    /// Whether bytes cost the user nothing.
+    /// Whether the network connection is unmetered, so that traffic costs the user nothing.
     pub is_unmetered: Option<bool>,
     /// Whether nobody is using the device.
     pub is_idle: Option<bool>,
-    /// The battery's charge, 0 to 100.
+    /// The battery level in percent, 0 to 100.
     pub battery_percent: Option<u8>,
-    /// How hot it is.
+    /// The thermal state.
     pub thermal: Option<Thermal>,
 }
 
-/// How hot a device is, in the steps of Apple's `ProcessInfo.ThermalState`. Android's `none` is `nominal`, `light` is
-/// `fair`, `moderate` and `severe` are `serious`, and what is above them is `critical`.
+/// The thermal state of a device, with the levels of Apple's `ProcessInfo.ThermalState`. On Android, `none` maps to
+/// `nominal`, `light` to `fair`, `moderate` and `severe` to `serious`, and higher levels to `critical`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thermal {
-    /// Within its limits.
+    /// Within its thermal limits.
     #[default]
     Nominal,
-    /// A little warm: fans may be heard.
+    /// Slightly warm: fans may be audible.
     Fair,
-    /// So hot that the system slows down.
+    /// Hot: the system throttles performance.
     Serious,
-    /// So hot that everything else is to stop.
+    /// So hot that all other work should stop.
     Critical,
 }
 
 impl Thermal {
-    /// The state's name, which does not change.
+    /// Returns the state's name, which is stable across versions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nominal => "nominal",
@@ -49,7 +50,7 @@ impl Thermal {
 }
 
 impl DeviceConditions {
-    /// Adds what is known to private attributes. What the app says of the same names is replaced.
+    /// Adds the known conditions to the private attributes. They replace attributes of the same names that the app set.
     pub(crate) fn add_to(&self, attributes: &mut BTreeMap<String, String>) {
         let known = [
             ("charging", self.is_charging.map(|holds| holds.to_string())),

@@ -5,13 +5,13 @@ use std::{
 
 use crate::day_count::DayCount;
 
-/// How long a device may train in a day, and how long it has.
+/// Training time per day: the limit and the time used.
 #[derive(Debug)]
 pub(crate) struct DayTime {
     milliseconds_max: u64,
-    /// Milliseconds.
+    /// The time used, in milliseconds.
     trained: DayCount,
-    /// What was added and is less than a millisecond: many a step is.
+    /// Time added but not yet counted because it is below a millisecond. Many steps are that short.
     rest: Mutex<Duration>,
 }
 
@@ -20,7 +20,8 @@ impl DayTime {
         Self { milliseconds_max: seconds_max.saturating_mul(1000), trained, rest: Mutex::default() }
     }
 
-    /// Adds to the day's time. Once it is over that is stored: whoever goes on after this client knows it.
+    /// Adds to the day's training time. If this reaches the limit, stores the time at once, so that a later client also
+    /// knows that the limit is reached.
     pub fn add(&self, time: Duration) {
         let was_over = self.is_over();
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,10 +11,11 @@ use tokio::sync::watch;
 
 use super::{DayTime, DeviceConditions, DevicePolicy, PauseReason, plan_rules::PlanRules};
 
-/// How often a thread that rests looks whether it may go on.
+/// The interval at which a paused thread checks whether it may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Hears what holds of the device, and lets its client train only while that is as it should be. Copies are the same.
+/// Receives the device's conditions and lets the client train only while the policy allows it. Copies share their
+/// state.
 #[derive(Clone, Debug)]
 pub struct DeviceCare(Arc<Shared>);
 
@@ -22,7 +23,7 @@ pub struct DeviceCare(Arc<Shared>);
 struct Shared {
     policy: DevicePolicy,
     time: Option<DayTime>,
-    /// What of the time it may train without charging.
+    /// The training time without charging. It is part of the total time.
     battery_time: Option<DayTime>,
     now: watch::Sender<Now>,
 }
@@ -33,7 +34,7 @@ struct Now {
     apps_reason: Option<String>,
     plan_rules: PlanRules,
     is_time_over: bool,
-    /// The threads that rest in [`DeviceCare::rest`].
+    /// The number of threads paused in [`DeviceCare::rest`].
     resting: u32,
 }
 
@@ -44,8 +45,8 @@ impl DeviceCare {
         Self(Arc::new(Shared { policy, time, battery_time, now }))
     }
 
-    /// Hears what holds now. It may be told at any time and as often as one likes; a training under way pauses within
-    /// 250 ms, and goes on at the same step when it may.
+    /// Sets the device's current conditions. Call it at any time and as often as you like. A running training pauses
+    /// within 250 ms, and later continues at the same step.
     pub fn set_conditions(&self, conditions: DeviceConditions) {
         self.0.now.send_if_modified(|now| {
             let is_new = now.conditions != conditions;
@@ -54,22 +55,22 @@ impl DeviceCare {
         });
     }
 
-    /// Pauses for a reason of the app's own, or no longer for one.
+    /// Pauses training for a reason of the app's own. `None` ends that pause.
     pub fn set_paused(&self, reason: Option<String>) {
         self.0.now.send_modify(|now| now.apps_reason = reason);
     }
 
-    /// What holds, as it was told last.
+    /// Returns the conditions that were last set.
     pub fn conditions(&self) -> DeviceConditions {
         self.0.now.borrow().conditions
     }
 
-    /// How long an assignment outlasts a pause.
+    /// Returns the maximum duration of a pause. After a longer pause, the client gives up the assignment.
     pub(crate) fn give_up_after(&self) -> Duration {
         Duration::from_secs(self.0.policy.give_up_after_seconds.into())
     }
 
-    /// Why the client does not train now.
+    /// Returns why the client does not train now, or `None` if it may.
     pub fn reason_to_pause(&self) -> Option<PauseReason> {
         self.reason(&self.0.now.borrow())
     }
@@ -90,14 +91,14 @@ impl DeviceCare {
         PauseReasons { care: self.clone(), changes: self.0.now.subscribe() }
     }
 
-    /// Holds to what a plan asks of the device until the returned value is dropped.
+    /// Applies a plan's device rules until the returned guard is dropped.
     pub(crate) fn keep_to(&self, assignment: AssignmentId, rules: &[DeviceRule]) -> Kept<'_> {
         self.0.now.send_modify(|now| now.plan_rules = PlanRules::of(assignment, rules));
         Kept { care: self, assignment }
     }
 
-    /// Returns at once if the client may train. Otherwise says so, waits until it may, or `stop` is set, and returns how
-    /// long that was by `stopwatch`.
+    /// Returns at once if the client may train. Otherwise calls `on_rest`, waits until it may train or `stop` is set,
+    /// and returns the time waited, measured by `stopwatch`.
     pub(crate) fn rest(
         &self,
         stop: &AtomicBool,
@@ -117,12 +118,12 @@ impl DeviceCare {
         stopwatch().saturating_sub(begun)
     }
 
-    /// Whether the thread that trains has noticed a pause, and waits for its end.
+    /// Returns whether the training thread has noticed a pause and is waiting.
     pub(crate) fn is_resting(&self) -> bool {
         self.0.now.borrow().resting > 0
     }
 
-    /// Does a piece of training, and counts its time by `stopwatch`.
+    /// Runs a piece of training and counts its time by `stopwatch`.
     pub(crate) fn counted<T>(&self, stopwatch: impl Fn() -> Duration, train: impl FnOnce() -> T) -> T {
         let is_charging = self.conditions().is_charging == Some(true);
         let battery_time = self.0.battery_time.as_ref().filter(|_| !is_charging);
@@ -146,16 +147,16 @@ impl DeviceCare {
         trained
     }
 
-    /// Returns when to ask for an assignment again, if the day's time is over.
+    /// Returns the time at which to ask for an assignment again, if the day's training time is used up.
     pub(crate) fn spent_until(&self) -> Option<Timestamp> {
         let time = self.0.time.as_ref()?;
         let is_over = time.is_over();
-        // A new day is a new beginning.
+        // The limit is reset when a new day begins.
         self.0.now.send_if_modified(|now| std::mem::replace(&mut now.is_time_over, is_over) != is_over);
         is_over.then(|| time.day().tomorrow())
     }
 
-    /// Stores what was counted.
+    /// Stores the counted time.
     pub(crate) fn save(&self) {
         for time in self.0.time.iter().chain(&self.0.battery_time) {
             time.day().save();
@@ -163,7 +164,7 @@ impl DeviceCare {
     }
 }
 
-/// A plan's rules, which hold as long as this lives.
+/// A guard that applies a plan's rules until it is dropped.
 pub(crate) struct Kept<'a> {
     care: &'a DeviceCare,
     assignment: AssignmentId,
@@ -172,7 +173,7 @@ pub(crate) struct Kept<'a> {
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
         self.care.0.now.send_if_modified(|now| {
-            // The next work may have begun before this one had noticed that it was to end.
+            // The next assignment may have replaced the rules before this guard was dropped.
             let are_ours = now.plan_rules.are_of(self.assignment);
             if are_ours {
                 now.plan_rules = PlanRules::default();
@@ -182,7 +183,7 @@ impl Drop for Kept<'_> {
     }
 }
 
-/// The reasons to pause, as they come and go.
+/// A stream of changing reasons to pause.
 #[derive(Debug)]
 pub(crate) struct PauseReasons {
     care: DeviceCare,
@@ -190,26 +191,26 @@ pub(crate) struct PauseReasons {
 }
 
 impl PauseReasons {
-    /// The reason there is now.
+    /// Returns the current reason.
     pub fn now(&mut self) -> Option<PauseReason> {
         let now = self.changes.borrow_and_update();
         self.care.reason(&now)
     }
 
-    /// Whether the thread that trains has noticed a pause, and waits for its end.
+    /// Returns whether the training thread has noticed a pause and is waiting.
     pub fn is_resting(&self) -> bool {
         self.care.is_resting()
     }
 
-    /// Waits until the device may ask for an assignment. That the time of the day is over is another matter.
+    /// Waits until the device may ask for an assignment. Ignores the limit on the day's training time.
     pub async fn until_allowed(mut self) {
         while self.now().is_some_and(|reason| reason != PauseReason::TrainingTime) {
             self.changed().await;
         }
     }
 
-    /// Waits until something has changed since it was looked at; a new day is a change where a day's time has a limit
-    /// that only charging lifts.
+    /// Waits for the next change. If there is a limit on training without charging, the start of a new day is a change
+    /// too.
     pub async fn changed(&mut self) {
         let day = self.care.0.battery_time.as_ref().map(|time| time.day().until_tomorrow());
         let next_day = async {
@@ -219,7 +220,7 @@ impl PauseReasons {
             }
         };
         tokio::select! {
-            // This holds the other end itself, so it does not fail.
+            // `self` holds the sender, so `changed` cannot fail.
             _ = self.changes.changed() => {}
             () = next_day => {}
         }

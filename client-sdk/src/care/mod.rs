@@ -1,4 +1,4 @@
-//! When a device trains: while its conditions hold, and no longer in a day than it may.
+//! Decides when a device may train: its conditions must hold, and the training time per day is limited.
 
 mod conditions;
 #[cfg(not(target_family = "wasm"))]

@@ -4,7 +4,7 @@ use folkmoot_protocol::{AssignmentId, DeviceRule};
 
 use super::{DeviceConditions, conditions::PREFIX};
 
-/// What the plan of the work under way asks of the device, which has to hold until the work is done.
+/// The device rules of the current plan. They must hold until the work is done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlanRules {
     assignment: Option<AssignmentId>,
@@ -17,13 +17,13 @@ impl PlanRules {
         Self { assignment: Some(assignment), rules }
     }
 
-    /// Whether they are those of this assignment.
+    /// Returns whether these rules belong to this assignment.
     pub fn are_of(&self, assignment: AssignmentId) -> bool {
         self.assignment == Some(assignment)
     }
 
-    /// Whether they hold. Where the app tells nothing of a condition they are no reason to pause: its private attributes
-    /// may speak of it, and were asked when the plan came.
+    /// Returns whether the rules hold. A rule about an unknown condition is no reason to pause: it was checked against
+    /// the app's private attributes when the plan arrived.
     pub fn hold(&self, now: &DeviceConditions) -> bool {
         let mut known = BTreeMap::new();
         now.add_to(&mut known);

@@ -2,27 +2,28 @@ use std::fmt;
 
 use super::{DeviceConditions, Thermal};
 
-/// What has to hold of a device while it trains. The plan's own rules come on top of it.
+/// The app's conditions for training on a device. The plan's device rules apply in addition.
 ///
-/// A requirement does not hold where what it is about is not known. Charge and heat are limits: where they are not known
-/// they do not bind.
+/// A requirement fails if its condition is unknown. Battery level and thermal state are limits: they are ignored while
+/// their values are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevicePolicy {
-    /// Only while the battery is charging.
+    /// Train only while the battery is charging.
     pub requires_charging: bool,
-    /// Only while bytes cost nothing.
+    /// Train only on an unmetered connection.
     pub requires_unmetered: bool,
-    /// Only while nobody is using the device.
+    /// Train only while nobody is using the device.
     pub requires_idle: bool,
-    /// Only with this charge at least, or while charging; 0 to 100.
+    /// Train only at this battery level or above, or while charging. In percent, 0 to 100.
     pub battery_percent_min: u8,
-    /// Only while it is not hotter.
+    /// Train only in this thermal state or a cooler one.
     pub thermal_max: Thermal,
-    /// Seconds of a pause after which an assignment is given up: a cable that is soon plugged in again costs it nothing.
+    /// The number of seconds of pause after which the client gives up its assignment. Shorter pauses, such as a briefly
+    /// unplugged charger, do not end the assignment.
     pub give_up_after_seconds: u32,
 }
 
-/// It may be in use and on its battery down to 20 percent, a little warm, and on any link.
+/// Allows training while in use, on battery power down to 20 percent, up to [`Thermal::Fair`], and on any connection.
 impl Default for DevicePolicy {
     fn default() -> Self {
         Self {
@@ -39,27 +40,27 @@ impl Default for DevicePolicy {
 /// Why a client does not train now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PauseReason {
-    /// The app says so, in its words.
+    /// The app paused the client, with this text as the reason.
     App(String),
-    /// It is not charging.
+    /// The device is not charging.
     Charging,
-    /// The link costs the user something.
+    /// The connection is metered.
     Unmetered,
-    /// Somebody is using the device.
+    /// The device is in use.
     Idle,
-    /// The charge is low.
+    /// The battery level is too low.
     Battery,
-    /// It is hot.
+    /// The device is too hot.
     Thermal,
-    /// A rule of the plan about the device does not hold any more.
+    /// A device rule of the plan no longer holds.
     Plan,
-    /// It has trained as long as it may in a day.
+    /// The training time of the day is used up.
     TrainingTime,
-    /// It has trained as long as it may in a day without charging, and does not charge.
+    /// The training time without charging is used up for the day, and the device is not charging.
     BatteryTime,
 }
 
-/// The name, which does not change; the app's own words where it is the app's reason.
+/// Writes the reason's stable name, or the app's own text for [`PauseReason::App`].
 impl fmt::Display for PauseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -77,7 +78,7 @@ impl fmt::Display for PauseReason {
 }
 
 impl DevicePolicy {
-    /// Says why the device is not to train under these conditions; the first reason in the order of the fields.
+    /// Returns why these conditions forbid training, or `None`. Conditions are checked in the order of the fields.
     pub fn reason_to_pause(&self, now: &DeviceConditions) -> Option<PauseReason> {
         let requirements = [
             (self.requires_charging, now.is_charging, PauseReason::Charging),

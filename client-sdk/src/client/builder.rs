@@ -20,13 +20,13 @@ use crate::{
     traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
 };
 
-/// Blobs that a client keeps unless told otherwise: 1 GiB.
+/// The default size limit of the blob cache: 1 GiB.
 const BLOB_CACHE_BYTES_MAX: u64 = 1 << 30;
 const WAIT_SECONDS: u32 = 30;
-/// Training time after which the day's is stored.
+/// Milliseconds of training after which the day's total is stored.
 const SAVED_EVERY_MILLISECONDS: u64 = 5000;
 
-/// Describes a client.
+/// Configures and builds a [`Client`].
 pub struct ClientBuilder {
     coordinator: String,
     settings: HttpSettings,
@@ -80,26 +80,26 @@ impl ClientBuilder {
         }
     }
 
-    /// Trusts these certificates (PEM) and no others; without this call the system's are trusted.
+    /// Trusts only these certificates (PEM). By default, the client trusts the system's certificates.
     pub fn certificate_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.settings.certificate_pem = Some(pem.into());
         self
     }
 
-    /// Shares the connections of other clients in this process; see [`build_http`]. It brings its own trust, so
-    /// [`ClientBuilder::certificate_pem`] has no effect.
+    /// Shares the connections of other clients in this process; see [`build_http`]. The shared client has its own
+    /// trusted certificates, so [`ClientBuilder::certificate_pem`] has no effect.
     pub fn http(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// Enrols with this token, if the state directory holds no enrolment at this coordinator.
+    /// Enrols with this token, unless the state directory already holds an enrolment with this coordinator.
     pub fn enrolment_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Keeps key, session and blobs here. Each client has a directory of its own.
+    /// Keeps the key, session and blobs in this directory. Give each client a directory of its own.
     pub fn state_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.state_directory = Some(directory.into());
         self
@@ -111,138 +111,143 @@ impl ClientBuilder {
         self
     }
 
-    /// Trains in this loop of the app's own instead of the engine; examples are then its own affair.
+    /// Trains with this loop of the app's own instead of the engine. The loop then provides its own examples.
     ///
-    /// Clipping, noise, codec and upload stay as they are. A plan with example privacy is refused, and a loop that is
-    /// killed begins again: only the engine has checkpoints.
+    /// Clipping, noise, codec and upload work as usual. Plans with example privacy are refused. If the process is
+    /// killed, the loop starts over, because only the engine has checkpoints.
     pub fn trainer(mut self, trainer: Arc<dyn LocalTrainer>) -> Self {
         self.trainer = Some(trainer);
         self
     }
 
-    /// States an attribute, for eligibility.
+    /// Sets an attribute that the coordinator uses to decide eligibility.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.attributes.insert(name.into(), value.into());
         self
     }
 
-    /// Tells the client what it must keep to itself: the device rules of plans are evaluated with it, here. It is never
-    /// sent, logged or stored, and an assignment whose rules do not hold is declined without a word.
+    /// Sets an attribute that never leaves the device. The client evaluates the device rules of plans with it. It is
+    /// never sent, logged or stored. If a rule does not hold, the client declines the assignment without giving a
+    /// reason.
     pub fn private_attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.private_attributes.insert(name.into(), value.into());
         self
     }
 
-    /// As [`ClientBuilder::private_attribute`], for several.
+    /// Sets several private attributes; see [`ClientBuilder::private_attribute`].
     pub fn private_attributes(mut self, attributes: BTreeMap<String, String>) -> Self {
         self.private_attributes.extend(attributes);
         self
     }
 
-    /// Takes only the assignments for which this function says `true`; without this call, all whose rules hold.
+    /// Accepts an assignment only if this function returns `true`. By default, the client accepts all whose device
+    /// rules hold.
     ///
-    /// It is asked when the plan has come and before model and weights are fetched, again after a restart in between,
-    /// and not if the plan's device rules do not hold. It runs on a thread of its own and is to answer at once: how long
-    /// it takes is all by which the coordinator could tell its refusal from that of a rule.
+    /// The client calls it once the plan has arrived and before it fetches the model and the weights. After a restart
+    /// in between, it calls it again. It is not called if the plan's device rules do not hold. It runs on its own
+    /// thread and should return at once: only by its duration could the coordinator distinguish the app's refusal from
+    /// a rule that does not hold.
     pub fn consent(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
         self.consent = Some(Arc::new(ask));
         self
     }
 
-    /// Lets a check-in wait for an assignment that long, at most 60; 30 without this call.
+    /// Sets how many seconds a check-in waits for an assignment, at most 60. Default: 30.
     pub fn wait_seconds(mut self, wait_seconds: u32) -> Self {
         self.wait_seconds = wait_seconds;
         self
     }
 
-    /// Keeps no more than these bytes of blobs; 1 GiB without this call.
+    /// Limits the blob cache to this many bytes. Default: 1 GiB.
     pub fn blob_cache_bytes_max(mut self, bytes: u64) -> Self {
         self.blob_cache_bytes_max = bytes;
         self
     }
 
-    /// Trains there; where it is faster without this call. If it cannot train there it does so on the CPU, and logs a
-    /// warning.
+    /// Selects the device to train on. Default: [`Device::Auto`]. If training is not possible on that device, the
+    /// client logs a warning and uses the CPU.
     pub fn device(mut self, device: Device) -> Self {
         self.device = device;
         self
     }
 
-    /// Lets a training hold no more than these bytes, whatever its plan asks for; 2 GiB without this call. An assignment that
-    /// needs more is declined before its memory is taken.
+    /// Limits the memory of a training to this many bytes, even if its plan asks for more. Default: 2 GiB. An
+    /// assignment that needs more is declined before the memory is allocated.
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
         self.budget.memory_bytes_max = bytes;
         self
     }
 
-    /// Takes no assignment that costs more than this or promises less; [`Budget::default`] without this call. It replaces
-    /// what [`ClientBuilder::memory_bytes_max`] said before.
+    /// Declines assignments that exceed this budget. Default: [`Budget::default`]. This replaces the value set by
+    /// [`ClientBuilder::memory_bytes_max`].
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Trains only while it holds one of these permits: so many clients of a process train at the same time.
+    /// Trains only while holding one of these permits, which limits how many clients of a process train at the same
+    /// time.
     pub fn training_slots(mut self, slots: Arc<Semaphore>) -> Self {
         self.training_slots = Some(slots);
         self
     }
 
-    /// Sends and fetches no more than this; as much as rounds need without this call.
+    /// Limits the bytes sent and received. By default, there is no limit.
     pub fn traffic_limits(mut self, limits: TrafficLimits) -> Self {
         self.traffic_limits = limits;
         self
     }
 
-    /// Keeps the client's key there instead of in a file of the state directory.
+    /// Keeps the client's key in this storage instead of a file in the state directory.
     pub fn secret_storage(mut self, secrets: Arc<dyn SecretStorage>) -> Self {
         self.secrets = Some(secrets);
         self
     }
 
-    /// Trains only while this holds of what [`Client::care`] is told.
+    /// Trains only while the conditions reported through [`Client::care`] satisfy this policy.
     pub fn device_policy(mut self, policy: DevicePolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Trains no longer than this in a day (UTC); as long as rounds need without this call. When it is over, the
-    /// assignment under way is given up, and the next one is asked for when the day is over.
+    /// Limits training to this many seconds a day (UTC). By default, there is no limit. When the time is used up, the
+    /// client gives up its assignment and asks for the next one when the new day begins.
     pub fn training_seconds_per_day(mut self, seconds: u64) -> Self {
         self.training_seconds_per_day = Some(seconds);
         self
     }
 
-    /// Trains no longer than this in a day (UTC) while [`Client::care`] is not told that the device charges. When it is
-    /// over, a charger lets it go on; the assignment under way waits for one as long as the policy says.
+    /// Limits training to this many seconds a day (UTC) while [`Client::care`] does not report that the device is
+    /// charging. When the time is used up, training pauses until the device charges. The policy limits how long the
+    /// assignment waits.
     pub fn battery_seconds_per_day(mut self, seconds: u64) -> Self {
         self.battery_seconds_per_day = Some(seconds);
         self
     }
 
-    /// Uses this clock and randomness instead of the system's.
+    /// Uses this clock and random number generator instead of the system's.
     pub fn host(mut self, host: Host) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// Tells this function what the client does. It is called on the client's task and must not block.
+    /// Calls this function with every event. It runs on the client's task and must not block.
     pub fn on_event(mut self, on_event: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Arc::new(on_event);
         self
     }
 
-    /// Makes the client: opens and locks the state directory, and draws the key if there is none.
+    /// Builds the client: opens and locks the state directory, and generates a key if there is none.
     ///
     /// # Errors
-    /// [`ClientError`] if something is missing, passes a limit, or cannot be used.
+    /// [`ClientError`] if a setting is missing, exceeds its limit or cannot be used.
     pub fn build(self) -> Result<Client, ClientError> {
         self.check_limits()?;
         let directory = self.state_directory.ok_or_else(|| missing("a state directory"))?;
         let examples = match (self.examples, &self.trainer) {
             (Some(examples), _) => examples,
             (None, Some(_)) => Examples::none(),
-            (None, None) => return Err(missing("examples, or a trainer that has its own")),
+            (None, None) => return Err(missing("examples, or a trainer with its own examples")),
         };
         let host = self.host.map_or_else(Host::system, Ok).map_err(ClientError::Randomness)?;
         let state = StateStore::open(&directory)?;
@@ -294,38 +299,45 @@ impl ClientBuilder {
     fn check_limits(&self) -> Result<(), ClientError> {
         let too_long = |text: &String| text.len() > ATTRIBUTE_BYTES_MAX;
         if self.attributes.len() > ATTRIBUTES_MAX {
-            return Err(ClientError::Builder(format!("a client states at most {ATTRIBUTES_MAX} attributes")));
+            return Err(ClientError::Builder(format!(
+                "there are more than {ATTRIBUTES_MAX} attributes; remove some"
+            )));
         }
         if let Some((name, _)) =
             self.attributes.iter().find(|(name, value)| too_long(name) || too_long(value))
         {
-            let text = format!("attribute `{name}` has more than {ATTRIBUTE_BYTES_MAX} bytes");
+            let text = format!(
+                "attribute `{name}`: name or value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
+            );
             return Err(ClientError::Builder(text));
         }
-        // Neither names nor values: an error may be logged.
+        // The text contains neither names nor values, because errors may be logged.
         if self.private_attributes.len() > ATTRIBUTES_MAX {
-            let text = format!("a client has at most {ATTRIBUTES_MAX} private attributes");
+            let text = format!("there are more than {ATTRIBUTES_MAX} private attributes; remove some");
             return Err(ClientError::Builder(text));
         }
         if self.private_attributes.iter().any(|(name, value)| too_long(name) || too_long(value)) {
-            let text =
-                format!("the name or value of a private attribute has more than {ATTRIBUTE_BYTES_MAX} bytes");
+            let text = format!(
+                "a private attribute's name or value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
+            );
             return Err(ClientError::Builder(text));
         }
         if self.traffic_limits.bytes_per_second.is_some_and(|rate| rate < BYTES_PER_SECOND_MIN) {
-            let text = format!("bytes_per_second is below {BYTES_PER_SECOND_MIN}: give more, or none");
+            let text = format!("bytes_per_second is below {BYTES_PER_SECOND_MIN}; raise it, or leave it out");
             return Err(ClientError::Builder(text));
         }
         self.budget.validate().map_err(ClientError::Builder)?;
         if self.policy.battery_percent_min > 100 {
-            let text = "battery_percent_min is above 100".to_owned();
+            let text = "battery_percent_min is above 100; set it to 100 or less".to_owned();
             return Err(ClientError::Builder(text));
         }
         if let Some(text) = lacking(&self.device, cfg!(feature = "gpu")) {
             return Err(ClientError::Builder(text));
         }
         if self.wait_seconds > LONG_POLL_SECONDS_MAX {
-            let text = format!("a check-in waits at most {LONG_POLL_SECONDS_MAX} seconds");
+            let text = format!(
+                "wait_seconds is too large; a check-in waits at most {LONG_POLL_SECONDS_MAX} seconds"
+            );
             return Err(ClientError::Builder(text));
         }
         Ok(())
@@ -336,7 +348,7 @@ fn missing(what: &str) -> ClientError {
     ClientError::Builder(format!("a client needs {what}"))
 }
 
-/// Says what a build without graphics adapters lacks for this choice of a device.
+/// Returns the error text if this device needs GPU support and the build has none.
 fn lacking(device: &Device, has_gpu: bool) -> Option<String> {
     match device {
         Device::Auto | Device::Cpu => None,

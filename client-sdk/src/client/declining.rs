@@ -14,18 +14,18 @@ pub(super) struct Declining {
 }
 
 impl Declining {
-    /// Answers the session with work that cannot be done.
+    /// Turns an error into the session's answer that the work cannot be done.
     ///
-    /// A declined task also loses what compression left out of earlier updates, because it was computed from the same examples.
-    /// The transparency log names the limit that was passed; the coordinator does not learn it.
+    /// If the assignment is declined, the task's compression residual is deleted too, because it was computed from the
+    /// same examples. The transparency log names the exceeded limit; the coordinator does not learn it.
     pub fn failed(&self, error: WorkError) -> Outcome {
         if error.reason == AbortReason::Declined
             && let Err(error) = self.memories.forget(self.task_id)
         {
-            tracing::warn!(%error, "what was left out of updates could not be deleted");
+            tracing::warn!(%error, "could not delete the compression residual of a declined task");
         }
         if let Some(over) = error.over_budget {
-            tracing::info!(%over, "the assignment is declined");
+            tracing::info!(%over, "declined the assignment");
             self.log.write(LogAction::Declined, |entry| {
                 entry.task_id = Some(self.task_id);
                 entry.round_number = Some(self.round_number);

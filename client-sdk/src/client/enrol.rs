@@ -9,7 +9,7 @@ use super::{Client, ClientError, ClientEvent, journal::body_bytes};
 use crate::{storage::Enrolment, transparency::LogAction};
 
 impl Client {
-    /// Makes sure that the transport has a client id. Returns `false` if it was to shut down before.
+    /// Enrols if the transport has no client id yet. Returns `false` if `shutdown` came first.
     pub(super) async fn ensure_enrolled(
         &self,
         shutdown: &mut BoxFuture<'_, ()>,
@@ -24,7 +24,7 @@ impl Client {
         self.enrol(shutdown).await
     }
 
-    /// Enrols, again and again while the coordinator cannot be reached.
+    /// Enrols, and retries while the coordinator cannot be reached.
     pub(super) async fn enrol(&self, shutdown: &mut BoxFuture<'_, ()>) -> Result<bool, ClientError> {
         let token = self.token.as_deref().ok_or(ClientError::NoEnrolmentToken)?;
         tokio::select! {
@@ -42,7 +42,7 @@ impl Client {
                 Ok(response) => {
                     let (id, population) = (response.client_id, response.population);
                     let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-                    // They belong to who this client was.
+                    // The memories belong to the previous client identity.
                     self.work.memories().forget_all()?;
                     self.state.save_enrolment(&enrolment)?;
                     self.transparency_log.write(LogAction::Enrolled, |entry| {

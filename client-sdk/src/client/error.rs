@@ -3,34 +3,34 @@ use folkmoot_session::InvalidTransitionError;
 
 use crate::{StorageError, TransportError};
 
-/// Why a client cannot be made, or cannot go on.
+/// Why a client cannot be built or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A part of the description is missing or passes a limit.
+    /// A setting is missing or exceeds its limit.
     #[error("{0}")]
     Builder(String),
     /// The client is not enrolled and has no token.
-    #[error("the client is not enrolled: give it an enrolment token")]
+    #[error("the client is not enrolled; give it an enrolment token")]
     NoEnrolmentToken,
-    /// The coordinator refused the enrolment, or the connection cannot be made.
+    /// The coordinator refused the enrolment, or the connection cannot be set up.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The coordinator said to give up.
+    /// The coordinator refused a request with the advice to give up.
     #[error("the coordinator refuses this client ({}): {detail}", code_text(.code))]
     Refused {
-        /// Why; none if this version does not know the code.
+        /// The error code; `None` if this version does not know it.
         code: Option<ErrorCode>,
-        /// More for humans.
+        /// Details for people to read.
         detail: String,
     },
     /// The state directory cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The operating system gave no randomness.
-    #[error("the operating system has no randomness: {0}")]
+    /// The operating system provided no random bytes.
+    #[error("the operating system provided no random bytes: {0}")]
     Randomness(#[source] std::io::Error),
-    /// The client has a mistake.
-    #[error("this is a mistake in the client, please report it: {0}")]
+    /// A bug in the client.
+    #[error("this is a bug in the client, please report it: {0}")]
     Session(#[from] InvalidTransitionError),
 }
 

@@ -4,7 +4,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{Host, LogAction, TransparencyLog, Transport, TransportError, storage::BlobCache};
 
-/// Has a blob in the cache; tells what failed beside the answer.
+/// Makes sure that a blob is in the cache. The second value is the error text, if fetching failed.
 pub(super) async fn fetch(
     transport: Transport,
     blobs: BlobCache,
@@ -12,14 +12,14 @@ pub(super) async fn fetch(
     artifact: Artifact,
 ) -> (Answer, Option<String>) {
     if artifact.bytes > blobs.bytes_max() {
-        let detail = format!("a blob of {} bytes is larger than the cache", artifact.bytes);
+        let detail = format!("the blob has {} bytes and does not fit into the cache", artifact.bytes);
         return (Answer::WorkFailed { reason: AbortReason::FetchFailed, detail }, None);
     }
     let mut came = 0;
     match fetch_missing(&transport, blobs, &host, artifact, &mut came).await {
         Ok(bytes) => (Answer::Fetch(Ok(bytes)), None),
         Err(error) => {
-            // What came of bytes that are damaged is thrown away.
+            // Damaged bytes are deleted, so they do not count as transferred.
             let stays = matches!(error, TransportError::Network(_) | TransportError::Silence(_));
             let failure =
                 Failure { transferred_bytes: if stays { came } else { 0 }, ..Failure::from(&error) };
@@ -28,7 +28,8 @@ pub(super) async fn fetch(
     }
 }
 
-/// Has weights in the cache before an assignment needs them. Whatever fails costs nothing but that.
+/// Fetches weights into the cache before an assignment needs them. A failure has no consequence: they are fetched
+/// later.
 pub(super) async fn prefetch(
     transport: Transport,
     blobs: BlobCache,
@@ -41,13 +42,13 @@ pub(super) async fn prefetch(
     }
     match fetch_missing(&transport, blobs, &host, artifact, &mut 0).await {
         Ok(bytes) => {
-            tracing::debug!(bytes, "weights that were offered are here");
+            tracing::debug!(bytes, "prefetched the offered weights");
             log.write(LogAction::Fetched, |entry| {
                 entry.bytes_received = bytes;
-                entry.detail = Some("weights, ahead of time".to_owned());
+                entry.detail = Some("weights, prefetched".to_owned());
             });
         }
-        Err(error) => tracing::debug!(%error, "weights that were offered did not come"),
+        Err(error) => tracing::debug!(%error, "could not prefetch the offered weights"),
     }
 }
 
@@ -71,7 +72,7 @@ async fn fetch_missing(
         Ok(())
     };
     let result = transport.fetch_blob_from(artifact, offset, take).await;
-    // An answer of another length or range: what is there would never become whole.
+    // The response has another length or range, so the partial file could never be completed.
     if matches!(result, Err(TransportError::NotUnderstood { status: 200..300, .. })) {
         partial.discard()?;
         return result;

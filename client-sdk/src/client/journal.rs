@@ -1,4 +1,4 @@
-//! What of a session goes into the transparency log.
+//! Writes the session's effects and events to the transparency log.
 
 use std::sync::PoisonError;
 
@@ -10,17 +10,17 @@ use super::runner::Runner;
 use crate::transparency::{LogAction, LogEntry};
 
 impl Runner<'_> {
-    /// Notes what is to leave the device, before it does.
+    /// Records data that is about to leave the device.
     pub(super) fn note_effect(&self, effect: &Effect) {
         match effect {
             Effect::CheckIn { request, .. } => {
                 self.note(LogAction::Asked, |entry| entry.bytes_sent = body_bytes(request));
             }
             Effect::Listen { .. } => self.note_of_work(LogAction::Asked, |entry| {
-                entry.detail = Some("whether the round waits for the update".to_owned());
+                entry.detail = Some("asked whether the round waits for the update".to_owned());
             }),
             Effect::QueryUpload { .. } => self.note_of_work(LogAction::Asked, |entry| {
-                entry.detail = Some("what is there of the update".to_owned());
+                entry.detail = Some("asked how much of the update has arrived".to_owned());
             }),
             Effect::Upload { offset, length, digest, .. } => self.note_of_work(LogAction::Sent, |entry| {
                 entry.bytes_sent = length.saturating_sub(*offset);
@@ -36,7 +36,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Notes what came or was done.
+    /// Records what was received or done.
     pub(super) fn note_event(&self, event: &Event) {
         let Event::Answered { answer, .. } = event else { return };
         match answer {
@@ -62,7 +62,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Notes that an assignment was given up.
+    /// Records that an assignment was given up.
     pub(super) fn note_step(&self, before: &State) {
         if let (Some(_), State::Aborting { aborting, .. }) = (before.work(), self.session.state()) {
             let (reason, detail) = (aborting.abort.reason, &aborting.abort.detail);
@@ -91,7 +91,7 @@ impl Runner<'_> {
     }
 }
 
-/// The length of a body as it is sent.
+/// Returns the length of a JSON body in bytes.
 pub(super) fn body_bytes(body: &impl Serialize) -> u64 {
     serde_json::to_vec(body).map_or(0, |json| json.len() as u64)
 }

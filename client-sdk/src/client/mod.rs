@@ -1,4 +1,4 @@
-//! The client: a session, and a host that performs its effects.
+//! The client: a session and the host that performs its effects.
 
 mod builder;
 mod declining;
@@ -33,7 +33,7 @@ use crate::{
 use pauses::Pauses;
 use runner::Runner;
 
-/// Hears what a client does.
+/// A callback that receives the client's events.
 pub(crate) type OnEvent = Arc<dyn Fn(ClientEvent) + Send + Sync>;
 
 /// One enrolled install: it checks in, trains and uploads until it is stopped.
@@ -60,15 +60,15 @@ pub struct Client {
     on_event: OnEvent,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// The updates that were accepted in this run.
+    /// The number of updates that were accepted in this run.
     pub accepted_rounds: u64,
 }
 
 impl Client {
-    /// Begins to describe a client of this coordinator, for example `https://coordinator.example:8443`.
+    /// Starts to configure a client of this coordinator, for example `https://coordinator.example:8443`.
     pub fn builder(coordinator: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(coordinator.into())
     }
@@ -78,32 +78,33 @@ impl Client {
         &self.transport
     }
 
-    /// Returns what hears of the device's conditions. Copies go on being of use while the client runs.
+    /// Returns the handle that receives the device's conditions. You can clone it and use it while the client runs.
     pub fn care(&self) -> &DeviceCare {
         &self.care
     }
 
-    /// Returns the devices on which the client trains, and what it has learnt of them.
+    /// Returns the devices on which the client can train, and what it has learnt about them.
     pub fn devices(&self) -> &Devices {
         &self.devices
     }
 
-    /// Returns the store of the newest model that this device has. Copies go on being of use while the client runs.
+    /// Returns the store of the newest model on this device. You can clone it and use it while the client runs.
     pub fn models(&self) -> &ModelStore {
         &self.models
     }
 
-    /// Returns what the client did with its user's data. Copies go on being of use while the client runs.
+    /// Returns the log of how the user's data was used. You can clone it and use it while the client runs.
     pub fn transparency_log(&self) -> &TransparencyLog {
         &self.transparency_log
     }
 
-    /// Deletes key, enrolment, session, models and everything else in the state directory that is the client's.
+    /// Deletes the key, enrolment, session, models and all other files of the client in the state directory.
     ///
-    /// The coordinator is not told: what it had accepted stays accepted, and the next client here is another one.
+    /// The coordinator is not notified. Accepted updates stay accepted, and a later client in this directory is a new
+    /// one.
     ///
     /// # Errors
-    /// [`StorageError`] if something cannot be deleted; what can be is gone.
+    /// [`StorageError`] if a file cannot be deleted. All other files are deleted anyway.
     pub fn forget(self) -> Result<(), StorageError> {
         let Self { state, models, transparency_log, secrets, .. } = self;
         models.clear();
@@ -112,20 +113,21 @@ impl Client {
         state.forget().and(deleted)
     }
 
-    /// Replaces the examples, for the next run.
+    /// Replaces the examples for the next run.
     pub fn set_examples(&mut self, examples: Examples) {
         self.examples = examples;
     }
 
-    /// Takes part in rounds until `shutdown` is ready; an assignment under way is then given up.
+    /// Takes part in rounds until `shutdown` completes, and then gives up the current assignment.
     ///
-    /// While the device is not to train, a training pauses between two steps; after half a minute its assignment is given
-    /// up, and no other is asked for until the device may train again.
+    /// While the device must not train, training pauses between two steps. After
+    /// [`give_up_after_seconds`](crate::DevicePolicy::give_up_after_seconds), the client gives up the assignment. It
+    /// asks for no other until the device may train again.
     ///
-    /// It enrols first if it has to. A run that is dropped or killed is gone on with by the next one.
+    /// The client enrols first if necessary. If a run is dropped or killed, the next one continues where it stopped.
     ///
     /// # Errors
-    /// [`ClientError`] if the coordinator says to give up, or the state directory cannot be used.
+    /// [`ClientError`] if the coordinator tells the client to give up, or the state directory cannot be used.
     pub fn run<'a>(
         &'a mut self,
         shutdown: impl Future<Output = ()> + Send + 'a,
@@ -133,7 +135,7 @@ impl Client {
         self.run_for(None, Box::pin(shutdown))
     }
 
-    /// As [`Client::run`], but ends when so many updates have been accepted.
+    /// Like [`Client::run`], but ends once this many updates have been accepted.
     ///
     /// # Errors
     /// As [`Client::run`].
@@ -145,7 +147,8 @@ impl Client {
         self.run_for(Some(rounds), Box::pin(shutdown))
     }
 
-    /// Boxed, and of no other type: the code is then part of this crate, and not of every program that runs a client.
+    /// Boxed and not generic, so that this crate contains the compiled code once instead of every program that runs a
+    /// client.
     fn run_for<'a>(
         &'a mut self,
         rounds: Option<u64>,
@@ -177,7 +180,7 @@ impl Client {
             accepted_rounds += end.accepted_rounds;
             match end.cause {
                 StopCause::Requested => return Ok(RunSummary { accepted_rounds }),
-                // It goes on when they hold again.
+                // Continue when the conditions hold again.
                 StopCause::ConditionsEnded => {}
                 StopCause::Refused(Some(ErrorCode::ClientUnknown)) if may_enrol_again => {
                     may_enrol_again = false;
@@ -190,7 +193,7 @@ impl Client {
         }
     }
 
-    /// Reads the session of the last run, or begins one, and cleans up what belongs to no assignment of it.
+    /// Loads the session of the last run or begins a new one, and deletes files of other assignments.
     fn load_session(&self) -> Result<Session, ClientError> {
         let request = CheckInRequest {
             sdk_version: env!("CARGO_PKG_VERSION").into(),
@@ -218,7 +221,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Says whether the session stands where only an accepted update brings it.
+/// Returns whether the session is in a state that it reaches only after an accepted update.
 fn is_done(state: &State) -> bool {
     matches!(state, State::Done { .. })
 }

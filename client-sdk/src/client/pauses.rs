@@ -6,26 +6,26 @@ use tokio::time::sleep;
 use super::{Client, ClientEvent, OnEvent};
 use crate::{Host, PauseReason, care::PauseReasons};
 
-/// Tells when the device is not to train, and when that has lasted too long.
+/// Reports that the device must not train, and that a pause has lasted too long.
 pub(super) struct Pauses {
     reasons: PauseReasons,
     give_up_after: Duration,
     host: Host,
     on_event: OnEvent,
-    /// What was told, and since when it is so.
+    /// The reason that was last reported, and the time at which its pause began.
     told: Option<(PauseReason, Duration)>,
 }
 
-/// What a session does, as far as pauses are concerned.
+/// The activity of the session, as far as pauses are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It waits for a moment of its own; what comes then waits for the pause's end.
+    /// The session waits for its next check-in or is stopped. Its next action must wait for the end of the pause.
     Waiting,
-    /// A check-in is under way.
+    /// A check-in is in progress.
     Asking,
-    /// An assignment is trained or evaluated.
+    /// An assignment is being trained or evaluated.
     Working,
-    /// Another part of an assignment is under way.
+    /// Another part of an assignment is in progress.
     Assigned,
 }
 
@@ -40,12 +40,12 @@ impl Phase {
     }
 }
 
-/// What a pause means for a session.
+/// The effect of a pause on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// It has begun: what is not needed now can wait.
+    /// The pause has begun: work that is not needed now can wait.
     Began,
-    /// An assignment is not to wait for its end, and none is to be asked for.
+    /// The pause is too long: the session must end its assignment or check-in.
     Lasts,
 }
 
@@ -60,7 +60,7 @@ impl Pauses {
         }
     }
 
-    /// Waits until a pause means something.
+    /// Waits until a pause affects the session.
     pub async fn next(&mut self, phase: Phase) -> Pause {
         loop {
             let was_paused = self.told.is_some();
@@ -68,8 +68,9 @@ impl Pauses {
             let patience = match (&self.told, phase) {
                 (Some(_), _) if !was_paused => return Pause::Began,
                 (None, _) | (_, Phase::Waiting) => None,
-                // The step that uses the day's last time may be the training's last. If it is, the training ends and is sent;
-                // if not, its thread rests. No other assignment is asked for before the day is over.
+                // The step that uses the day's last time may be the last step of the training. If so, training ends and
+                // the client sends the update. If not, the thread pauses. The client asks for no other assignment on
+                // this day.
                 (Some((PauseReason::TrainingTime, _)), Phase::Working) => {
                     self.reasons.is_resting().then_some(Duration::ZERO)
                 }

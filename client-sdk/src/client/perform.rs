@@ -1,4 +1,4 @@
-//! What each effect means here.
+//! Performs each effect of the session.
 
 use std::sync::{
     Arc, PoisonError,
@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl Runner<'_> {
-    /// Does one effect, or begins it.
+    /// Performs an effect, or starts it.
     pub(super) async fn perform(&mut self, effect: Effect) -> Result<(), ClientError> {
         let transport = self.client.transport.clone();
         let Some(request_id) = effect.request_id() else { return self.perform_at_once(effect).await };
@@ -90,7 +90,8 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
-            // A prefetch must leave room in the day's bytes, and a model above the app's limit would be declined.
+            // A prefetch must leave room in the day's traffic, and the client would decline a model above its limit
+            // anyway.
             Effect::Prefetch { artifact }
                 if artifact.bytes > self.client.budget.model_bytes_max
                     || !self.client.traffic.has_room_for(artifact.bytes) => {}
@@ -140,10 +141,10 @@ impl Runner<'_> {
         }
     }
 
-    /// Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched.
+    /// Fetches a blob. A plan is screened before anything else is fetched.
     fn fetch(&mut self, request_id: RequestId, kind: ArtifactKind, artifact: Artifact) {
         let assignment = self.session.state().work().map(|work| work.assignment.clone());
-        // Other weights than the assignment's would be fetched at its cost.
+        // A prefetch of other weights would compete with the assignment's download.
         let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().last());
         self.prefetch.end_unless(weights.map(|weights| weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
@@ -182,7 +183,8 @@ impl Runner<'_> {
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
                 Ok(Err(error)) => declining.failed(error),
-                // An app that fails has not agreed; its words may be about what it keeps to itself.
+                // A panic in the app's callback counts as a refusal. Its text is dropped, because it may reveal private
+                // attributes.
                 Err(_) => declining.failed(WorkError::declined()),
             }
         });
@@ -227,7 +229,7 @@ impl Runner<'_> {
                     *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
                     (Answer::Trained, None)
                 }
-                // It was cancelled: nobody waits for this answer.
+                // The work was cancelled: nobody waits for this answer.
                 Ok(Ok(None)) => work_failed(WorkError::new(AbortReason::Stopped, "")),
                 Ok(Err(error)) => declining.failed(error),
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
@@ -242,7 +244,7 @@ impl Runner<'_> {
             let Some(work) = work.filter(|work| work.assignment.assignment_id == assignment_id) else {
                 return work_failed(WorkError::new(
                     AbortReason::StateLost,
-                    "what was trained or measured is gone",
+                    "the result of the training or evaluation is gone",
                 ));
             };
             match spawn_blocking(move || prepare(&work, &store)).await {
@@ -254,10 +256,11 @@ impl Runner<'_> {
     }
 }
 
-/// Milliseconds over which clients come back whose day was over: it begins for all of them in the same moment.
+/// The interval, in milliseconds, over which clients spread their next check-ins after the day's limit was used up.
+/// Otherwise they would all check in at midnight UTC.
 const NEW_DAY_MILLISECONDS: u64 = 30 * 60 * 1000;
 
-/// What the coordinator would answer to ask again when the day is over.
+/// Returns the answer with which a coordinator would make the client check in at the start of the next day.
 fn wait_for(until: Timestamp, now: Timestamp) -> CheckInResponse {
     let retry_after_milliseconds_min = until.milliseconds_since(now);
     CheckInResponse::Wait {

@@ -1,12 +1,12 @@
 use folkmoot_protocol::BlobDigest;
 use futures::future::{FutureExt, RemoteHandle};
 
-/// The fetch of weights that were offered to a client that waits, if one is under way. Dropped, it ends.
+/// A running prefetch of weights that were offered to a waiting client, if any. Dropping it cancels the fetch.
 #[derive(Default)]
 pub(super) struct Prefetch(Option<(BlobDigest, RemoteHandle<()>)>);
 
 impl Prefetch {
-    /// Begins to fetch this blob instead of the one before, unless it is the same.
+    /// Starts to fetch this blob. Another running fetch is cancelled; a fetch of the same blob continues.
     pub fn begin(&mut self, digest: BlobDigest, fetching: impl Future<Output = ()> + Send + 'static) {
         if self.0.as_ref().is_some_and(|(current, _)| *current == digest) {
             return;
@@ -16,17 +16,17 @@ impl Prefetch {
         self.0 = Some((digest, handle));
     }
 
-    /// Forgets a fetch that has ended, so that the same blob can be begun again.
+    /// Forgets a completed fetch, so that the same blob can be fetched again.
     pub fn forget_ended(&mut self) {
         self.0.take_if(|(_, handle)| handle.now_or_never().is_some());
     }
 
-    /// Ends the fetch, unless it is that of this blob.
+    /// Cancels the fetch unless it is for this blob.
     pub fn end_unless(&mut self, wanted: Option<BlobDigest>) {
         self.0.take_if(|(digest, _)| Some(*digest) != wanted);
     }
 
-    /// Hands over the fetch of this blob, to be waited for, if it is under way.
+    /// Returns the running fetch of this blob, if any, so that the caller can wait for it.
     pub fn take(&mut self, wanted: BlobDigest) -> Option<RemoteHandle<()>> {
         self.0.take_if(|(digest, _)| *digest == wanted).map(|(_, handle)| handle)
     }
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// A fetch that never ends by itself; it is there as long as it has its copy of what is returned.
+    /// A future that never completes. It keeps its copy of the returned `Arc` as long as it lives.
     fn endless() -> (Arc<()>, impl Future<Output = ()> + Send + 'static) {
         let here = Arc::new(());
         let copy = Arc::clone(&here);

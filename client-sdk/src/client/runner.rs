@@ -19,19 +19,19 @@ use super::{
 };
 use crate::training::FinishedWork;
 
-/// How long the coordinator is given to hear that the client stops.
+/// The maximum time, in seconds, for which a stopping client waits for the coordinator to answer its last messages.
 const SHUTDOWN_SECONDS_MAX: u64 = 5;
-/// The longest sleep: a wall clock may jump meanwhile.
+/// The maximum time, in seconds, for which the client sleeps. The wall clock may jump during a longer sleep.
 const SLEEP_SECONDS_MAX: u64 = 60;
 
-/// How a session ended.
+/// The outcome of a session.
 pub(super) struct End {
     pub cause: StopCause,
     pub detail: String,
     pub accepted_rounds: u64,
 }
 
-/// Performs the effects of one session and feeds it with events.
+/// Performs the effects of one session and feeds it events.
 pub(super) struct Runner<'a> {
     pub(super) client: &'a Client,
     pub(super) session: Session,
@@ -40,9 +40,9 @@ pub(super) struct Runner<'a> {
     pub(super) prefetch: Prefetch,
     pauses: &'a mut Pauses,
     pub(super) alarm: Option<Timestamp>,
-    /// The training that was begun last, and what is set when it is to end early.
+    /// The last training that was started, and the flag that asks it to end early.
     pub(super) asked: Option<(RequestId, Arc<AtomicBool>)>,
-    /// What was trained or measured and is not prepared yet; a crash in between trains the last steps again.
+    /// Finished work that is not prepared yet. After a crash, the last steps are trained again.
     pub(super) finished: Arc<Mutex<Option<FinishedWork>>>,
     detail: String,
     accepted_rounds: u64,
@@ -67,7 +67,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs until the session stops, or `shutdown` is ready or the device is not to train, and what it means was done.
+    /// Runs until the session stops, `shutdown` completes or the device must no longer train, and carries out the
+    /// consequences.
     pub async fn run(&mut self, shutdown: &mut BoxFuture<'_, ()>) -> Result<End, ClientError> {
         if self.rounds == Some(0) {
             return Ok(self.end(StopCause::Requested));
@@ -96,7 +97,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Tells the coordinator, if it wants to hear it in time; otherwise its deadline will.
+    /// Ends the session and tells the coordinator, within a time limit. Otherwise the coordinator's deadline ends the
+    /// assignment.
     async fn shut_down(&mut self, event: Event, cause: StopCause) -> Result<End, ClientError> {
         self.prefetch.end_unless(None);
         self.step(event).await?;
@@ -119,11 +121,11 @@ impl<'a> Runner<'a> {
 
     async fn step(&mut self, event: Event) -> Result<(), ClientError> {
         if matches!(event, Event::Wake) {
-            // It rings once: a state that needs it sets it again.
+            // The alarm fires once: a state that needs it again sets it again.
             self.alarm = None;
         }
         let before = self.session.state().clone();
-        // The goal is reached when the report of the last round has been sent.
+        // The goal is reached once the report of the last round has been sent.
         let is_last = self.rounds.is_some_and(|rounds| self.accepted_rounds >= rounds);
         let is_over = is_done(&before) && is_last && matches!(event, Event::Answered { .. });
         let event = if is_over { Event::StopRequested } else { event };
@@ -144,7 +146,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Waits for the next answer or the alarm. It borrows parts of the runner, so that it can be dropped unfinished.
+/// Waits for the next answer or the alarm. It borrows only parts of the runner, so that it can be dropped at any time.
 async fn next_event(
     tasks: &mut Tasks,
     alarm: Option<Timestamp>,

@@ -11,16 +11,16 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::training::WorkError;
 
-/// An answer, and what went wrong, for humans.
+/// An answer, and the error text if something failed.
 pub(super) type Outcome = (Answer, Option<String>);
 
-/// Answers that the work cannot be done.
+/// Returns the answer that the work cannot be done.
 pub(super) fn work_failed(error: WorkError) -> Outcome {
     let WorkError { reason, detail, .. } = error;
     (Answer::WorkFailed { reason, detail }, None)
 }
 
-/// The requests under way. When they are dropped, they stop.
+/// The requests in progress. Dropping this cancels them.
 #[derive(Default)]
 pub(super) struct Tasks {
     set: JoinSet<(RequestId, Outcome)>,
@@ -28,7 +28,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Begins a request. `stop` is set when it is to end: a thread that trains cannot be ended from outside.
+    /// Starts a request. `stop` is set to cancel it, because a training thread cannot be killed from outside.
     pub fn spawn(
         &mut self,
         request_id: RequestId,
@@ -39,7 +39,7 @@ impl Tasks {
         self.running.insert(request_id, (handle, stop));
     }
 
-    /// Ends a request.
+    /// Cancels a request.
     pub fn cancel(&mut self, request_id: RequestId) {
         if let Some((handle, stop)) = self.running.remove(&request_id) {
             stop.store(true, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Tasks {
         }
     }
 
-    /// Waits for the next answer; for ever if nothing is under way.
+    /// Waits for the next answer. Waits forever if no request is in progress.
     pub async fn next(&mut self) -> (RequestId, Outcome) {
         loop {
             match self.set.join_next().await {

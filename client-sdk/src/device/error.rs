@@ -1,25 +1,25 @@
 use folkmoot_engine::TrainError;
 
-/// Why a training does not run where it was to run.
+/// Why training does not run on the chosen device.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The engine says why.
+    /// The engine reported an error.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The adapter failed not long ago.
-    #[error(
-        "{adapter} is left alone for {days} days or until its driver changes, because it failed: {detail}"
-    )]
+    /// The adapter failed recently.
+    #[error("{adapter} failed and is not used for {days} days or until its driver changes: {detail}")]
     LeftAlone {
         /// The adapter's name.
         adapter: String,
-        /// For how long after the failure.
+        /// The number of days after the failure in which the adapter is not used.
         days: u64,
-        /// How it failed.
+        /// The error text of the failure.
         detail: String,
     },
-    /// The feature `gpu` is off.
-    #[error("this build trains on the CPU only, because it is without the feature `gpu` (a slim build)")]
+    /// This build lacks the feature `gpu`.
+    #[error(
+        "this build has no GPU support (the feature `gpu`); use a build that is not slim, or train on the CPU"
+    )]
     NotBuilt,
 }
 

@@ -6,7 +6,7 @@ use std::{
 use super::{Device, DeviceMemory, DeviceStore};
 use crate::Host;
 
-/// The devices of this machine as a client knows them. Copies share what they learn.
+/// The devices of this machine, as far as a client knows them. Copies share their knowledge.
 #[derive(Clone)]
 pub struct Devices {
     pub(super) wanted: Device,
@@ -15,8 +15,8 @@ pub struct Devices {
     pub(super) known: Arc<Mutex<Known>>,
 }
 
-/// What is known by now: the memory, the adapters, which are looked for once until one fails, and the device that was
-/// opened, which stays open from one training to the next.
+/// The stored memory, the adapters and the open device. Adapters are enumerated once and again after a failure. The
+/// device stays open from one training to the next.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) memory: DeviceMemory,
@@ -27,12 +27,12 @@ pub(super) struct Known {
 }
 
 impl Devices {
-    /// Begins without knowledge, and forgets all when it is dropped.
+    /// Starts without stored knowledge, and stores nothing.
     pub fn new(wanted: Device, host: Host) -> Self {
         Self { wanted, host, store: None, known: Arc::default() }
     }
 
-    /// Begins with what an earlier run has left in this file, and keeps it up to date.
+    /// Starts with the knowledge that an earlier run stored in this file, and keeps the file up to date.
     pub(crate) fn with_store(wanted: Device, host: Host, store: DeviceStore) -> Self {
         let known = Known { memory: store.load(), ..Known::default() };
         Self { wanted, host, store: Some(store), known: Arc::new(Mutex::new(known)) }

@@ -1,4 +1,4 @@
-//! What a client has learnt about the adapters of its machine.
+//! Stored knowledge about the machine's graphics adapters.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use folkmoot_protocol::{BlobDigest, Timestamp, TrainingPlan};
 use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 1;
-/// How long an adapter that failed is left alone.
+/// The number of days for which an adapter is not used after a failure.
 pub(crate) const LEFT_ALONE_DAYS: u64 = 7;
 const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
-/// Adapters and plans that are remembered, at most.
+/// The maximum number of adapters that are remembered, and also the maximum number of plans.
 const ADAPTERS_MAX: usize = 32;
 const PLANS_MAX: usize = 128;
-/// Characters of a fault that are kept.
+/// The maximum number of characters of a fault's text that are stored.
 const DETAIL_CHARS_MAX: usize = 500;
 
-/// An adapter as it is remembered: with another driver it is another one.
+/// Identifies an adapter. The same adapter with another driver counts as a different one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AdapterId {
     pub name: String,
     pub driver: String,
 }
 
-/// Faults, tunings and faster devices.
+/// Faults, tunings, and which device was faster for a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeviceMemory {
     version: u32,
-    /// By name.
+    /// The records of adapters, by adapter name.
     adapters: BTreeMap<String, AdapterRecord>,
-    /// By [`plan_digest`].
+    /// The records of plans, by [`plan_digest`].
     plans: BTreeMap<String, PlanRecord>,
 }
 
@@ -42,14 +42,14 @@ struct AdapterRecord {
     at: Timestamp,
 }
 
-/// How an adapter failed.
+/// A failure of an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub at: Timestamp,
     pub detail: String,
 }
 
-/// Which device is faster.
+/// The faster device for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Preference {
@@ -59,7 +59,7 @@ pub(crate) enum Preference {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct PlanRecord {
-    /// The adapter that was compared with the processor.
+    /// The adapter that was compared with the CPU.
     adapter: AdapterId,
     faster: Preference,
     at: Timestamp,
@@ -72,42 +72,42 @@ impl Default for DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Says whether this build wrote it, or one that wrote the same.
+    /// Returns whether this build can read the record's version.
     pub fn is_known_version(&self) -> bool {
         self.version == VERSION
     }
 
-    /// How this adapter failed, if that is why it is left alone now.
+    /// Returns the recent fault because of which this adapter must not be used at `now`.
     pub fn fault(&self, id: &AdapterId, now: Timestamp) -> Option<&Fault> {
         let fault = self.record(id)?.fault.as_ref()?;
-        // Either way round: a clock that was put right must not leave an adapter alone for years.
+        // The absolute difference: a corrected clock must not exclude an adapter for years.
         let age = now.milliseconds_since(fault.at).max(fault.at.milliseconds_since(now));
         (age < LEFT_ALONE_DAYS * DAY_MILLISECONDS).then_some(fault)
     }
 
-    /// Remembers that an adapter failed.
+    /// Records that an adapter failed.
     pub fn remember_fault(&mut self, id: &AdapterId, detail: &str, now: Timestamp) {
         let detail = detail.chars().take(DETAIL_CHARS_MAX).collect();
         self.record_mut(id, now).fault = Some(Fault { at: now, detail });
     }
 
-    /// How this adapter divides products best, if that was measured.
+    /// Returns the fastest tiling of matrix products on this adapter, if it was measured.
     pub fn tuning(&self, id: &AdapterId) -> Option<&str> {
         self.record(id)?.tuning.as_deref()
     }
 
-    /// Remembers how an adapter divides products best.
+    /// Records the fastest tiling of matrix products on this adapter.
     pub fn remember_tuning(&mut self, id: &AdapterId, tuning: &str, now: Timestamp) {
         self.record_mut(id, now).tuning = Some(tuning.to_owned());
     }
 
-    /// Where this plan is faster, if that was measured with this adapter.
+    /// Returns which device is faster for this plan, if it was measured with this adapter.
     pub fn preference(&self, plan: &str, id: &AdapterId) -> Option<Preference> {
         let record = self.plans.get(plan).filter(|record| record.adapter == *id)?;
         Some(record.faster)
     }
 
-    /// Remembers where a plan is faster.
+    /// Records which device is faster for a plan.
     pub fn remember_preference(&mut self, plan: &str, id: &AdapterId, faster: Preference, now: Timestamp) {
         self.plans.insert(plan.to_owned(), PlanRecord { adapter: id.clone(), faster, at: now });
         forget_oldest(&mut self.plans, PLANS_MAX, |record| record.at);
@@ -117,7 +117,7 @@ impl DeviceMemory {
         self.adapters.get(&id.name).filter(|record| record.driver == id.driver)
     }
 
-    /// The record of an adapter, an empty one if its driver has changed.
+    /// Returns the record of an adapter. If its driver has changed, the record is empty.
     fn record_mut(&mut self, id: &AdapterId, now: Timestamp) -> &mut AdapterRecord {
         let empty = || AdapterRecord { driver: id.driver.clone(), fault: None, tuning: None, at: now };
         if !self.adapters.contains_key(&id.name) {
@@ -132,7 +132,7 @@ impl DeviceMemory {
     }
 }
 
-/// Names a training plan for a model.
+/// Returns the key of a training plan for a model.
 pub(crate) fn plan_digest(model: BlobDigest, plan: &TrainingPlan) -> String {
     let mut bytes = model.to_string().into_bytes();
     bytes.extend(serde_json::to_vec(plan).expect("a plan is plain data"));

@@ -1,4 +1,4 @@
-//! Where a client trains: on the processor, or on a graphics adapter that is faster and has not failed lately.
+//! Decides where a client trains: on the CPU, or on a graphics adapter that is faster and has not failed recently.
 
 mod error;
 #[cfg_attr(
@@ -30,18 +30,18 @@ pub(crate) use memory::DeviceMemory;
 pub use place::Placement;
 pub(crate) use store::DeviceStore;
 
-/// Where to train.
+/// The choice of the training device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Device {
-    /// Where a step of the plan at hand is faster: small models are so on the processor. Adapters that the processor
-    /// only imitates are not considered.
+    /// The CPU or a graphics adapter: the one that a measurement shows to be faster for the current plan. Small models
+    /// are faster on the CPU. Software adapters, which the CPU emulates, are not considered.
     #[default]
     Auto,
-    /// On the processor.
+    /// The CPU.
     Cpu,
-    /// On the first graphics adapter; on one that the processor imitates only if there is no other.
+    /// The first graphics adapter. A software adapter is used only if there is no other.
     Gpu,
-    /// On the adapter whose name contains this.
+    /// The adapter whose name contains this text.
     Named(String),
 }
 

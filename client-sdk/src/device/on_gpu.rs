@@ -1,4 +1,4 @@
-//! Choosing an adapter, opening it, and learning from what happens.
+//! Chooses and opens an adapter, and learns from the outcome.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -44,11 +44,11 @@ impl Devices {
         placed
     }
 
-    /// Says where a training goes on that has come back from its device to the CPU, and remembers why.
+    /// If a device failure moved the training back to the CPU, records the fault and returns the new placement.
     pub fn came_back(&self, placement: &Placement, trainer: &Trainer) -> Option<Placement> {
         let id = placement.adapter.as_ref().filter(|_| trainer.gpu().is_none())?;
         let fault = trainer.gpu_fault()?;
-        tracing::warn!(adapter = id.name, %fault, "the adapter failed; training goes on on the CPU");
+        tracing::warn!(adapter = id.name, %fault, "the adapter failed; training continues on the CPU");
         let mut known = self.lock();
         known.gpu = None;
         if self.learn(&mut known, id, fault) {
@@ -57,7 +57,7 @@ impl Devices {
         Some(Placement::cpu())
     }
 
-    /// With a device that cannot be used a plan is not lost, unless it asks for 16-bit numbers.
+    /// Falls back to the CPU if the device cannot be used, unless the plan needs 16-bit numbers.
     fn place_where_faster(
         &self,
         known: &mut Known,
@@ -103,7 +103,7 @@ impl Devices {
         }
     }
 
-    /// Measures where a step is faster. A plan that the adapter cannot run is so on the processor.
+    /// Measures which device is faster. A plan that the adapter cannot run is assigned to the CPU.
     fn compare(
         &self,
         known: &mut Known,
@@ -118,7 +118,7 @@ impl Devices {
                 Ok(if comparison.prefers_gpu() { Preference::Gpu } else { Preference::Cpu })
             }
             Err(TrainError::Gpu(error @ (GpuError::Unsupported { .. } | GpuError::TooLarge { .. }))) => {
-                tracing::info!(%error, "the plan is one for the CPU");
+                tracing::info!(%error, "the adapter cannot run this plan; training runs on the CPU");
                 Ok(Preference::Cpu)
             }
             Err(error) => Err(error.into()),
@@ -133,7 +133,7 @@ impl Devices {
         Ok(adapter.report().into())
     }
 
-    /// The adapter that is wanted, and not left alone.
+    /// Returns the requested adapter, unless it is excluded after a failure.
     fn adapter(&self, known: &mut Known) -> Result<Adapter, DeviceError> {
         let now = self.host.now();
         let found = known.adapters.get_or_insert_with(|| block_on(Adapter::all()));
@@ -154,14 +154,14 @@ impl Devices {
             Device::Named(name) => Some(name.as_str()),
             _ => None,
         };
-        // There is none of this name: the engine says which there are.
+        // No adapter has this name: the engine's error lists the available ones.
         Err(left_alone.unwrap_or_else(|| match block_on(Adapter::find(name)) {
             Err(error) if name.is_some() => error.into(),
             _ => GpuError::NoAdapter.into(),
         }))
     }
 
-    /// Opens the adapter, or returns it as it was opened before, with the tuning that is fastest on it.
+    /// Returns the open adapter, or opens it with the fastest tuning.
     fn open(&self, known: &mut Known, adapter: &Adapter) -> Result<Gpu, DeviceError> {
         if let Some(gpu) = &known.gpu {
             return Ok(gpu.clone());
@@ -178,7 +178,7 @@ impl Devices {
         Ok(gpu)
     }
 
-    /// Passes a result on, and remembers if the adapter is to blame for it.
+    /// Returns the result unchanged. If it is an error that the adapter caused, records a fault.
     fn learning<T>(
         &self,
         known: &mut Known,
@@ -191,7 +191,7 @@ impl Devices {
         result
     }
 
-    /// Remembers a fault, if the adapter is to blame for it, and says so.
+    /// Records and reports a fault if the adapter caused it.
     fn learn(&self, known: &mut Known, id: &AdapterId, error: &GpuError) -> bool {
         if error.is_adapters_fault() {
             (known.gpu, known.adapters) = (None, None);
@@ -201,19 +201,19 @@ impl Devices {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // What is known is whole after every statement: a panic elsewhere does no harm to it.
+        // `Known` is consistent after every statement, so a poisoned lock is safe to use.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn save(&self, known: &Known) {
         let Some(store) = &self.store else { return };
         if let Err(error) = store.save(&known.memory) {
-            tracing::warn!(%error, "what was learnt of the adapters cannot be stored");
+            tracing::warn!(%error, "could not store what was learnt about the graphics adapters");
         }
     }
 }
 
-/// Says whether this adapter may be taken. `has_real`: not all that there are are imitations.
+/// Returns whether this adapter may be used. `has_real` means that at least one adapter is not emulated.
 fn is_wanted(wanted: &Device, report: &AdapterReport, has_real: bool) -> bool {
     match wanted {
         Device::Auto => !is_software(report),
@@ -229,7 +229,7 @@ fn is_software(report: &AdapterReport) -> bool {
 
 #[cfg(test)]
 impl Devices {
-    /// Breaks the adapter that is open, as if it had been unplugged.
+    /// Destroys the open adapter, as if it had been unplugged.
     pub(crate) fn break_adapter(&self) {
         self.lock().gpu.as_ref().expect("a training has opened it").destroy();
     }
@@ -266,7 +266,7 @@ mod tests {
         assert!(is_wanted(&named, &imitation, true) && !is_wanted(&named, &card, true));
     }
 
-    /// A plan is measured on both sides once, and not again: as `auto` does with a real adapter.
+    /// `auto` measures a plan on both devices once and then reuses the result.
     #[test]
     fn where_a_plan_is_faster_is_measured_once() {
         use folkmoot_engine::{Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, onnx::build};

@@ -3,20 +3,20 @@ use folkmoot_protocol::BlobDigest;
 
 use super::{Device, DeviceError, Devices};
 
-/// Where a training runs.
+/// The device on which a training runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// `cpu`, or the adapter's name.
     pub device: String,
-    /// How much energy a step takes beside the processor: `low` for an adapter that shares the processor's chip, `high`
-    /// for a card of its own, `processor` for the processor itself and what it imitates.
+    /// The energy class of the device, for what it uses in addition to the CPU: `low` for an adapter on the CPU's chip,
+    /// `high` for a separate card, `processor` for the CPU itself and software adapters.
     pub energy_class: &'static str,
     #[cfg(feature = "gpu")]
     pub(super) adapter: Option<super::AdapterId>,
 }
 
 impl Placement {
-    /// On the processor.
+    /// A placement on the CPU.
     pub fn cpu() -> Self {
         Self {
             device: "cpu".into(),
@@ -28,12 +28,12 @@ impl Placement {
 }
 
 impl Devices {
-    /// Puts a training that has not begun, or was resumed, where it was to run: see [`Device`]. What has to be measured
-    /// for that is measured once.
+    /// Moves a training to its device; see [`Device`]. The training must be new or just resumed. Measurements for the
+    /// decision are made once and remembered.
     ///
     /// # Errors
-    /// Returns a [`DeviceError`] if it cannot run there. It is then on the CPU, and can go on there unless the plan asks
-    /// for mixed precision. With [`Device::Auto`] it is an error only for such plans.
+    /// [`DeviceError`] if the training cannot run on that device. It then stays on the CPU, and can continue there
+    /// unless the plan asks for mixed precision. With [`Device::Auto`], only plans with mixed precision fail.
     pub fn place(
         &self,
         trainer: &mut Trainer,
@@ -60,7 +60,7 @@ impl Devices {
         }
     }
 
-    /// Says where a training goes on that has come back from its device to the CPU, and remembers why.
+    /// If a device failure moved the training back to the CPU, records the fault and returns the new placement.
     #[cfg(not(feature = "gpu"))]
     pub fn came_back(&self, _: &Placement, _: &Trainer) -> Option<Placement> {
         None

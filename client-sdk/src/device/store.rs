@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::DeviceMemory;
 use crate::storage::{StorageError, read_if_present, write_private};
 
-/// The file of what a client has learnt about its adapters.
+/// The file that stores knowledge about graphics adapters.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceStore {
     path: PathBuf,
@@ -14,12 +14,12 @@ impl DeviceStore {
         Self { path }
     }
 
-    /// Reads the file. One that cannot be read is as good as an empty one: all of it can be measured again.
+    /// Reads the file. An unreadable file counts as empty, because everything in it can be measured again.
     pub fn load(&self) -> DeviceMemory {
         let bytes = match read_if_present(&self.path) {
             Ok(bytes) => bytes.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, "what is known of the adapters cannot be read");
+                tracing::warn!(%error, "could not read the stored knowledge about graphics adapters");
                 return DeviceMemory::default();
             }
         };
@@ -28,7 +28,7 @@ impl DeviceStore {
             _ if bytes.is_empty() => DeviceMemory::default(),
             _ => {
                 let file = self.path.display();
-                tracing::warn!(%file, "what is known of the adapters is damaged and is forgotten");
+                tracing::warn!(%file, "the stored knowledge about graphics adapters is damaged; starting without it");
                 DeviceMemory::default()
             }
         }

@@ -6,8 +6,7 @@ use std::{
 
 use super::StorageError;
 
-/// Replaces a file so that after a crash there is the old one or the new one, never a part; readable for its
-/// owner only.
+/// Replaces a file atomically: after a crash, either the old or the new content is there. Only its owner can read it.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     replace(path, bytes).map_err(|error| StorageError::at(path, error))
 }
@@ -21,7 +20,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(path)
 }
 
-/// A rename is durable when its directory is.
+/// Syncs the directory, without which a rename is not durable.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
@@ -32,7 +31,7 @@ fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the options of a file that is readable for its owner only, once it is made.
+/// Returns options for creating a file that only its owner can read.
 #[cfg(unix)]
 pub(super) fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
@@ -46,7 +45,7 @@ pub(super) fn private() -> OpenOptions {
     File::options()
 }
 
-/// Makes a directory that only its owner can read, if there is none.
+/// Creates a directory that only its owner can read, unless it exists.
 pub(super) fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -55,7 +54,7 @@ pub(super) fn make_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Reads a file, or `None` if there is none.
+/// Reads a file. Returns `None` if it does not exist.
 pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -64,7 +63,7 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageErr
     }
 }
 
-/// Deletes a file if there is one.
+/// Deletes a file if it exists.
 pub(super) fn remove_if_present(path: &Path) -> Result<(), StorageError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::at(path, error)),

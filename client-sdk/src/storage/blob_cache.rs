@@ -14,7 +14,7 @@ use super::{
     atomic::{make_private, private, remove_if_present},
 };
 
-/// Blobs by SHA-256, bounded in bytes. What was not used for longest goes first.
+/// Blobs by SHA-256, with a limit in bytes. The least recently used blobs are evicted first.
 #[derive(Clone, Debug)]
 pub(crate) struct BlobCache {
     directory: PathBuf,
@@ -22,18 +22,18 @@ pub(crate) struct BlobCache {
     claims: Claims,
 }
 
-/// The partial files that are being written, and the bytes that they will have.
+/// The partial files that are being written, and their final sizes in bytes.
 #[derive(Clone, Debug, Default)]
 struct Claims(Arc<Mutex<BTreeMap<PathBuf, u64>>>);
 
-/// The right to write a partial file, which nobody else has meanwhile. It ends when it is dropped.
+/// The exclusive right to write a partial file, until it is dropped.
 #[derive(Debug)]
 struct Claim {
     claims: Claims,
     path: PathBuf,
 }
 
-/// A blob of which the first bytes are there.
+/// A blob that is being downloaded.
 #[derive(Debug)]
 pub(crate) struct PartialBlob {
     artifact: Artifact,
@@ -45,23 +45,23 @@ pub(crate) struct PartialBlob {
 }
 
 impl BlobCache {
-    /// Makes the directory if need be.
+    /// Creates the directory if it does not exist.
     pub fn open(directory: &Path, bytes_max: u64) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         Ok(Self { directory: directory.into(), bytes_max, claims: Claims::default() })
     }
 
-    /// Returns the bytes that the cache may hold.
+    /// Returns the maximum number of bytes that the cache may hold.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max
     }
 
-    /// Says whether a blob seems to be there, without reading it.
+    /// Returns whether a file of the right size is present. Does not read the file.
     pub fn seems_to_hold(&self, artifact: Artifact) -> bool {
         fs::metadata(self.path(artifact.digest)).is_ok_and(|metadata| metadata.len() == artifact.bytes)
     }
 
-    /// Reads a blob and verifies it; one that is damaged is deleted and not there any more.
+    /// Reads and verifies a blob. A damaged blob is deleted and counts as missing.
     pub fn read(&self, artifact: Artifact, now: Timestamp) -> io::Result<Option<Vec<u8>>> {
         let path = self.path(artifact.digest);
         let bytes = match fs::read(&path) {
@@ -70,17 +70,17 @@ impl BlobCache {
             Err(error) => return Err(error),
         };
         if BlobDigest::of(&bytes) != artifact.digest {
-            tracing::warn!(file = %path.display(), "a cached blob is damaged and is fetched again");
+            tracing::warn!(file = %path.display(), "a cached blob is damaged and will be fetched again");
             fs::remove_file(&path)?;
             return Ok(None);
         }
         let used_at = UNIX_EPOCH + Duration::from_millis(now.0);
-        // The order of eviction is only a guess: not worth a failure.
+        // Best effort: the time only affects the order of eviction.
         let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(used_at));
         Ok(Some(bytes))
     }
 
-    /// Goes on with a blob, or begins it, after making room. It is an error if another [`PartialBlob`] of it is there.
+    /// Continues or begins a blob after making room for it. Fails if another [`PartialBlob`] for it exists.
     pub fn begin(&self, artifact: Artifact) -> io::Result<PartialBlob> {
         let whole_path = self.path(artifact.digest);
         let path = whole_path.with_added_extension("partial");
@@ -95,7 +95,7 @@ impl BlobCache {
         Ok(PartialBlob { artifact, file, bytes, path, whole_path, _claim: claim })
     }
 
-    /// Deletes what was not used for longest, until there is room for everything that is being written.
+    /// Evicts the least recently used blobs until there is room for everything that is being written.
     fn make_room(&self) -> io::Result<()> {
         let claims = self.claims.lock();
         let wanted: u64 = claims.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
@@ -127,14 +127,14 @@ impl BlobCache {
 
 impl Claims {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, u64>> {
-        // No panic leaves the map half changed.
+        // No code can panic while the map is inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn claim(&self, path: &Path, bytes: u64) -> io::Result<Claim> {
         let mut claims = self.lock();
         if claims.contains_key(path) {
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the blob is being fetched already"));
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the blob is already being fetched"));
         }
         claims.insert(path.to_owned(), bytes);
         Ok(Claim { claims: self.clone(), path: path.to_owned() })
@@ -148,19 +148,19 @@ impl Drop for Claim {
 }
 
 impl PartialBlob {
-    /// Returns the number of bytes that are there.
+    /// Returns the number of bytes downloaded so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes the next bytes.
+    /// Appends the next bytes.
     pub fn append(&mut self, piece: &[u8]) -> io::Result<()> {
         self.file.write_all(piece)?;
         self.bytes += piece.len() as u64;
         Ok(())
     }
 
-    /// Verifies the blob and puts it into the cache; returns whether it had its digest. If not, it is deleted.
+    /// Verifies the blob and moves it into the cache. Returns `false`, and deletes it, if its digest is wrong.
     pub fn finish(self) -> io::Result<bool> {
         self.file.sync_all()?;
         if BlobDigest::of(&fs::read(&self.path)?) != self.artifact.digest {
@@ -171,7 +171,7 @@ impl PartialBlob {
         Ok(true)
     }
 
-    /// Deletes what is there: it cannot be gone on with.
+    /// Deletes the partial file, because it cannot be completed.
     pub fn discard(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
@@ -227,7 +227,7 @@ mod tests {
         partial.append(b"c").unwrap();
         let error = cache.clone().begin(offered).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
-        // One byte of `c` is there and eight will be: beside it there is no room for `a` and `b`.
+        // One byte of `c` is present and it will have eight, so there is no room for both `a` and `b`.
         assert!(put(&cache, b"bbbbbbbb"));
         assert!(!cache.seems_to_hold(artifact(b"aaaaaaaa")) && cache.seems_to_hold(artifact(b"bbbbbbbb")));
         drop(partial);

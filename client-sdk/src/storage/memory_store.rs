@@ -10,27 +10,28 @@ use super::{
     atomic::{make_private, read_if_present, remove_if_present},
 };
 
-/// Memories that are kept; more would fill the device for tasks that are over.
+/// The maximum number of memories that are kept. More would fill the device with data of tasks that have ended.
 const MEMORIES_MAX: usize = 4;
-/// Bytes of all memories together; the oldest go first.
+/// The maximum number of bytes of all memories together. The oldest are deleted first.
 const BYTES_MAX: u64 = 256 << 20;
-/// Milliseconds after which a memory is too old to be of use, whatever became of its task: 30 days.
+/// The maximum age of a memory in milliseconds: 30 days. Older memories are no longer useful.
 const AGE_MILLISECONDS_MAX: u64 = 30 * 24 * 3600 * 1000;
 
-/// What updates left out, by task. It is made of the examples on this device, so it goes when they may not be used any more.
+/// Compression residuals, by task. They are derived from the examples on this device, so they are deleted when the
+/// examples may no longer be used.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryStore {
     directory: PathBuf,
 }
 
 impl MemoryStore {
-    /// Makes the directory if need be.
+    /// Creates the directory if it does not exist.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         Ok(Self { directory: directory.into() })
     }
 
-    /// Takes the file of a memory in. Older ones may have to make room.
+    /// Moves the file of a memory into the store. Older memories may be deleted to make room.
     pub fn keep(&self, task: TaskId, file: &Path) -> Result<(), StorageError> {
         let kept = self.path(task);
         fs::rename(file, &kept).map_err(|error| StorageError::at(&kept, error))?;

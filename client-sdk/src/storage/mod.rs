@@ -1,19 +1,19 @@
-//! What a client keeps on disk, in its state directory:
+//! The files that a client keeps in its state directory:
 //!
 //! ```text
-//! client.key           the key, drawn once
-//! enrolment.json       the client id that the coordinator gave for it
+//! client.key           the client's key, generated once
+//! enrolment.json       the client id that the coordinator assigned to the key
 //! session.json         the session
-//! newest_model.json    which model and weights came last
-//! devices.json         what was learnt about the graphics adapters of the machine
-//! traffic.json         the bytes of the day, where they are limited
-//! training_time.json   the training time of the day, where it is limited
-//! battery_time.json    that without charging, where it is limited
-//! transparency.jsonl   what was done with the user's data
+//! newest_model.json    the digests of the newest model and its weights
+//! devices.json         what was learnt about the machine's graphics adapters
+//! traffic.json         the day's traffic in bytes, if it is limited
+//! training_time.json   the day's training time, if it is limited
+//! battery_time.json    the day's training time without charging, if it is limited
+//! transparency.jsonl   how the user's data was used
 //! blobs/               plans, models and weights, by SHA-256
-//! assignments/         checkpoint and update of the assignment under way
-//! memories/            what accepted updates left out, by task
-//! directory.lock       held while a client runs: two would make two updates of one assignment
+//! assignments/         checkpoint and update of the current assignment
+//! memories/            compression residuals, by task
+//! directory.lock       locked while a client runs: two clients would send two updates for one assignment
 //! ```
 
 mod atomic;

@@ -4,25 +4,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How deep a folder is looked through.
+/// The maximum depth of subfolders that are checked.
 const DEPTH_MAX: usize = 4;
 
-/// The state in which a folder was found that only its owner is to read.
+/// The state of a folder that only its owner should be able to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivateFolder {
-    /// It is private, with all that is in it: it was so, or it is new.
+    /// The folder and its contents were already private, or the folder is new.
     Private,
-    /// It was not, and is now. These were changed: the folder itself, folders and files in it.
+    /// The folder was not private but is now. Lists the folders and files whose modes were changed, including the
+    /// folder itself.
     Mended(Vec<PathBuf>),
-    /// Others may read it, and it holds something else, too: it stays as it is.
+    /// Others may read the folder, and it holds files that are not ours. It was left unchanged.
     Shared,
 }
 
-/// Makes a folder that only its owner can read, or mends one that `marker` shows to be ours, or that is empty. Links and what
-/// they lead to stay as they are. Where files have no modes there is nothing to do.
+/// Creates a folder that only its owner can read. An existing folder is made private if it is empty, or if `marker`
+/// shows that it is ours. Links and their targets are left unchanged. Does nothing on systems without file modes.
 ///
 /// # Errors
-/// If the folder cannot be made, read or changed.
+/// An I/O error if the folder cannot be created, read or changed.
 pub fn private_folder(folder: &Path, marker: &str) -> io::Result<PrivateFolder> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -57,7 +58,7 @@ fn mend(_: &Path, _: &str) -> io::Result<PrivateFolder> {
 fn mend_below(folder: &Path, depth: usize, mended: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // Of the entry itself: a link is none of ours. One that is gone by now needs nothing.
+        // Metadata of the entry itself: links are not followed. An entry that has disappeared needs no change.
         let Ok(metadata) = entry.metadata() else { continue };
         if !metadata.is_symlink() {
             make_private(&entry.path(), &metadata, mended)?;

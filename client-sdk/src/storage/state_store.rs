@@ -16,11 +16,11 @@ use super::{
 
 const ENROLMENT_VERSION: u32 = 1;
 
-/// What the coordinator said when the key was enrolled.
+/// The coordinator's answer to the enrolment of the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Enrolment {
     version: u32,
-    /// Where: an id is worth nothing at another coordinator.
+    /// The coordinator's address. The id is valid only there.
     pub coordinator: String,
     pub client_id: ClientId,
     pub population: PopulationName,
@@ -32,10 +32,10 @@ impl Enrolment {
     }
 }
 
-/// The file that is locked, and shows that a directory is a client's.
+/// The name of the lock file. It also marks a directory as a client's.
 const LOCK: &str = "directory.lock";
 
-/// The small files of a state directory, which it holds locked.
+/// The small files of a state directory. The directory stays locked as long as this lives.
 #[derive(Debug)]
 pub(crate) struct StateStore {
     directory: PathBuf,
@@ -43,15 +43,15 @@ pub(crate) struct StateStore {
 }
 
 impl StateStore {
-    /// Makes the directory if need be, and locks it.
+    /// Creates the directory if it does not exist, and locks it.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         match private_folder(directory, LOCK).map_err(|error| StorageError::at(directory, error))? {
             PrivateFolder::Private => {}
             PrivateFolder::Mended(paths) => {
-                tracing::warn!(directory = %directory.display(), changed = paths.len(), "others could read the state directory; now only its owner can");
+                tracing::warn!(directory = %directory.display(), changed = paths.len(), "other users could read the state directory; its permissions are now restricted to its owner");
             }
             PrivateFolder::Shared => {
-                tracing::warn!(directory = %directory.display(), "others may read the state directory, which holds other files, too; give the client one of its own");
+                tracing::warn!(directory = %directory.display(), "other users may read the state directory, and it holds other files too; give the client a directory of its own");
             }
         }
         let path = directory.join(LOCK);
@@ -68,7 +68,7 @@ impl StateStore {
         }
     }
 
-    /// Returns where the key lives.
+    /// Returns the path of the key.
     pub fn key_path(&self) -> PathBuf {
         self.directory.join("client.key")
     }
@@ -81,7 +81,7 @@ impl StateStore {
             Ok(enrolment) if enrolment.version == ENROLMENT_VERSION => {
                 Ok(Some(enrolment).filter(|enrolment| enrolment.coordinator == coordinator))
             }
-            Ok(enrolment) => set_aside(&path, &format!("version {} is not known", enrolment.version)),
+            Ok(enrolment) => set_aside(&path, &format!("version {} is unknown", enrolment.version)),
             Err(error) => set_aside(&path, &error.to_string()),
         }
     }
@@ -92,7 +92,7 @@ impl StateStore {
         write_private(&self.directory.join("enrolment.json"), &json)
     }
 
-    /// Reads the session, if there is one that can be read; any other is set aside.
+    /// Reads the session, if there is one. An unreadable session is set aside.
     pub fn load_session(&self) -> Result<Option<Session>, StorageError> {
         let path = self.session_path();
         let Some(bytes) = read_if_present(&path)? else { return Ok(None) };
@@ -102,42 +102,42 @@ impl StateStore {
         }
     }
 
-    /// Returns where the session lives.
+    /// Returns the path of the session.
     pub fn session_path(&self) -> PathBuf {
         self.directory.join("session.json")
     }
 
-    /// Returns where it is kept what was learnt about the adapters of the machine.
+    /// Returns the path of the stored knowledge about graphics adapters.
     pub fn devices_path(&self) -> PathBuf {
         self.directory.join("devices.json")
     }
 
-    /// Returns where the bytes of the day are counted.
+    /// Returns the path of the day's traffic count.
     pub fn traffic_path(&self) -> PathBuf {
         self.directory.join("traffic.json")
     }
 
-    /// Returns where the transparency log is.
+    /// Returns the path of the transparency log.
     pub fn transparency_log_path(&self) -> PathBuf {
         self.directory.join("transparency.jsonl")
     }
 
-    /// Returns where the training time of the day is counted.
+    /// Returns the path of the day's training time.
     pub fn training_time_path(&self) -> PathBuf {
         self.directory.join("training_time.json")
     }
 
-    /// Returns where that of it without charging is counted.
+    /// Returns the path of the day's training time without charging.
     pub fn battery_time_path(&self) -> PathBuf {
         self.directory.join("battery_time.json")
     }
 
-    /// Returns where it is kept which model came last.
+    /// Returns the path of the record of the newest model.
     pub fn newest_model_path(&self) -> PathBuf {
         self.directory.join("newest_model.json")
     }
 
-    /// Deletes everything that a client keeps here, the key first. What others put into the directory stays.
+    /// Deletes all files that a client keeps here, the key first. Files of others stay.
     pub fn forget(self) -> Result<(), StorageError> {
         for name in [
             "client.key",
@@ -165,20 +165,20 @@ impl StateStore {
             }
         }
         let path = self.directory.join("directory.lock");
-        // Some systems do not delete a file that is open.
+        // Some systems cannot delete an open file.
         drop(self);
         remove_if_present(&path)
     }
 
-    /// Returns the directory of something larger.
+    /// Returns the path of a subdirectory for larger files.
     pub fn subdirectory(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 }
 
-/// Moves a file out of the way that cannot be used: the client starts anew, and a human can look at it.
+/// Renames an unusable file: the client starts without it, and a person can still inspect it.
 fn set_aside<T>(path: &Path, reason: &str) -> Result<Option<T>, StorageError> {
-    tracing::warn!(file = %path.display(), reason, "the file cannot be used and is set aside");
+    tracing::warn!(file = %path.display(), reason, "the file cannot be used; it was renamed to *.damaged, and the client starts without it");
     let aside = path.with_added_extension("damaged");
     fs::rename(path, aside).map_err(|error| StorageError::at(path, error))?;
     Ok(None)

@@ -10,7 +10,7 @@ use super::{
     atomic::{make_private, read_if_present, remove_if_present, write_private},
 };
 
-/// Checkpoint and update of assignments, by assignment id, and what updates left out, by task.
+/// Checkpoints and updates by assignment id, and compression residuals by task.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkStore {
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct WorkStore {
 }
 
 impl WorkStore {
-    /// Makes the directory if need be.
+    /// Creates the directory if it does not exist.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         let memories = MemoryStore::open(&directory.with_file_name("memories"))?;
@@ -37,7 +37,7 @@ impl WorkStore {
         write_private(&self.update_path(id), bytes)
     }
 
-    /// Keeps what an update leaves out until it is known whether the update was accepted.
+    /// Stores the residual of an update until it is known whether the update was accepted.
     pub fn save_pending_memory(
         &self,
         id: AssignmentId,
@@ -47,17 +47,17 @@ impl WorkStore {
         write_private(&self.directory.join(format!("{id}.{task}")), bytes)
     }
 
-    /// Makes what an accepted update has left out the task's memory. It may be called again.
+    /// Makes the residual of an accepted update the task's memory. Calling it again has no effect.
     pub fn keep_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
         self.pending_memories(id)?.iter().try_for_each(|(task, path)| self.memories.keep(*task, path))
     }
 
-    /// Deletes the memory of the task of an update that may have been accepted or not: some of it may have arrived.
+    /// Deletes the memory of a task if it is unknown whether the update was accepted: parts of it may have arrived.
     pub fn forget_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
         self.pending_memories(id)?.iter().try_for_each(|(task, _)| self.memories.forget(*task))
     }
 
-    /// Deletes what an earlier attempt at this update was to leave out.
+    /// Deletes the residual of an earlier attempt at this update.
     pub fn forget_pending_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
         self.pending_memories(id)?.iter().try_for_each(|(_, path)| remove_if_present(path))
     }
@@ -71,22 +71,22 @@ impl WorkStore {
         Ok(entries(&self.directory)?.into_iter().filter_map(task_of).collect())
     }
 
-    /// Returns the memories of tasks.
+    /// Returns the store of memories.
     pub fn memories(&self) -> &MemoryStore {
         &self.memories
     }
 
-    /// Returns where the update of an assignment lives.
+    /// Returns the path of an assignment's update.
     pub fn update_path(&self, id: AssignmentId) -> PathBuf {
         self.directory.join(format!("{id}.update"))
     }
 
-    /// Says whether an update of this length is there.
+    /// Returns whether an update of this length is stored.
     pub fn has_update(&self, id: AssignmentId, length: u64) -> bool {
         fs::metadata(self.update_path(id)).is_ok_and(|metadata| metadata.len() == length)
     }
 
-    /// Deletes what belongs to an assignment.
+    /// Deletes all files of an assignment.
     pub fn forget(&self, id: AssignmentId) -> Result<(), StorageError> {
         let prefix = format!("{id}.");
         let is_of =
@@ -97,7 +97,7 @@ impl WorkStore {
             .try_for_each(|path| remove_if_present(path))
     }
 
-    /// Deletes what belongs to any other assignment: a crash may have come between an end and its cleaning.
+    /// Deletes the files of all other assignments, which a crash may have left behind.
     pub fn forget_all_but(&self, kept: Option<AssignmentId>) -> Result<(), StorageError> {
         let kept = kept.map(|id| id.to_string());
         for path in entries(&self.directory)? {
@@ -154,7 +154,7 @@ mod tests {
         store.keep_memory(id(2)).unwrap();
         store.forget_all_but(None).unwrap();
         assert_eq!(store.memories().load(task(2)).unwrap().as_deref(), Some(&b"accepted"[..]));
-        // Whether the next one was accepted is never known.
+        // The client never learns whether the coordinator accepted the next update.
         store.save_pending_memory(id(3), task(2), b"perhaps").unwrap();
         store.forget_memory(id(3)).unwrap();
         assert_eq!(store.memories().load(task(2)).unwrap(), None);

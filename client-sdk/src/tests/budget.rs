@@ -1,4 +1,4 @@
-//! A client that declines what costs more, or promises less, than its app allows.
+//! A client that declines assignments outside the app's budget.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Budget, LogAction, LogEntry};
 
-/// Runs a client with this budget until it has given an assignment up, and returns what it logged.
+/// Runs a client with this budget until it has given up an assignment, and returns its log.
 async fn declined(fake: Fake, budget: Budget) -> (Arc<Fake>, Vec<LogEntry>) {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ async fn what_is_within_the_budget_is_done() {
 
 #[tokio::test]
 async fn a_training_ends_when_the_apps_seconds_are_over_and_is_sent() {
-    // The clock goes on by a second whenever it is read.
+    // The clock advances by a second at each reading.
     let fake = Arc::new(Fake::new(1_000_000, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
     let budget = Budget { training_seconds_max: 60, ..Budget::default() };

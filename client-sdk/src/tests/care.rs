@@ -1,4 +1,4 @@
-//! Clients that train only while their device may.
+//! Clients that train only while their device's conditions allow it.
 
 use std::sync::{
     Arc, Mutex,
@@ -27,23 +27,24 @@ const CHARGING: DeviceConditions = DeviceConditions {
     thermal: None,
 };
 const UNPLUGGED: DeviceConditions = DeviceConditions { is_charging: Some(false), ..CHARGING };
-/// Epochs of a training that pauses: some hundred steps.
+/// Epochs of a training that pauses: a few hundred steps.
 const EPOCHS: u32 = 50;
-/// Epochs of a training that never ends by itself.
+/// Epochs of a training that never ends on its own.
 const ENDLESS: u32 = u32::MAX / 8;
 
-/// Never gives an assignment up because of a pause, however slow the machine is.
+/// Never gives up an assignment because of a pause, however slow the machine is.
 fn patient() -> DevicePolicy {
     DevicePolicy { give_up_after_seconds: u32::MAX, ..DevicePolicy::default() }
 }
 
-/// A host whose clock goes on by 200 ms whenever it is read: a chunk of the training is one step, and each is told.
+/// A host whose clock advances by 200 ms at each reading. A chunk of the training is then one step, and each is
+/// reported.
 fn host() -> Host {
     let now = AtomicU64::new(1_000_000);
     Host::new(move || Timestamp(now.fetch_add(200, Ordering::Relaxed)), [5; 32])
 }
 
-/// Hears events, and the newest step.
+/// Makes the builder report events. Returns the events, and the number of the newest step.
 fn heard(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEvent>, Arc<AtomicU64>) {
     let (sender, events) = unbounded_channel();
     let newest = Arc::new(AtomicU64::new(0));
@@ -55,25 +56,25 @@ fn heard(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEven
     (builder, events, newest)
 }
 
-/// Holds the training thread after its first step.
+/// Blocks the training thread after its first step.
 struct Gate {
     reached: UnboundedReceiver<u64>,
     go_on: mpsc::Sender<()>,
 }
 
 impl Gate {
-    /// Waits until the thread is held, and returns the step after which it is.
+    /// Waits until the thread is blocked, and returns its step.
     async fn reached(&mut self) -> u64 {
         patiently("the first step", self.reached.recv()).await.expect("the client lives")
     }
 
-    /// Lets the thread go on.
+    /// Unblocks the thread.
     fn open(self) {
         drop(self.go_on);
     }
 }
 
-/// As [`heard`], but the training thread waits at a gate.
+/// Like [`heard`], but the training thread waits at a gate.
 fn gated(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEvent>, Arc<AtomicU64>, Gate) {
     let (sender, events) = unbounded_channel();
     let (at_gate, reached) = unbounded_channel();
@@ -84,7 +85,7 @@ fn gated(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEven
     let builder = builder.on_event(move |event| match event {
         ClientEvent::Training { step, .. } => {
             if newest_here.swap(step, Ordering::Relaxed) == 0 && step > 0 {
-                // Nobody waits for it where the test is over.
+                // The test may already be over.
                 let _ = at_gate.send(step);
                 let _ = opened.lock().unwrap().recv();
             }
@@ -116,7 +117,7 @@ async fn paused(events: &mut UnboundedReceiver<ClientEvent>) -> String {
     }
 }
 
-/// The update of a training that nothing disturbs.
+/// The update of an undisturbed training.
 async fn undisturbed(epochs: u32) -> Vec<u8> {
     let fake = Arc::new(Fake::new(epochs, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ async fn a_training_pauses_between_two_steps_and_goes_on_to_the_same_update() {
     assert_eq!(paused(&mut events).await, "charging");
     gate.open();
     until("the rest", || care.is_resting()).await;
-    // A thread that did not rest would train to the end as this other one does.
+    // A thread that did not pause would train to the end, like this other one.
     let undisturbed = undisturbed(EPOCHS).await;
     assert!(care.is_resting() && step.load(Ordering::Relaxed) == at, "it trains no more");
     let stored = directory.path().join("assignments");
@@ -219,7 +220,7 @@ async fn a_plans_rules_about_the_device_hold_before_and_during_its_training() {
 async fn when_the_time_of_a_day_is_over_nothing_is_asked_for_until_the_next() {
     let fake = Arc::new(Fake::new(ENDLESS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
-    // Its clock goes on by a second whenever it is read.
+    // Its clock advances by a second at each reading.
     let builder = builder(&fake, directory.path()).await.training_seconds_per_day(20);
     let (builder, mut events, _) = heard(builder);
     let mut client = builder.build().unwrap();
@@ -256,7 +257,7 @@ async fn when_the_battery_has_done_its_time_a_charger_lets_the_training_go_on() 
     stop.send(()).unwrap();
     run.await.unwrap().unwrap();
 
-    // What was used stays used: without the charger nothing is asked for.
+    // The used time stays used: without a charger, the client asks for no assignment.
     let builder = self::builder(&fake, directory.path()).await.host(Host::system().unwrap());
     let (builder, mut events, _) = heard(builder.battery_seconds_per_day(1));
     let mut client = builder.build().unwrap();
@@ -271,7 +272,7 @@ async fn what_the_last_second_of_a_day_has_trained_is_sent() {
     fake.plan.training.batch_size = 10;
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
-    // Its clock goes on by a second whenever it is read, so the one step of the training is the day's whole time.
+    // Its clock advances by a second at each reading, so the training's only step uses up the day.
     let builder = builder(&fake, directory.path()).await.training_seconds_per_day(1);
     let (builder, mut events, _) = heard(builder);
     let mut client = builder.build().unwrap();

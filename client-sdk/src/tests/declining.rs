@@ -1,4 +1,4 @@
-//! What leaves the device of a client that does not take part: that it does not.
+//! A client that does not take part reveals nothing about the reason.
 
 use std::{path::Path, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::ClientBuilder;
 const NAME: &str = "favourite-city";
 const VALUE: &str = "Ghent-on-Lys";
 
-/// A coordinator whose plan is for those who like a city.
+/// A coordinator whose plan is for clients that like a city.
 fn fake(city: &str) -> Fake {
     let mut fake = Fake::new(1, Trouble::default());
     let rule = |condition| DeviceRule { attribute: NAME.into(), condition };
@@ -30,7 +30,7 @@ fn equals(city: &str) -> DeviceCondition {
     DeviceCondition::Equals(city.into())
 }
 
-/// Runs the client until it has given an assignment up and checked in again, and returns all requests but the enrolment.
+/// Runs the client until it has given up an assignment and checked in again. Returns all requests except the enrolment.
 async fn requests_until_given_up(fake: Arc<Fake>, builder: ClientBuilder) -> Vec<SentRequest> {
     let mut client = builder.build().unwrap();
     let checks_in = |request: &SentRequest| request.line.starts_with("POST /v1/check-in");
@@ -55,7 +55,7 @@ fn assert_silent(requests: &[SentRequest], directory: &Path, words: &[&str]) {
     assert!(!files(directory).iter().any(|text| text.contains(VALUE)), "the value was stored");
 }
 
-/// Everything that the client stores but the blobs, among which is the plan.
+/// All stored files except blobs, which include the plan.
 fn files(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let entries = entries.filter(|path| !path.ends_with("blobs"));

@@ -1,4 +1,4 @@
-//! A coordinator of one round and one client that checks what it is sent, and fails as it is told to.
+//! A coordinator of one round and one client. It checks the client's messages, and fails on request.
 
 use std::{
     path::PathBuf,
@@ -25,27 +25,27 @@ use super::{
     tiny_model,
 };
 
-/// What goes wrong, each time once.
+/// A failure that happens once.
 #[derive(Default)]
 pub struct Trouble {
     pub check_in_garbage: bool,
     pub clock_skew: bool,
-    /// The weights break off when their first bytes are in this file.
+    /// The download of the weights breaks off when this file holds their first bytes.
     pub weights_broken: Option<PathBuf>,
     pub upload_half: bool,
     pub client_forgotten: bool,
-    /// What the first check-in is refused with.
+    /// The refusal of the first check-in.
     pub refused: Option<Problem>,
-    /// The first check-in is told to wait, the second is held.
+    /// The first check-in gets a wait, and the second is held.
     pub waits: bool,
     pub holds: bool,
-    /// As long as this is set, check-ins are told to wait and offered it.
+    /// While this is set, check-ins get a wait and are offered these weights.
     pub offers: Option<Artifact>,
-    /// The rest of the weights is sent when this becomes true.
+    /// The remaining weights are sent when this becomes true.
     pub weights_gate: Option<watch::Receiver<bool>>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentRequest {
     pub line: String,
@@ -68,16 +68,16 @@ pub struct Seen {
 
 pub struct Fake {
     pub plan: Plan,
-    /// How updates are to be compressed.
+    /// The compression of updates.
     pub recipe: Option<Recipe>,
-    /// Says whether its assignments have `may_be_asked`.
+    /// Whether its assignments have `may_be_asked`.
     pub asks: bool,
-    /// What it promises.
+    /// The promised protection and cohort.
     pub cohort_min: Option<u64>,
     pub protection_level: Option<ProtectionLevel>,
-    /// The weights in parts; none where they come as float32.
+    /// The weights in parts; empty if they come as float32.
     pub parts: Vec<Vec<u8>>,
-    /// The assignment that it gives.
+    /// The assignment to give.
     pub assignment: AtomicU8,
     pub trouble: Mutex<Trouble>,
     pub seen: Mutex<Seen>,
@@ -117,7 +117,7 @@ impl Fake {
         }
     }
 
-    /// Gives another assignment, and returns the update that answered the last one.
+    /// Starts another assignment, and returns the update for the last one.
     pub fn next_assignment(&self) -> Vec<u8> {
         self.assignment.fetch_add(1, Ordering::Relaxed);
         let mut seen = self.seen();
@@ -129,13 +129,13 @@ impl Fake {
         self.seen.lock().unwrap()
     }
 
-    /// Counts the requests for the bytes of the weights.
+    /// Counts the requests for the weights.
     pub fn weights_requests(&self) -> usize {
         let line = format!("GET /v1/blobs/{}", artifact(&tiny_model::weight_bytes()).digest);
         self.seen().requests.iter().filter(|request| request.line == line).count()
     }
 
-    /// Says whether this trouble is to be made now; it is made once.
+    /// Returns whether to cause this failure now. Each happens only once.
     fn takes(&self, which: impl FnOnce(&mut Trouble) -> &mut bool) -> bool {
         std::mem::take(which(&mut self.trouble.lock().unwrap()))
     }

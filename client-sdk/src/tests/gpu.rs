@@ -1,4 +1,4 @@
-//! The client with a graphics adapter. Where there is none these tests are left out, and say so.
+//! The client with a graphics adapter. Without one, these tests are skipped with a message.
 
 #[path = "../../gpu/src/tests/adapter.rs"]
 mod adapter;
@@ -20,12 +20,12 @@ use super::{
 };
 use crate::{ClientEvent, Device, Devices};
 
-/// Lets the client take the assignment again that it has had: the test's coordinator has only one.
+/// Lets the client accept its earlier assignment again, because the test coordinator has only one.
 fn forget_session(directory: &Path) {
     let _ = std::fs::remove_file(directory.join("session.json"));
 }
 
-/// The devices on which a client trained, in order.
+/// The devices that a client trained on, in order.
 #[derive(Clone, Default)]
 struct Trained(Arc<Mutex<Vec<String>>>);
 
@@ -98,5 +98,5 @@ async fn a_training_survives_its_adapter_which_is_then_left_alone() {
         assert_eq!(trained.len(), if breaks { 2 } else { 1 }, "{trained:?}");
     }
     let memory = std::fs::read_to_string(directory.path().join("devices.json")).unwrap();
-    assert!(memory.contains("it was given up"), "{memory}");
+    assert!(memory.contains("the app released it"), "{memory}");
 }

@@ -1,4 +1,4 @@
-//! HTTP/1.1 in this process, with or without TLS.
+//! An HTTP/1.1 server in this process, with or without TLS.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use super::until;
 
 pub type Body = BoxBody<Bytes, io::Error>;
 
-/// What a test's coordinator answers.
+/// A response of a test coordinator.
 pub trait Answers: Send + Sync + 'static {
     fn answer(&self, head: &hyper::http::request::Parts, body: &[u8]) -> Response<Body>;
 }
@@ -41,7 +41,7 @@ pub fn whole(status: u16, content_type: &str, bytes: impl Into<Bytes>) -> Respon
     response
 }
 
-/// A body that breaks off after these bytes, when all of them are in the client's `file`.
+/// A body that breaks off after these bytes, once all of them are in the client's `file`.
 pub fn broken(bytes: Vec<u8>, file: PathBuf) -> Response<Body> {
     let length = bytes.len() as u64;
     let begin = stream::once(async { Ok(Frame::data(Bytes::from(bytes))) });
@@ -52,12 +52,12 @@ pub fn broken(bytes: Vec<u8>, file: PathBuf) -> Response<Body> {
     Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))
 }
 
-/// Says whether a file has so many bytes.
+/// Returns whether a file has this many bytes.
 pub fn has_length(file: &Path, bytes: u64) -> bool {
     std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == bytes)
 }
 
-/// A body whose end is sent when `gate` becomes true. The receiver is dropped with the body.
+/// A body whose end is sent once `gate` becomes true. The receiver is dropped with the body.
 pub fn gated(begin: Vec<u8>, mut gate: watch::Receiver<bool>, end: Vec<u8>) -> Response<Body> {
     let begin = stream::once(async { Ok(Frame::data(Bytes::from(begin))) });
     let end = stream::once(async move {
@@ -67,7 +67,7 @@ pub fn gated(begin: Vec<u8>, mut gate: watch::Receiver<bool>, end: Vec<u8>) -> R
     Response::new(BodyExt::boxed(StreamBody::new(begin.chain(end))))
 }
 
-/// Listens until the test ends, and returns the port.
+/// Listens until the test ends. Returns the port.
 pub async fn listen(answers: Arc<impl Answers>, tls: Option<TlsAcceptor>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -98,6 +98,6 @@ async fn serve(answers: Arc<impl Answers>, stream: impl AsyncRead + AsyncWrite +
             Ok::<_, hyper::Error>(answers.answer(&head, &body))
         }
     });
-    // A connection that breaks is part of the test.
+    // A broken connection is part of the test.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
