@@ -1,4 +1,4 @@
-//! How much this device sends and fetches, in a day and in a second.
+//! Limits on this device's traffic, per day and per second.
 
 use std::{
     path::PathBuf,
@@ -10,52 +10,52 @@ use folkmoot_protocol::{Plan, Timestamp, messages::Assignment};
 
 use crate::{Host, day_count::DayCount, storage::BlobCache};
 
-/// The least bandwidth that can be asked for, in bytes a second: below it the coordinator would take an upload for one that
-/// hangs.
+/// The lowest bandwidth limit that can be set, in bytes per second. Below it, the coordinator would treat an upload as
+/// stalled.
 pub const BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 
-/// Bytes after which the count is stored: a process that is killed forgets no more.
+/// The number of bytes after which the count is stored. A killed process loses at most this much.
 const SAVED_EVERY: u64 = 256 * 1024;
-/// Of a longer pause, nothing is made up for.
+/// The maximum time whose unused bandwidth is kept: after a pause, the bytes of this time may pass at once.
 const BURST: Duration = Duration::from_millis(100);
 
-/// How much a client may send and fetch. What counts are the bodies of requests, blobs and updates; headers and the
-/// connection's own bytes, some percent more, do not.
+/// Limits on a client's traffic. The bodies of requests, blobs and updates count. Headers and the connection's own
+/// overhead, a few percent more, do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficLimits {
-    /// In a day (UTC), both ways together. An assignment that would pass it is declined, and the next one is asked for when
-    /// the day is over.
+    /// The limit per day (UTC), both directions together. An assignment that would exceed it is declined, and the
+    /// client asks for the next one when the new day begins.
     pub bytes_per_day: Option<u64>,
-    /// In a second, each way, at least [`BYTES_PER_SECOND_MIN`].
+    /// The limit per second, for each direction. At least [`BYTES_PER_SECOND_MIN`].
     pub bytes_per_second: Option<u64>,
 }
 
-/// Counts, and holds back.
+/// Counts and throttles traffic.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     limits: TrafficLimits,
     host: Host,
     bytes: DayCount,
-    /// Since when the connection is free again, each way.
+    /// The time at which the connection is free again, for each direction.
     free_at: Mutex<[Duration; 2]>,
 }
 
-/// Which way bytes go.
+/// The direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// To the coordinator.
     Up,
-    /// From it.
+    /// From the coordinator.
     Down,
 }
 
 impl Traffic {
-    /// Counts against nothing.
+    /// Sets no limits.
     pub fn unlimited(host: Host) -> Self {
         Self::new(TrafficLimits::default(), host.clone(), DayCount::in_memory(host))
     }
 
-    /// Goes on with what was counted in a file, if there is a limit to count against.
+    /// Continues the count in a file, if there is a daily limit.
     pub fn open(limits: TrafficLimits, host: Host, path: PathBuf) -> Self {
         let bytes = match limits.bytes_per_day {
             Some(_) => DayCount::open(host.clone(), path, SAVED_EVERY),
@@ -68,7 +68,7 @@ impl Traffic {
         Self { limits, host, bytes, free_at: Mutex::default() }
     }
 
-    /// Counts bytes that pass, and waits until the next may.
+    /// Counts these bytes and waits until more may be sent.
     pub async fn pass(&self, way: Way, bytes: u64) {
         let wait = self.count(way, bytes);
         if !wait.is_zero() {
@@ -76,7 +76,7 @@ impl Traffic {
         }
     }
 
-    /// Counts bytes that pass, and returns how long the next have to wait.
+    /// Counts these bytes and returns the time for which the next bytes have to wait.
     pub fn count(&self, way: Way, bytes: u64) -> Duration {
         self.bytes.add(bytes);
         let Some(rate) = self.limits.bytes_per_second else { return Duration::ZERO };
@@ -88,40 +88,47 @@ impl Traffic {
         free_at.saturating_sub(now)
     }
 
-    /// Returns the bytes that are handed over at a time, at most so many: less where the bandwidth is small.
+    /// Returns the number of bytes to pass on at a time: `most`, or less if the bandwidth is low. At least 1024.
     pub fn piece_bytes(&self, most: usize) -> usize {
         self.limits.bytes_per_second.map_or(most, |rate| most.min((rate / 8) as usize).max(1024))
     }
 
-    /// Stores the count, if anything was counted since.
+    /// Stores the count if it has changed since it was last stored.
     pub fn save(&self) {
         self.bytes.save();
     }
 
-    /// Returns when to ask for an assignment again, if nothing is left of the day.
+    /// Returns the time at which to ask for an assignment again, if the day's limit is used up.
     pub fn spent_until(&self) -> Option<Timestamp> {
         let limit = self.limits.bytes_per_day?;
         (self.bytes.is_spent() || self.bytes.amount() >= limit).then(|| self.bytes.tomorrow())
     }
 
-    /// Says whether so many bytes more are within the day's; nothing follows from it.
+    /// Returns whether the day's limit has room for this many bytes. Has no side effect.
     pub fn has_room_for(&self, bytes: u64) -> bool {
         self.limits.bytes_per_day.is_none_or(|limit| self.bytes.amount().saturating_add(bytes) <= limit)
     }
 
-    /// Says whether so many bytes more are within the day's. If not, the day is over: what is asked for tomorrow is much the same.
+    /// Returns whether the day's limit has room for this many bytes. If not, the day counts as used up, because the
+    /// next assignment would need about as many bytes.
     pub fn allows(&self, bytes: u64) -> bool {
         if self.has_room_for(bytes) {
             return true;
         }
         let (used, limit) = (self.bytes.amount(), self.limits.bytes_per_day);
-        tracing::info!(bytes, used, limit, "an assignment would pass the bytes of the day");
+        tracing::info!(
+            bytes,
+            used,
+            limit,
+            "declined an assignment that would exceed the day's traffic limit"
+        );
         self.bytes.spend();
         false
     }
 }
 
-/// Returns the bytes that an assignment needs when its plan is here: what is missing of model and weights, and the update.
+/// Returns the number of bytes that an assignment still has to transfer once its plan has arrived: the missing parts of
+/// model and weights, and the update.
 pub(crate) fn bytes_needed(assignment: &Assignment, plan: &Plan, blobs: &BlobCache) -> u64 {
     let fetched = assignment.weights_to_fetch().iter().chain([&assignment.model]);
     let missing = fetched.filter(|artifact| !blobs.seems_to_hold(**artifact)).map(|artifact| artifact.bytes);
@@ -153,7 +160,7 @@ mod tests {
         assert_eq!(counted.count(Way::Down, 600), Duration::ZERO);
         assert!(counted.allows(400) && counted.spent_until().is_none());
         counted.save();
-        // A restart goes on with it.
+        // The count survives a restart.
         let counted = traffic(limits, &clock, path.clone());
         assert!(!counted.allows(401));
         let tomorrow = Some(Timestamp(101 * DAY_MILLISECONDS));

@@ -1,4 +1,4 @@
-//! What a client did with its user's data, for the user to read: it stays on the device.
+//! A log of how a client used its user's data. It is for the user and stays on the device.
 
 use std::{
     collections::VecDeque,
@@ -16,62 +16,62 @@ use crate::{
     storage::{read_if_present, write_private},
 };
 
-/// Entries that are kept; the oldest goes first.
+/// The maximum number of entries in the log. The oldest are dropped first.
 const ENTRIES_MAX: usize = 2000;
-/// Bytes of a text for humans; what is longer is cut.
+/// The maximum number of bytes in a detail text. Longer texts are truncated.
 const DETAIL_BYTES_MAX: usize = 512;
 
-/// What was done.
+/// The logged action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogAction {
     /// The client's key was enrolled.
     Enrolled,
-    /// It asked for an assignment, or what the coordinator has of an update.
+    /// The client asked for an assignment, or for the state of an update.
     Asked,
-    /// A plan, a model or weights came.
+    /// A plan, a model or weights were received.
     Fetched,
     /// A model was trained on the examples.
     Trained,
-    /// A model was measured on the examples.
+    /// A model was evaluated on the examples.
     Evaluated,
-    /// An update went. It is noted before it goes, with all that is to go.
+    /// An update was sent. The entry is written before sending, with the full size.
     Sent,
-    /// Time and bytes of an accepted update were reported.
+    /// The duration and size of an accepted update were reported.
     Reported,
-    /// An assignment passed a limit of the app's, which the entry names. The coordinator is not told which.
+    /// An assignment exceeded a limit of the app's, which the entry names. The coordinator does not learn it.
     Declined,
     /// An assignment was given up.
     GaveUp,
-    /// The coordinator was told so.
+    /// The client notified the coordinator that it gave up an assignment.
     ToldGaveUp,
-    /// The user agreed, or does not any more.
+    /// The user gave or withdrew consent.
     Consent,
 }
 
 /// An entry of the transparency log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// When.
+    /// The time of the action.
     pub at: Timestamp,
-    /// What was done.
+    /// The logged action.
     pub action: LogAction,
-    /// For which task.
+    /// The task, if the action belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// In which round of it.
+    /// The round's number in its task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_number: Option<u64>,
-    /// Bytes that left the device, in the body of a request.
+    /// The number of bytes sent in the bodies of requests.
     pub bytes_sent: u64,
-    /// Bytes of blobs that came.
+    /// The number of bytes of blobs received.
     pub bytes_received: u64,
-    /// More for humans.
+    /// Details for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// The log of one client, in its state directory: JSON, an entry a line, the newest 2,000. Copies are the same.
+/// The log of one client, in its state directory: JSON, one entry per line, the newest 2,000. Copies share their state.
 #[derive(Clone, Debug)]
 pub struct TransparencyLog(Arc<Shared>);
 
@@ -85,7 +85,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     lines: usize,
-    /// Check-ins since the last entry of another kind: they would fill the log with what says nothing new.
+    /// Check-ins since the last entry of another kind. They are merged into one entry, so that they do not fill the
+    /// log.
     asked: Option<LogEntry>,
     is_closed: bool,
 }
@@ -97,17 +98,18 @@ impl TransparencyLog {
         Ok(Self(Arc::new(Shared { path, host, state })))
     }
 
-    /// Notes that the user agreed, and to which words.
+    /// Records that the user consented, and the text that the user consented to.
     pub fn consent_given(&self, words: &str) {
         self.write(LogAction::Consent, |entry| entry.detail = Some(format!("given: {words}")));
     }
 
-    /// Notes that the user does not agree any more.
+    /// Records that the user withdrew consent.
     pub fn consent_withdrawn(&self) {
         self.write(LogAction::Consent, |entry| entry.detail = Some("withdrawn".to_owned()));
     }
 
-    /// Returns the entries, the oldest first. Check-ins without anything in between are one entry with all their bytes.
+    /// Returns the entries, the oldest first. Successive check-ins are merged into one entry with the sum of their
+    /// bytes.
     ///
     /// # Errors
     /// [`StorageError`] if the file cannot be read.
@@ -119,7 +121,7 @@ impl TransparencyLog {
         Ok(entries.into())
     }
 
-    /// Writes an entry. One that cannot be written stops nothing.
+    /// Writes an entry. If that fails, the client logs a warning and continues.
     pub(crate) fn write(&self, action: LogAction, describe: impl FnOnce(&mut LogEntry)) {
         let mut entry = LogEntry {
             at: self.0.host.now(),
@@ -144,7 +146,7 @@ impl TransparencyLog {
         }
     }
 
-    /// Writes nothing any more: the client is forgotten.
+    /// Stops writing, because the client's files are being deleted.
     pub(crate) fn close(&self) {
         *self.state() = State { is_closed: true, ..State::default() };
     }
@@ -156,13 +158,13 @@ impl TransparencyLog {
         let mut line = serde_json::to_vec(entry).expect("an entry has string keys only");
         line.push(b'\n');
         if let Err(error) = self.try_append(state, &line) {
-            tracing::warn!(%error, "the transparency log cannot be written");
+            tracing::warn!(%error, "could not write the transparency log");
         }
     }
 
     fn try_append(&self, state: &mut State, line: &[u8]) -> Result<(), StorageError> {
         let path = &self.0.path;
-        // Not at every entry: a file of up to twice the length is written anew now and then.
+        // The file may hold twice the limit before it is rewritten, so that not every entry rewrites it.
         if state.lines >= 2 * ENTRIES_MAX || !path.exists() {
             let entries = read(path)?;
             let newest = &entries[entries.len().saturating_sub(ENTRIES_MAX)..];
@@ -185,7 +187,7 @@ impl TransparencyLog {
     }
 }
 
-/// What is still in memory goes to the file.
+/// Writes the entry that is still in memory to the file.
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = std::mem::take(self.state.get_mut().unwrap_or_else(PoisonError::into_inner));
@@ -196,7 +198,7 @@ impl Drop for Shared {
     }
 }
 
-/// Reads the entries; a line that was cut by a crash is left out.
+/// Reads the entries. Skips a line that was only partly written because of a crash.
 fn read(path: &Path) -> Result<Vec<LogEntry>, StorageError> {
     let bytes = read_if_present(path)?.unwrap_or_default();
     Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())

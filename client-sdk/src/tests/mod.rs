@@ -17,9 +17,9 @@ mod transparency;
 
 use std::time::Duration;
 
-/// How long a test waits for anything before it fails. It is long because the machine may be busy with other work.
+/// The maximum time that a test waits before it fails. It is long because the machine may be busy with other work.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often [`until`] checks its condition.
+/// The interval at which [`until`] checks its condition.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds.
@@ -35,10 +35,10 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     patiently(what, holding).await;
 }
 
-/// Waits for `future`.
+/// Waits for `future` to complete.
 ///
 /// # Panics
-/// If it is not ready within [`PATIENCE`]; `what` names it in the message.
+/// If it does not complete within [`PATIENCE`]; `what` names the future in the message.
 async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
     let ready = tokio::time::timeout(PATIENCE, future).await;
     ready.unwrap_or_else(|_| panic!("{what}: it did not come within {PATIENCE:?}"))

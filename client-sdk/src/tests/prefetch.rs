@@ -1,4 +1,4 @@
-//! Weights that are offered to a client that waits.
+//! Prefetches of weights that are offered to a waiting client.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ fn offering(offered: Artifact) -> Arc<Fake> {
 }
 
 /// Offers the weights, and sends the rest of them when the returned gate is opened. The gate closes when the server has
-/// noticed that the client is gone.
+/// noticed that the client has disconnected.
 fn offering_gated() -> (Arc<Fake>, watch::Sender<bool>) {
     let (gate, weights_gate) = watch::channel(false);
     let trouble = Trouble { offers: Some(weights()), weights_gate: Some(weights_gate), ..Trouble::default() };
@@ -37,13 +37,13 @@ fn cached(directory: &Path, artifact: Artifact) -> PathBuf {
     directory.join("blobs").join(artifact.digest.to_string())
 }
 
-/// The file of a blob that is on its way.
+/// The partial file of a blob.
 pub(super) fn partial(directory: &Path, artifact: Artifact) -> PathBuf {
     cached(directory, artifact).with_added_extension("partial")
 }
 
-/// Runs a client that is assigned its round when `is_time`, and returns the failures that it told of. The `gate` of the
-/// weights, if there is one, is opened when the assignment asks for them.
+/// Runs a client that is assigned its round when `is_time`, and returns the failures that it reported. If there is a
+/// `gate` for the weights, it is opened when the assignment requests them.
 async fn run_round(
     fake: &Arc<Fake>,
     directory: &Path,
@@ -64,7 +64,7 @@ async fn run_round(
         until("the time to assign", is_time).await;
         fake.trouble.lock().unwrap().offers = None;
         if let Some(gate) = gate {
-            // The weights are asked for as soon as the model is here.
+            // The weights are requested as soon as the model has arrived.
             until("the model", || log.entries().unwrap().iter().any(is_model)).await;
             gate.send(true).unwrap();
         }
@@ -130,7 +130,7 @@ async fn a_stop_ends_it() {
     let mut client = builder(&fake, directory.path()).await.build().unwrap();
     let partial = partial(directory.path(), weights());
     client.run(until("the first six bytes", || has_length(&partial, 6))).await.unwrap();
-    // The rest was never sent: the connection ends because the client has given the fetch up.
+    // The rest was never sent: the connection ends because the client has cancelled the fetch.
     patiently("the end of the connection", gate.closed()).await;
     assert!(!cached(directory.path(), weights()).exists() && has_length(&partial, 6));
 }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Client, ClientBuilder, ClientError, ClientEvent, Device, Host};
 
-/// A clock that goes on by a second whenever it is read: checkpoints come quickly.
+/// A clock that advances by a second at each reading, so that checkpoints come quickly.
 fn host() -> Host {
     let now = AtomicU64::new(1_000_000);
     Host::new(move || Timestamp(now.fetch_add(1000, Ordering::Relaxed)), [5; 32])
@@ -63,7 +63,7 @@ async fn a_round_is_finished_over_a_bad_line() {
     let heard = Arc::clone(&events);
     let builder = builder(&fake, directory.path()).await;
     let mut client = builder.on_event(move |event| heard.lock().unwrap().push(event)).build().unwrap();
-    // A run can be spawned: it may move between threads.
+    // A run is `Send`, so it can be spawned.
     let run = tokio::spawn(async move { client.run_rounds(1, never()).await });
     assert_eq!(run.await.unwrap().unwrap().accepted_rounds, 1);
 
@@ -145,7 +145,7 @@ async fn a_killed_training_gives_the_same_update() {
                 heard.fetch_min(step, Ordering::Relaxed);
             }
         });
-        // Another port is another coordinator; the enrolment is made again, the session goes on.
+        // Another port is another coordinator. The client enrols again, and the session continues.
         builder.build().unwrap().run_rounds(1, never()).await.unwrap();
         assert_eq!(first_step.load(Ordering::Relaxed) > 0, is_killed);
         updates.push(fake.seen().update.clone());
@@ -168,7 +168,7 @@ async fn kill_in_training(fake: &Arc<Fake>, directory: &Path) {
         end = client.run(never()) => panic!("the run ended: {end:?}"),
     }
     drop(client);
-    // The training thread ends after the step under way, and with it the last handle to the listener.
+    // The training thread ends after the current step and drops the last handle to the listener.
     until("the end of the training thread", || Arc::strong_count(&is_training) == 1).await;
     assert!(!fake.seen().is_accepted);
 }
@@ -236,7 +236,7 @@ async fn a_plan_for_16_bits_is_given_up_on_a_processor() {
     assert!(abort.detail.contains("16-bit"), "{}", abort.detail);
 }
 
-/// Runs a client until it gives an assignment up.
+/// Runs a client until it gives up an assignment.
 async fn abort(fake: Fake) -> AbortRequest {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
@@ -270,6 +270,6 @@ async fn a_held_check_in_costs_nothing() {
     let host = Host::new(move || Timestamp(1_000_000 + counted.fetch_add(1, Ordering::Relaxed)), [5; 32]);
     let mut client = builder(&fake, directory.path()).await.host(host).build().unwrap();
     client.run_rounds(1, never()).await.unwrap();
-    // An alarm that rings again and again would read the clock at least every millisecond.
+    // An alarm that fires again and again would read the clock at least every millisecond.
     assert!(reads.load(Ordering::Relaxed) < 400, "the clock was read {reads:?} times");
 }

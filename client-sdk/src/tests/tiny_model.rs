@@ -28,7 +28,7 @@ fn value_info(name: &str, width: u64) -> Vec<u8> {
 /// The starting weights, in the schema's order.
 pub const WEIGHTS: [f32; 4] = [0.5, -0.5, 0.25, -0.25];
 
-/// Returns the weights as the coordinator serves them.
+/// Returns the weights as served by the coordinator.
 pub fn weight_bytes() -> Vec<u8> {
     WEIGHTS.map(f32::to_le_bytes).concat()
 }

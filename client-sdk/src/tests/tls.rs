@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{ClientKey, Host, HttpSettings, Transport, TransportError};
 
-/// Enrols at a coordinator that speaks these versions, trusting its certificate or another one.
+/// Enrols with a coordinator that supports these TLS versions, trusting its certificate or another one.
 async fn enrol(
     versions: &[&'static SupportedProtocolVersion],
     trusts_it: bool,

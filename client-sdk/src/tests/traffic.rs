@@ -1,4 +1,4 @@
-//! Clients whose bytes are limited.
+//! Clients with traffic limits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -80,7 +80,8 @@ async fn what_is_offered_is_not_fetched_with_the_last_bytes_of_a_day() {
 #[tokio::test]
 async fn bytes_come_no_faster_than_they_may() {
     let mut fake = Fake::new(1, Trouble::default());
-    // Three seconds' worth, which is no weights: when all of it is here, the assignment is given up.
+    // This part takes three seconds to download and is not valid weights. The assignment is given up when it is
+    // complete.
     fake.parts = vec![vec![7; 3 * BYTES_PER_SECOND_MIN as usize]];
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
@@ -91,7 +92,7 @@ async fn bytes_come_no_faster_than_they_may() {
     let mut client = builder(&fake, directory.path()).await.traffic_limits(limits).build().unwrap();
     let given_up = until("an abort", || !fake.seen().aborts.is_empty());
     let mut run = Box::pin(client.run(given_up));
-    // A busy machine only makes this later: the client must wait for three seconds in all.
+    // A busy machine only delays this: the client must wait for three seconds in total.
     let early = tokio::time::timeout(Duration::from_millis(1500), &mut run).await;
     assert!(early.is_err(), "three seconds' bytes came in half of that");
     patiently("the end of the run", run).await.unwrap();

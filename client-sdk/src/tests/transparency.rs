@@ -1,4 +1,4 @@
-//! What the transparency log says of a round, and where a client's key is.
+//! The transparency log of a round, and the storage of a client's key.
 
 use std::sync::{Arc, Mutex};
 

@@ -3,16 +3,18 @@ use folkmoot_update::noise::DiscreteGaussian;
 use rand::{Rng, SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
-/// Chance for example privacy: ChaCha20 with a seed of the operating system's, which is not kept.
+/// The random number generator for example privacy: ChaCha20 with a seed from the operating system, which is not
+/// stored.
 ///
-/// It is not the [`Host`](crate::Host)'s generator: a host may be made with a seed, and noise from a seed can be taken off.
+/// It is not the [`Host`](crate::Host)'s generator, because a host can be created with a known seed, and noise from a
+/// known seed can be subtracted again.
 pub struct SystemChance(ChaCha20Rng);
 
 impl SystemChance {
-    /// Takes a seed.
+    /// Seeds the generator.
     ///
     /// # Errors
-    /// Returns the error of an operating system that has no randomness to give.
+    /// The operating system's error if it provides no random bytes.
     pub fn new() -> std::io::Result<Self> {
         ChaCha20Rng::try_from_rng(&mut SysRng).map(Self).map_err(std::io::Error::other)
     }

@@ -1,24 +1,24 @@
-//! A stopped training as the client stores it: how long it has trained, then the engine's checkpoint.
+//! A stored training: the time trained so far, then the engine's checkpoint.
 
 use std::time::Duration;
 
-/// What a client stores while it trains: milliseconds `u64`, little-endian, then the engine's bytes.
+/// A stored training. Format: milliseconds as little-endian `u64`, then the engine's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredTraining<'a> {
-    /// How long it has trained, restarts left out.
+    /// The time trained so far, without the time between restarts.
     pub trained: Duration,
-    /// The engine's checkpoint, which notices when a byte is missing or another.
+    /// The engine's checkpoint. The engine detects missing or changed bytes.
     pub checkpoint: &'a [u8],
 }
 
 impl<'a> StoredTraining<'a> {
-    /// Writes it as bytes.
+    /// Encodes the stored training.
     pub fn encode(&self) -> Vec<u8> {
         let milliseconds = u64::try_from(self.trained.as_millis()).unwrap_or(u64::MAX);
         [&milliseconds.to_le_bytes()[..], self.checkpoint].concat()
     }
 
-    /// Reads it. Of bytes that are too short no checkpoint is left, which the engine then refuses.
+    /// Decodes a stored training. If the bytes are too short, the checkpoint is empty, which the engine refuses.
     pub fn decode(bytes: &'a [u8]) -> Self {
         let (milliseconds, checkpoint) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
         Self { trained: Duration::from_millis(u64::from_le_bytes(*milliseconds)), checkpoint }

@@ -1,17 +1,18 @@
-//! How many steps are taken at a time.
+//! Chooses how many steps to run at a time.
 
 use std::time::Duration;
 
-/// A chunk that takes longer is too large, unless the host says otherwise: a stop is to be noticed within 250 ms.
+/// The default duration above which a chunk is too long. A stop must be noticed within 250 ms.
 const LONG: Duration = Duration::from_millis(100);
-/// Steps of a chunk, at most: the time of a step may change, and the clock may jump.
+/// The maximum number of steps in a chunk. Without a limit, a chunk could take very long if steps become slower or the
+/// clock jumps.
 const STEPS_MAX: u64 = 4096;
 
-/// The size of the next chunk, from how long the last one took.
+/// The size of the next chunk, adapted to the duration of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     steps: u64,
-    /// A chunk that takes longer is too large.
+    /// The duration above which a chunk is too long.
     long: Duration,
 }
 
@@ -22,24 +23,24 @@ impl Default for Chunk {
 }
 
 impl Chunk {
-    /// The first of chunks that take at most about so long.
+    /// Returns the first chunk, for chunks that should take at most about this long.
     pub fn of(long: Duration) -> Self {
         Self { steps: 1, long }
     }
 
-    /// The first chunk again: how long a step takes is not known any more.
+    /// Returns the first chunk again, because the duration of a step is no longer known.
     pub fn restart(self) -> Self {
         Self::of(self.long)
     }
 
-    /// The steps to take, at least 1.
+    /// Returns the number of steps to run, at least 1.
     pub fn steps(self) -> u64 {
         self.steps
     }
 
-    /// The chunk after this one, which took so long.
+    /// Returns the chunk to use after this one, which took this long.
     pub fn next(self, taken: Duration) -> Self {
-        // One that takes less may be larger: on a device many steps at a time are much faster than one by one.
+        // A shorter chunk may grow: on a device, many steps at a time are much faster than single ones.
         let (short, goal) = (self.long / 2, 3 * self.long / 4);
         let steps = if taken < short {
             2 * self.steps
@@ -56,7 +57,7 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    /// The chunks of a training whose steps take so long.
+    /// Returns the chunk sizes of a training with this duration per step.
     fn chunks(step: Duration, count: usize) -> Vec<u64> {
         let mut chunk = Chunk::default();
         let mut next = || {

@@ -4,10 +4,11 @@ use folkmoot_engine::TrainingOutcome;
 
 use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
 
-/// Sums loss and right classes over all examples. Returns `None` if it was stopped.
+/// Sums the loss and the correct predictions over all examples. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan or the examples do not allow it, there are none, the time is over, or the loss is not finite.
+/// [`WorkError`] if the plan or the examples do not allow it, there are no examples, the time is up, or the loss is not
+/// finite.
 pub(super) fn evaluate(
     local: &LocalWork,
     inputs: &Inputs,

@@ -1,4 +1,4 @@
-//! Measuring the assignment's weights on the local examples: no step is taken, and no gradient is computed.
+//! Measures the assignment's weights on the local examples, without training steps or gradients.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use folkmoot_protocol::messages::AbortReason;
 use super::{Inputs, WorkError, misfit};
 use crate::{Budget, OverBudget};
 
-/// Examples that are measured between two looks at the stop, at most: what the engine computes at once.
+/// The maximum number of examples in a batch. The stop flag is checked between batches.
 const BATCH_EXAMPLES_MAX: usize = 256;
-/// Floating-point operations between two looks at the stop, at most, unless a single example takes more: a tenth of a
-/// second on a slow processor, as a stop is to be noticed within 250 ms.
+/// The maximum number of floating-point operations in a batch, unless a single example needs more. They take about a
+/// tenth of a second on a slow CPU. A stop must be noticed within 250 ms.
 const BATCH_FLOPS_MAX: u64 = 500_000_000;
 
-/// Sums of loss and right classes over all examples, each counted once, a batch at a call.
+/// Sums the loss and the correct predictions over all examples, each counted once, one batch per call.
 ///
-/// The examples come in batches whose size depends on the model alone and not on the clock: the sums are then the same
-/// to the bit whenever they are computed again.
+/// The batch size depends only on the model and not on the clock. The sums are therefore identical to the bit if they
+/// are computed again.
 pub struct Evaluation {
     evaluator: Evaluator,
     weights: Vec<f32>,
@@ -32,7 +32,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Begins to measure within the budget's time, and within the memory that the plan was lowered to.
+    /// Starts an evaluation within the budget's time and the plan's memory limit.
     ///
     /// # Errors
     /// [`WorkError`] if the plan does not allow it, or there are no examples.
@@ -40,7 +40,7 @@ impl Evaluation {
         let plan = &inputs.plan.training;
         plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         if plan.example_privacy.is_some() {
-            let detail = "an evaluation tells sums over the examples, which plan.example_privacy forbids";
+            let detail = "an evaluation reports sums over the examples, which plan.example_privacy forbids";
             return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
         }
         if examples.is_empty() {
@@ -59,10 +59,11 @@ impl Evaluation {
         })
     }
 
-    /// Measures the next batch, and says whether it was the last. Time between two calls does not count.
+    /// Measures the next batch. Returns whether this was the last batch. Time between two calls does not count.
     ///
     /// # Errors
-    /// [`WorkError`] if the examples do not fit the model, it needs too much memory, or the time is over before the last batch.
+    /// [`WorkError`] if the examples do not fit the model, the evaluation needs too much memory, or the time is up
+    /// before the last batch.
     pub fn advance(&mut self, stopwatch: &dyn Fn() -> Duration) -> Result<bool, WorkError> {
         let begun = stopwatch();
         let is_over = self.measure()?;
@@ -81,7 +82,7 @@ impl Evaluation {
         Ok(self.metrics.example_count == self.examples.len() as u64)
     }
 
-    /// The sums so far.
+    /// Returns the sums so far.
     pub fn metrics(&self) -> Metrics {
         self.metrics
     }
@@ -104,12 +105,12 @@ impl Evaluation {
     }
 }
 
-/// As many examples as may be computed between two looks at the stop, at least 1.
+/// Returns how many examples to compute between two checks of the stop flag, at least 1.
 fn batch_size(model: &Model, loss: Loss) -> usize {
-    // Only what one example costs forward is asked for: the optimizer does not matter.
+    // Only the forward cost of one example is needed, so the optimizer does not matter.
     let plan = TrainingPlan { batch_size: 1, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
     let cost = Inspection::for_examples(model, &plan, 1).map(|inspection| inspection.forward.flops);
-    // A model that cannot be trained may still be measured: two operations for each parameter is the least it takes.
+    // A model that cannot be trained can still be evaluated. It needs at least two operations per parameter.
     let flops = cost.unwrap_or(2 * model.parameter_count() as u64);
     usize::try_from(BATCH_FLOPS_MAX / flops.max(1)).unwrap_or(usize::MAX).clamp(1, BATCH_EXAMPLES_MAX)
 }

@@ -1,15 +1,15 @@
 use folkmoot_engine::TrainingOutcome;
 use folkmoot_protocol::{Plan, messages::Assignment};
 
-/// What was trained or measured, and what is needed to make an update of it.
+/// The result of a training or an evaluation, with everything needed to build an update from it.
 #[derive(Debug)]
 pub struct FinishedWork {
-    /// What was asked for.
+    /// The assignment.
     pub assignment: Assignment,
-    /// By which plan.
+    /// The plan that was carried out.
     pub plan: Plan,
-    /// An evaluation has neither a delta nor weights.
+    /// The result. For an evaluation, the delta and the weights are empty.
     pub outcome: TrainingOutcome,
-    /// The examples that the client holds.
+    /// The number of examples that the client holds.
     pub held_example_count: u64,
 }

@@ -11,26 +11,26 @@ use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
 
-/// What an assignment trains, checked.
+/// The verified inputs of an assignment.
 #[derive(Debug)]
 pub struct Inputs {
-    /// What to do.
+    /// The plan.
     pub plan: Plan,
-    /// With what.
+    /// The model.
     pub model: Model,
-    /// What of it changes and travels: the tensors of the plan's schema.
+    /// The trained part of the model: the tensors of the plan's schema, which change and travel.
     pub part: TrainedPart,
-    /// From where: all weights of the model, flat.
+    /// The weights to start from: all weights of the model, flat.
     pub starting_weights: Vec<f32>,
 }
 
 impl Inputs {
-    /// Reads plan, model and weights from the cache, and checks that they belong together and are within the budget, which
-    /// lowers what the plan allows.
+    /// Reads the plan, model and weights from the cache. Checks that they belong together and are within the budget,
+    /// which lowers the plan's limits.
     ///
     /// # Errors
-    /// [`AbortReason::Declined`] if the assignment passes the budget,
-    /// [`AbortReason::FetchFailed`] if a blob is not there any more or not what the assignment says,
+    /// [`AbortReason::Declined`] if the assignment exceeds the budget,
+    /// [`AbortReason::FetchFailed`] if a blob is no longer in the cache or differs from the assignment's,
     /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn load(
@@ -43,13 +43,14 @@ impl Inputs {
         Self::of(assignment, plan, budget, |artifact| read(artifact, blobs, now))
     }
 
-    /// Checks that the plan belongs to the assignment, and its model and weights, which `read` returns verified, to it; and
-    /// that all of it is within the budget, before anything is read.
+    /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
+    /// checked before anything is read. `read` must return verified blobs.
     ///
     /// # Errors
-    /// [`AbortReason::Declined`] if the assignment passes the budget,
-    /// [`AbortReason::FetchFailed`] if there are not as many weights as parameters,
-    /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks; and what `read` returns.
+    /// [`AbortReason::Declined`] if the assignment exceeds the budget,
+    /// [`AbortReason::FetchFailed`] if the number of weights differs from the number of parameters,
+    /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks,
+    /// and errors of `read`.
     pub fn of(
         assignment: &Assignment,
         plan: Plan,
@@ -69,7 +70,7 @@ impl Inputs {
     }
 }
 
-/// Reads the plan, which alone says whether the rest is needed.
+/// Reads the plan alone, which decides whether the rest is needed.
 ///
 /// # Errors
 /// As [`Inputs::load`].
@@ -86,10 +87,10 @@ pub(super) fn load_plan(
 fn read(artifact: Artifact, blobs: &BlobCache, now: Timestamp) -> Result<Vec<u8>, WorkError> {
     let failed = |detail: String| WorkError::new(AbortReason::FetchFailed, detail);
     let bytes = blobs.read(artifact, now).map_err(|error| failed(error.to_string()))?;
-    bytes.ok_or_else(|| failed(format!("blob {} is not in the cache any more", artifact.digest)))
+    bytes.ok_or_else(|| failed(format!("blob {} is no longer in the cache", artifact.digest)))
 }
 
-/// Reads the bytes of a plan.
+/// Parses a plan.
 ///
 /// # Errors
 /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
@@ -100,33 +101,35 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     check_device_rules(&plan.device_rules).map_err(unsupported)?;
     match (plan.codec, plan.protection) {
         (Codec::None, Protection::Plain) => Ok(plan),
-        (codec, Protection::Plain) => Err(unsupported(format!("the plan has the codec {codec}"))),
+        (codec, Protection::Plain) => {
+            Err(unsupported(format!("this build does not support the plan's codec {codec}")))
+        }
     }
 }
 
-/// Rules that make no sense are the plan's fault, whatever they would say of this device.
+/// Refuses invalid rules as the plan's fault, before they are evaluated on this device.
 fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
     if rules.len() > DEVICE_RULES_MAX {
-        return Err(format!("the plan has more than {DEVICE_RULES_MAX} device rules"));
+        return Err(format!("the plan has more than {DEVICE_RULES_MAX} device rules, the maximum"));
     }
     let faults = rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.validate().err()?)));
     faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
 }
 
-/// Finds the tensors of the model that the plan changes, which have to be those of the plan's schema.
+/// Finds the model's tensors that the plan trains. They must match the plan's schema.
 ///
 /// # Errors
-/// [`AbortReason::PlanUnsupported`] if they are not: by names, shapes and order.
+/// [`AbortReason::PlanUnsupported`] if names, shapes or order differ.
 pub fn trained_part(plan: &Plan, model: &Model) -> Result<TrainedPart, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
     let part = TrainedPart::of(model, &plan.training).map_err(|error| unsupported(error.to_string()))?;
     if part.schema() == plan.schema {
         return Ok(part);
     }
-    Err(unsupported("the plan's schema is not that of the tensors which it trains".to_owned()))
+    Err(unsupported("the plan's schema does not match the tensors that it trains".to_owned()))
 }
 
-/// Reads weights, or the parts that are there in their place, and completes them to those of the whole model.
+/// Reads the weights, or the parts that replace them, and completes them to the weights of the whole model.
 ///
 /// # Errors
 /// As [`Inputs::of`].
@@ -143,24 +146,26 @@ pub(crate) fn read_weights(
     parse_parts(parts.iter().map(Vec::as_slice), part)
 }
 
-/// Reads the bytes of a version's weights, and completes them to those of the whole model.
+/// Parses a version's weights and completes them to the weights of the whole model.
 ///
 /// # Errors
-/// [`AbortReason::FetchFailed`] if they are not as many as the part has elements.
+/// [`AbortReason::FetchFailed`] if their number differs from the number of the part's elements.
 pub fn parse_weights(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
     let parameter_count = part.parameter_count();
     if !rest.is_empty() || values.len() != parameter_count {
-        let detail = format!("{} bytes of weights are not {parameter_count} values", bytes.len());
+        let detail =
+            format!("the weights have {} bytes, which is not {parameter_count} float32 values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));
     }
     whole(part, values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Adds up weights that come in parts, the first of them whole, and completes them to those of the whole model.
+/// Adds up weights that come in parts, of which the first is whole, and completes them to the weights of the whole
+/// model.
 ///
 /// # Errors
-/// [`AbortReason::FetchFailed`] if one is none of the schema's.
+/// [`AbortReason::FetchFailed`] if a part does not match the schema.
 pub fn parse_parts<'a>(
     parts: impl IntoIterator<Item = &'a [u8]>,
     part: &TrainedPart,

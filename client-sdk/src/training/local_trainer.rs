@@ -1,4 +1,4 @@
-//! The app's own training loop, and what it is given.
+//! The app's own training loop and its inputs.
 
 use std::sync::{
     Arc,
@@ -11,18 +11,18 @@ use folkmoot_protocol::{Plan, messages::Assignment};
 use super::Inputs;
 use crate::{DeviceCare, Host};
 
-/// A training loop of the app's own. It runs on a thread of its own and may block.
+/// A training loop of the app's own. It runs on its own thread and may block.
 pub trait LocalTrainer: Send + Sync {
-    /// Says how many examples there are to train on, which a check-in states.
+    /// Returns the number of examples available for training, which the client sends with its check-in.
     fn example_count(&self) -> u64;
 
-    /// Trains from `work`'s weights to its end, or until [`TrainerWork::stop`] says so.
+    /// Trains from the weights of `work` until it is done or [`StopSignal::is_stopped`] returns `true`.
     ///
     /// # Errors
-    /// [`TrainerError`] gives the assignment up. The coordinator is told that training failed, and no more.
+    /// [`TrainerError`] gives up the assignment. The coordinator learns only that training failed.
     fn train(&self, work: &TrainerWork<'_>) -> Result<Trained, TrainerError>;
 
-    /// Measures `work`'s weights without training; `None` leaves that to the engine and the client's examples.
+    /// Measures the weights of `work` without training. Return `None` to let the engine evaluate the client's examples.
     ///
     /// # Errors
     /// As [`LocalTrainer::train`].
@@ -32,21 +32,21 @@ pub trait LocalTrainer: Send + Sync {
     }
 }
 
-/// What was trained.
+/// The result of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// The new weights, flat, in the order and the shapes of [`TrainerWork::tensors`].
+    /// The new weights, flat, in the order and shapes of [`TrainerWork::tensors`].
     pub weights: Vec<f32>,
-    /// The sums over the training. `example_count` is also what the update weighs in the mean, up to the plan's limit.
+    /// Sums over the training. `example_count` is also the update's weight in the mean, up to the plan's limit.
     pub metrics: Metrics,
 }
 
-/// Why the app's own loop came to nothing. The words stay in the local log: they may be about the user's data.
+/// Why the app's own loop failed. The text stays in the local log, because it may contain the user's data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TrainerError(pub String);
 
-/// Says when the work of an assignment is not wanted any more.
+/// Tells a training loop when to stop.
 #[derive(Clone, Debug)]
 pub struct StopSignal {
     pub(super) stop: Arc<AtomicBool>,
@@ -56,22 +56,22 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    /// Whether it is so. What a loop returns after that is thrown away.
+    /// Returns whether the assignment was cancelled. If so, the loop's result is discarded.
     ///
-    /// While the device is not to train, it answers only when it may again: a loop that asks between its steps pauses.
+    /// While the device must not train, this call blocks. A loop that calls it between steps therefore pauses.
     pub fn is_stopped(&self) -> bool {
         self.care.rest(&self.stop, || self.host.elapsed(), || {});
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the coordinator wants a partial update. If so, end the loop after the current step and return the weights
-    /// so far. The round waits for a loop that goes on no longer than the task's `grace_seconds`.
+    /// Returns whether the coordinator wants a partial update. If so, end the loop after the current step and return
+    /// the weights so far. The round waits at most the task's `grace_seconds`.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 }
 
-/// What the app's own loop is given.
+/// The inputs of the app's own loop.
 pub struct TrainerWork<'a> {
     pub(super) assignment: &'a Assignment,
     pub(super) inputs: &'a Inputs,
@@ -79,32 +79,32 @@ pub struct TrainerWork<'a> {
 }
 
 impl TrainerWork<'_> {
-    /// What the coordinator asks for.
+    /// Returns the assignment.
     pub fn assignment(&self) -> &Assignment {
         self.assignment
     }
 
-    /// What to do: the loop is to keep to its training as far as it can.
+    /// Returns the plan. Follow its training settings as far as you can.
     pub fn plan(&self) -> &Plan {
         &self.inputs.plan
     }
 
-    /// The model, whose ONNX file the loop need not use.
+    /// Returns the model. You need not use its ONNX file.
     pub fn model(&self) -> &Model {
         &self.inputs.model
     }
 
-    /// Names and shapes of the weights, in their order.
+    /// Returns the names and shapes of the weights, in order.
     pub fn tensors(&self) -> &[ParameterSpec] {
         self.inputs.model.parameters()
     }
 
-    /// The weights to begin with, flat, in the order of [`TrainerWork::tensors`].
+    /// Returns the weights to start from, flat, in the order of [`TrainerWork::tensors`].
     pub fn weights(&self) -> &[f32] {
         &self.inputs.starting_weights
     }
 
-    /// To be looked at between steps: a stop is to be noticed within 250 ms.
+    /// Returns the stop signal. Check it between steps, at least every 250 ms.
     pub fn stop(&self) -> &StopSignal {
         &self.stop
     }

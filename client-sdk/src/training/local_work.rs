@@ -12,11 +12,11 @@ use crate::{
     storage::{BlobCache, WorkStore},
 };
 
-/// Everything that the work of an assignment needs; it runs on a thread of its own.
+/// The inputs of an assignment's work, which runs on its own thread.
 pub(crate) struct LocalWork {
     pub assignment: Assignment,
     pub examples: Examples,
-    /// Trains and measures instead of the engine.
+    /// The app's own loop, used instead of the engine.
     pub trainer: Option<Arc<dyn LocalTrainer>>,
     pub consent: Consent,
     pub care: DeviceCare,
@@ -26,14 +26,14 @@ pub(crate) struct LocalWork {
     pub devices: Devices,
     pub budget: Budget,
     pub host: Host,
-    /// Set from outside to end the work after the steps under way.
+    /// Set by the runner to stop the work after the current step.
     pub stop: Arc<AtomicBool>,
-    /// Set from outside to end a training after the step under way, with what it has.
+    /// Set by the runner to end a training after the current step and send what it has.
     pub asked: Arc<AtomicBool>,
 }
 
 impl LocalWork {
-    /// Waits while the device is not to train, and returns how long that was.
+    /// Waits while the device must not train. Returns the time waited.
     pub fn rest(&self, on_rest: impl FnOnce()) -> Duration {
         self.care.rest(&self.stop, || self.host.elapsed(), on_rest)
     }

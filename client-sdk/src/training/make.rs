@@ -9,22 +9,23 @@ use rand_chacha::ChaCha20Rng;
 
 use super::{FinishedWork, WorkError, plan::update_metrics};
 
-/// An update that is to be stored before it is sent.
+/// An update that must be stored before it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
-    /// What is sent.
+    /// The bytes to send.
     pub bytes: Vec<u8>,
-    /// Its digest.
+    /// The digest of the bytes.
     pub digest: UpdateDigest,
-    /// What it leaves out, which becomes the task's memory when the update is accepted.
+    /// The compression residual. It becomes the task's memory when the update is accepted.
     pub memory: Option<Vec<u8>>,
 }
 
-/// Makes the update of what was trained or measured: clip, weigh, noise, compress, check. `stored` is what earlier updates
-/// of the task left out; one that cannot be read is as good as none.
+/// Builds the update from a finished training or evaluation: clip, weigh, add noise, compress, check. `stored` is the
+/// task's memory from earlier updates; an unreadable one counts as missing.
 ///
 /// # Errors
-/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or there is no noise.
+/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or no random bytes are
+/// available for the noise.
 pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkError> {
     let assignment = &trained.assignment;
     let (delta, plan) = (&trained.outcome.delta, &trained.plan);
@@ -39,7 +40,7 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
     };
     let failed = |error: String| WorkError::new(AbortReason::TrainingFailed, error);
     let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
-        .map_err(|error| failed(format!("the operating system gave no randomness: {error}")))?;
+        .map_err(|error| failed(format!("the operating system provided no random bytes: {error}")))?;
     let memory = memory(assignment, trained, stored);
     let how = Compression {
         recipe: assignment.recipe.as_deref(),
@@ -49,8 +50,8 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
     let made = make_update(header, delta, plan, how, assignment.clipping_norm, &mut rng).map_err(
         |error| match error {
             MakeError::Value(fault) => fault_error(fault, plan.grid.value_max),
-            // A detail would tell an element as it was before the noise.
-            MakeError::Noise(_) => failed("the update cannot be given its noise".to_owned()),
+            // More detail would reveal the value of an element before the noise.
+            MakeError::Noise(_) => failed("could not add noise to the update".to_owned()),
             MakeError::Codec(error) => failed(error.to_string()),
         },
     )?;
@@ -58,17 +59,17 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
     Ok(Made { digest, memory: made.memory.map(|memory| memory.to_bytes()), bytes: made.bytes })
 }
 
-/// Returns what earlier updates of the task left out, or a memory of nothing; none where nothing is left out.
+/// Returns the task's memory, or an empty one if there is none. Returns `None` if the recipe uses no memory.
 fn memory(assignment: &Assignment, trained: &FinishedWork, stored: Option<&[u8]>) -> Option<Memory> {
     let stored = stored.and_then(|bytes| Memory::from_bytes(bytes).ok());
     let (task, version) = (assignment.task_id, assignment.base_version);
     Memory::with_recipe(assignment.recipe.as_deref(), stored, task, &trained.plan.schema, version)
 }
 
-/// The weight in the mean: the different examples that were used, capped by the plan.
+/// Returns the update's weight in the mean: the number of distinct examples used, capped by the plan.
 ///
-/// Passes do not count: whoever trains longer would weigh more. A training that ends within its first pass has
-/// not used all that the client holds. With example privacy it is not told how many were drawn: all count that it holds.
+/// Repeated passes do not count; otherwise clients that train longer would weigh more. A training that ends within its
+/// first pass has not used all examples. With example privacy, the number drawn is secret, so all held examples count.
 pub(super) fn weight(trained: &FinishedWork) -> u64 {
     let held = trained.held_example_count;
     let used = match trained.plan.training.example_privacy {
@@ -80,7 +81,9 @@ pub(super) fn weight(trained: &FinishedWork) -> u64 {
 
 fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
     let detail = match fault {
-        ValueFault::NotFinite { index } => format!("element {index} of the model delta is not finite"),
+        ValueFault::NotFinite { index } => {
+            format!("element {index} of the model delta is NaN or infinite; a smaller learning rate may help")
+        }
         ValueFault::OutOfRange { index, value } => format!(
             "element {index} of the model delta is {value}, outside the plan's grid of ±{value_max}; \
              a smaller learning rate or fewer steps may help"

@@ -1,4 +1,4 @@
-//! The work itself: from the fetched blobs to the stored update.
+//! Carries out an assignment, from the fetched blobs to the stored update.
 
 mod chance;
 mod checkpoint;
@@ -62,39 +62,39 @@ pub use steps::{Step, Training};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use work::work;
 
-/// Work that cannot be done: what the coordinator is told.
+/// Work that failed, as reported to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkError {
-    /// Why.
+    /// The reason.
     pub reason: AbortReason,
-    /// More for humans; never data of the user's.
+    /// Details for people to read. Never contains the user's data.
     pub detail: String,
-    /// The limit of the app's that it passed. It is for the app's user and is never sent.
+    /// The app's limit that was exceeded. It is for the app's user and is never sent.
     pub over_budget: Option<OverBudget>,
 }
 
 impl WorkError {
-    /// Says why, and what there is to say to humans.
+    /// Creates an error from a reason and details for people to read.
     pub fn new(reason: AbortReason, detail: impl ToString) -> Self {
         Self { reason, detail: detail.to_string(), over_budget: None }
     }
 
-    /// An assignment that the device does not take. Whatever the cause is, it is told in the same words: none.
+    /// The error of a declined assignment. The detail is always empty, so that it does not reveal the cause.
     pub fn declined() -> Self {
         Self::new(AbortReason::Declined, "")
     }
 }
 
 impl From<OverBudget> for WorkError {
-    /// Sends no more than any other refusal.
+    /// Sends no more than any other refusal does.
     fn from(over: OverBudget) -> Self {
         Self { over_budget: Some(over), ..Self::declined() }
     }
 }
 
-/// What does not fit may name a label: that stays in the local log.
+/// Keeps the error in the local log, because it may contain a label.
 fn misfit(error: &FitError) -> WorkError {
     tracing::warn!(%error, "the examples do not fit the model");
-    let detail = "the local examples do not fit the model and the loss; the client's log says how";
+    let detail = "the local examples do not fit the model and the loss; see the client's log";
     WorkError::new(AbortReason::TrainingFailed, detail)
 }

@@ -18,7 +18,7 @@ use crate::{
 
 const RECORD_VERSION: u32 = 2;
 
-/// Which model came last; its bytes are blobs.
+/// The record of the newest model. Its bytes are blobs in the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
     version: u32,
@@ -37,7 +37,7 @@ struct Known {
     loaded: Option<Arc<NewestModel>>,
 }
 
-/// The newest model that this device has: that of its last assignment. Copies share what they know.
+/// The newest model on this device: that of the last assignment. Copies share their state.
 #[derive(Clone)]
 pub struct ModelStore {
     path: PathBuf,
@@ -46,31 +46,32 @@ pub struct ModelStore {
     known: Arc<Mutex<Known>>,
 }
 
-/// A model with the weights of a version, to predict with.
+/// A model and the weights of one version, for predictions.
 #[derive(Debug)]
 pub struct NewestModel {
-    /// The task that trains it.
+    /// The task that trains the model.
     pub task_id: TaskId,
     /// The number of the model version.
     pub version: u64,
     /// The model.
     pub model: Model,
-    /// All its weights, flat, in the order of its parameters.
+    /// All weights, flat, in the order of the model's parameters.
     pub weights: Vec<f32>,
 }
 
 impl NewestModel {
-    /// The outputs `[rows, …]` for features `[rows, …]`, both row-major.
+    /// Returns the outputs `[rows, …]` for the features `[rows, …]`, both in row-major order.
     ///
     /// # Errors
-    /// [`EvaluateError`] if there are too few or too many features for so many rows.
+    /// [`EvaluateError`] if the number of features does not match `rows`.
     pub fn predict(&self, features: &[f32], rows: usize) -> Result<Vec<f32>, EvaluateError> {
         self.model.predict(&self.weights, features, rows)
     }
 }
 
 impl ModelStore {
-    /// Reads which model came last. A record that cannot be read is as good as none: the next assignment brings another.
+    /// Reads the record of the newest model. An unreadable record counts as missing, because the next assignment brings
+    /// a new one.
     pub(crate) fn open(path: PathBuf, blobs: BlobCache, host: Host) -> Result<Self, StorageError> {
         let bytes = read_if_present(&path)?.unwrap_or_default();
         let record = serde_json::from_slice::<Record>(&bytes).ok();
@@ -79,7 +80,7 @@ impl ModelStore {
         Ok(Self { path, blobs, host, known })
     }
 
-    /// Returns the newest model, or `None` if no assignment has brought one, or the cache has no room for it any more.
+    /// Returns the newest model. Returns `None` if no assignment has brought one, or if it was evicted from the cache.
     ///
     /// # Errors
     /// [`StorageError`] if the cache cannot be read.
@@ -91,7 +92,7 @@ impl ModelStore {
         Ok(known.loaded.clone())
     }
 
-    /// Notes what an assignment brought. If that cannot be written, a restart does not know of it, and that is all.
+    /// Records an assignment's model. If the record cannot be written, the model is unknown after a restart.
     pub(crate) fn note(&self, assignment: &Assignment, inputs: &Inputs) {
         let record = Record {
             version: RECORD_VERSION,
@@ -108,9 +109,9 @@ impl ModelStore {
         }
         let json = serde_json::to_vec(&record).expect("a record has string keys only");
         if let Err(error) = write_private(&self.path, &json) {
-            tracing::warn!(%error, "which model is the newest cannot be written");
+            tracing::warn!(%error, "could not record which model is the newest");
         }
-        // An app that predicted does so again: what was read for it is replaced, and not read where nobody asks.
+        // If the app has made predictions before, replace its loaded model now. Otherwise nothing is loaded.
         let loaded = known.loaded.is_some().then(|| {
             Arc::new(NewestModel {
                 task_id: record.task_id,
@@ -122,7 +123,7 @@ impl ModelStore {
         *known = Known { record: Some(record), loaded };
     }
 
-    /// Knows of no model any more.
+    /// Forgets the newest model.
     pub(crate) fn clear(&self) {
         *self.lock() = Known::default();
     }
@@ -136,9 +137,10 @@ impl ModelStore {
         let Ok(part) = parse_plan(&plan).and_then(|plan| trained_part(&plan, &model)) else {
             return Ok(None);
         };
-        // What is not there any more is as good as no model.
+        // A missing blob counts as no model.
         let read = |artifact: Artifact| {
-            let missing = || WorkError::new(AbortReason::FetchFailed, "it is not in the cache any more");
+            let missing =
+                || WorkError::new(AbortReason::FetchFailed, "a blob of the model is no longer in the cache");
             read(artifact).ok().flatten().ok_or_else(missing)
         };
         let weights = read_weights(record.weights, &record.weights_parts, &part, read).ok();

@@ -3,26 +3,26 @@ use folkmoot_protocol::AssignmentId;
 
 use crate::{ClientEvent, Placement};
 
-/// How often progress is told.
+/// The minimum time between two progress events, in milliseconds.
 pub(super) const PROGRESS_MILLISECONDS: u64 = 100;
 
-/// What the work tells on the way.
+/// An event that the work reports while it runs.
 pub(crate) enum WorkNews {
-    /// The training runs here from now on.
+    /// The training now runs on this device.
     Placed(Placement),
-    /// The training goes on.
+    /// The training made progress.
     Progress(Progress),
-    /// The evaluation goes on.
+    /// The evaluation made progress.
     Evaluated {
-        /// The sums so far.
+        /// The sums over the examples so far.
         metrics: Metrics,
-        /// The examples of the whole evaluation.
+        /// The number of examples in the whole evaluation.
         examples_total: u64,
     },
 }
 
 impl WorkNews {
-    /// Tells it in the words of a client.
+    /// Converts it to the event that the app receives.
     pub fn event(self, assignment_id: AssignmentId) -> ClientEvent {
         match self {
             Self::Placed(Placement { device, energy_class, .. }) => {

@@ -1,7 +1,7 @@
-//! Training in the app's own loop, where the engine would train otherwise.
+//! Training in the app's own loop instead of the engine.
 //!
-//! The loop brings weights; everything behind it (delta, clipping, noise, codec, checks, upload) is the same as for the
-//! engine's.
+//! The loop returns weights. Everything after that is the same as for the engine: delta, clipping, noise, codec, checks
+//! and upload.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -20,19 +20,20 @@ use super::{
 /// Trains with the app's own loop. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan asks for what only the engine can promise, the loop fails, or what it returns does not fit.
+/// [`WorkError`] if the plan requires a guarantee that only the engine can give, the loop fails, or its result does not
+/// fit.
 pub(super) fn train_with(
     trainer: &dyn LocalTrainer,
     local: &LocalWork,
     inputs: &Inputs,
 ) -> Result<Option<TrainingOutcome>, WorkError> {
     if inputs.plan.training.example_privacy.is_some() {
-        let detail = "plan.example_privacy needs the engine: noise in a training loop of the app's own cannot be vouched for";
+        let detail = "plan.example_privacy needs the engine: the client cannot guarantee the noise in an app's own training loop";
         return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
     }
-    tracing::info!("training begins in the app's own loop");
+    tracing::info!("training starts in the app's own loop");
     let work = trainer_work(local, inputs);
-    // Pauses in it count, too: the loop alone knows when it was at work.
+    // Pauses inside the loop count too, because only the loop knows when it was working.
     let trained = local.care.counted(|| local.host.elapsed(), || trainer.train(&work));
     let trained = trained.map_err(|error| failed(&error))?;
     if local.stop.load(Ordering::Relaxed) {
@@ -43,10 +44,10 @@ pub(super) fn train_with(
     Ok(Some(TrainingOutcome { delta, weights: Vec::new(), products: Vec::new(), metrics: trained.metrics }))
 }
 
-/// Measures with the app's own loop. Returns `None` if it leaves that to the engine.
+/// Evaluates with the app's own loop. Returns `None` if the loop leaves that to the engine.
 ///
 /// # Errors
-/// [`WorkError`] if the loop fails, or tells what no evaluation can be.
+/// [`WorkError`] if the loop fails, or returns metrics that no evaluation can have.
 pub(super) fn evaluate_with(
     trainer: &dyn LocalTrainer,
     local: &LocalWork,
@@ -69,7 +70,8 @@ fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a>
 fn check(trained: &Trained, inputs: &Inputs) -> Result<(), WorkError> {
     let (found, parameter_count) = (trained.weights.len(), inputs.starting_weights.len());
     if found != parameter_count {
-        let detail = format!("the app's own loop returned {found} weights, the model has {parameter_count}");
+        let detail =
+            format!("the app's own loop returned {found} weights, but the model has {parameter_count}");
         return Err(WorkError::new(AbortReason::TrainingFailed, detail));
     }
     check_metrics(&trained.metrics, inputs, Work::Training)
@@ -78,25 +80,25 @@ fn check(trained: &Trained, inputs: &Inputs) -> Result<(), WorkError> {
 /// Refuses metrics that the coordinator would refuse.
 fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), WorkError> {
     let fault = if metrics.example_count == 0 {
-        "used no examples"
+        "reported example_count 0; it must be at least 1"
     } else if !metrics.loss_sum.is_finite() {
-        "told a loss that is not finite"
+        "reported a loss that is not finite"
     } else if metrics.correct_count > metrics.example_count {
-        "told more right answers than examples"
+        "reported more correct answers than examples"
     } else if metrics.loss_sum < 0.0 {
-        "told a loss below 0; only losses from 0 on can be averaged with those of other clients"
+        "reported a negative loss; losses must be 0 or greater to be averaged with those of other clients"
     } else {
         let plan = &inputs.plan.training;
         let allowed = MetricBounds::of(plan, work, false).check(&update_metrics(*metrics, plan));
         let told = |fault: MetricFault| {
-            format!("the app's own loop told metrics that the plan does not allow: {fault}")
+            format!("the app's own loop reported metrics that the plan does not allow: {fault}")
         };
         return allowed.map_err(|fault| WorkError::new(AbortReason::TrainingFailed, told(fault)));
     };
     Err(WorkError::new(AbortReason::TrainingFailed, format!("the app's own loop {fault}")))
 }
 
-/// Local weights minus starting weights, of the tensors that travel: what the loop did to others does not count.
+/// Returns local weights minus starting weights, for the trained tensors only. Changes to other tensors are ignored.
 fn delta(mut weights: Vec<f32>, inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
     for (weight, start) in weights.iter_mut().zip(&inputs.starting_weights) {
         *weight -= start;
@@ -106,6 +108,6 @@ fn delta(mut weights: Vec<f32>, inputs: &Inputs) -> Result<Vec<f32>, WorkError> 
 
 fn failed(error: &TrainerError) -> WorkError {
     tracing::warn!(%error, "the app's own loop failed");
-    let detail = "the app's own training loop failed; the client's log says how";
+    let detail = "the app's own training loop failed; see the client's log";
     WorkError::new(AbortReason::TrainingFailed, detail)
 }

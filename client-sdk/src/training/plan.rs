@@ -1,7 +1,7 @@
 use folkmoot_engine as engine;
 use folkmoot_protocol as protocol;
 
-/// Translates what the training measured into the update's words. With example privacy it is not told.
+/// Converts the training's metrics to the update's. With example privacy, they are not reported.
 pub(super) fn update_metrics(
     metrics: engine::Metrics,
     plan: &protocol::TrainingPlan,
@@ -17,12 +17,12 @@ pub(super) fn update_metrics(
     }
 }
 
-/// Rounding leaves the cosine loss of a perfect answer just below 0, where no loss is.
+/// Clamps rounding errors: the cosine loss of a perfect prediction can come out slightly below 0.
 fn not_below_zero(loss_sum: f64) -> f64 {
     if loss_sum < 0.0 { 0.0 } else { loss_sum }
 }
 
-/// Returns the schema of all parameters of a model. A plan's is that of its [`engine::TrainedPart`].
+/// Returns the schema of all parameters of a model. For a plan, use the schema of its [`engine::TrainedPart`].
 pub fn schema_of(model: &engine::Model) -> protocol::TensorSchema {
     protocol::TensorSchema { tensors: model.parameters().iter().map(protocol::TensorSpec::from).collect() }
 }

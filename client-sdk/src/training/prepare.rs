@@ -3,17 +3,17 @@ use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
 use super::{FinishedWork, WorkError, make};
 use crate::storage::WorkStore;
 
-/// The update that was stored.
+/// The update as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prepared {
     pub digest: UpdateDigest,
     pub length: u64,
 }
 
-/// Makes the update of what was trained or measured and stores it durably.
+/// Builds the update from a finished training or evaluation and stores it durably.
 ///
 /// # Errors
-/// Those of [`make()`]; [`AbortReason::TrainingFailed`] if the update cannot be stored.
+/// Those of [`make()`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
 pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
     let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
     let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);

@@ -1,4 +1,4 @@
-//! A plan and an assignment, for tests.
+//! A sample plan and assignment, for tests.
 
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, TensorSchema,
@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     messages::{Artifact, Assignment},
 };
 
-/// A plan for two weights, with nothing out of the ordinary.
+/// A plan for two weights with default settings.
 pub(crate) fn plan() -> Plan {
     Plan {
         model: BlobDigest::of(b""),

@@ -7,7 +7,7 @@ use crate::{
     traffic::{Traffic, bytes_needed},
 };
 
-/// What decides whether the device takes part in an assignment whose plan has come.
+/// Decides whether the device takes part, once the assignment's plan has arrived.
 pub(crate) struct Screening<'a> {
     pub blobs: &'a BlobCache,
     pub budget: &'a Budget,
@@ -16,11 +16,11 @@ pub(crate) struct Screening<'a> {
     pub traffic: &'a Traffic,
 }
 
-/// Reads a plan that was fetched and asks whether the device takes part, before anything else is fetched for it.
+/// Reads a fetched plan and decides whether the device takes part, before anything else is fetched.
 ///
 /// # Errors
-/// That of a declined assignment, which sends nothing more; or a [`WorkError`] if the plan cannot be read or asks for
-/// what this build cannot do, which does not depend on what the device keeps to itself.
+/// The error of a declined assignment, which reveals no reason. Or a [`WorkError`] if the plan cannot be parsed or this
+/// build cannot carry it out; that does not depend on private attributes.
 pub(crate) fn screen(
     assignment: &Assignment,
     device: &Screening<'_>,

@@ -1,4 +1,4 @@
-//! A training in steps, which a thread or a browser's worker takes one chunk after the other.
+//! A training in steps. A thread or a browser's worker runs it chunk by chunk.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
     Chunk, Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, time_limit::TimeLimit,
 };
 
-/// The training of an assignment. The caller brings the time and keeps the checkpoints.
+/// The training of an assignment. The caller provides the time and stores the checkpoints.
 pub struct Training {
     trainer: Trainer,
     chunk: Chunk,
@@ -21,23 +21,23 @@ pub struct Training {
     precision: Precision,
 }
 
-/// How far a training is after a chunk of steps.
+/// The state of a training after a chunk of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The engine's progress.
     pub progress: Progress,
-    /// Whether the training is over: after the plan's steps, or after a step at least when its time is up.
+    /// Whether the training is done: all of the plan's steps, or at least one step and the time is up.
     pub is_over: bool,
 }
 
 impl Training {
-    /// Makes the trainer, from the checkpoint if there is one that can be used.
+    /// Creates the trainer, from the checkpoint if there is a usable one.
     ///
-    /// The seed is the assignment's, so a training that is begun again gives the same update; one with example privacy
-    /// gives another.
+    /// The seed is derived from the assignment, so a restarted training produces the same update. With example privacy,
+    /// a restarted training produces a different one.
     ///
     /// # Errors
-    /// [`WorkError`] if the plan or the examples do not allow it, or there is no randomness for example privacy.
+    /// [`WorkError`] if the plan or the examples do not allow it, or no random bytes are available for example privacy.
     pub fn begin(
         inputs: &Inputs,
         assignment: &Assignment,
@@ -61,20 +61,21 @@ impl Training {
         Ok(Self { trainer, chunk: Chunk::default(), limit, precision: plan.precision })
     }
 
-    /// Begins to count the time, which is that of any stopwatch, always the same: when the training is where it runs.
+    /// Starts to count the time. Call it once the training is on its device. `now` may come from any stopwatch, but all
+    /// later times must come from the same one.
     pub fn start(&mut self, now: Duration) {
         self.limit = self.limit.begun_at(now);
     }
 
-    /// Lets a chunk of steps take at most about so long, within which a stop or a pause is noticed.
+    /// Sets the duration of a chunk of steps, within which a stop or a pause is noticed.
     pub fn set_chunk(&mut self, chunk: Chunk) {
         self.chunk = chunk;
     }
 
-    /// Takes the next chunk of steps. On a device that fails some steps may be lost; the training goes on on the CPU.
+    /// Runs the next chunk of steps. If the device fails, some steps may be lost, and training continues on the CPU.
     ///
     /// # Errors
-    /// [`WorkError`] if the loss is not finite any more, or the plan does not run here.
+    /// [`WorkError`] if the loss is no longer finite, or the plan does not run here.
     pub async fn advance(&mut self, stopwatch: &(dyn Fn() -> Duration + '_)) -> Result<Step, WorkError> {
         let (begun, was_on_device) = (stopwatch(), self.is_on_device());
         let advanced = self.trainer.advance_async(self.chunk.steps()).await;
@@ -87,28 +88,28 @@ impl Training {
         Ok(Step { progress, is_over: progress.finished || progress.step > 0 && self.limit.is_over(now) })
     }
 
-    /// How far it is.
+    /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
         self.trainer.progress()
     }
 
-    /// The trainer, to put it on a device before the first step.
+    /// Returns the trainer, so that the caller can move it to a device before the first step.
     pub fn trainer(&mut self) -> &mut Trainer {
         &mut self.trainer
     }
 
-    /// Whether the plan runs on the processor too.
+    /// Returns whether the plan can also run on the CPU.
     pub fn runs_on_cpu(&self) -> bool {
         self.precision == Precision::Single
     }
 
-    /// What is to be stored, so that the training can be gone on with.
+    /// Returns a checkpoint to store, from which the training can be resumed.
     pub fn checkpoint(&mut self, now: Duration) -> Vec<u8> {
         let checkpoint = self.trainer.checkpoint();
         StoredTraining { trained: self.limit.spent(now), checkpoint: &checkpoint }.encode()
     }
 
-    /// Ends the training with what was trained.
+    /// Ends the training and returns its result.
     pub fn finish(self) -> TrainingOutcome {
         self.trainer.finish()
     }
@@ -129,7 +130,7 @@ fn resume(inputs: &Inputs, examples: &Examples, stored: StoredTraining<'_>) -> O
     match Trainer::resume(model, weights, plan, examples, stored.checkpoint) {
         Ok(trainer) => Some((trainer, stored.trained)),
         Err(error) => {
-            tracing::warn!(%error, "the checkpoint cannot be used; training begins again");
+            tracing::warn!(%error, "the checkpoint cannot be used; training starts over");
             None
         }
     }
@@ -150,7 +151,7 @@ fn fresh(inputs: &Inputs, id: AssignmentId, examples: &Examples) -> Result<Train
 }
 
 fn no_chance(error: &std::io::Error) -> String {
-    format!("the operating system gave no randomness, which the plan's example privacy needs: {error}")
+    format!("the operating system provided no random bytes, which the plan's example privacy needs: {error}")
 }
 
 fn failed(error: TrainError) -> WorkError {
@@ -163,7 +164,7 @@ fn failed(error: TrainError) -> WorkError {
     WorkError::new(AbortReason::TrainingFailed, error)
 }
 
-/// Only a plan with mixed precision fails because of a device: any other goes on on the CPU.
+/// Only a plan with mixed precision fails because of a device. Any other continues on the CPU.
 fn is_about_precision(error: &TrainError) -> bool {
     #[cfg(feature = "gpu")]
     if matches!(error, TrainError::Gpu(_)) {

@@ -1,39 +1,39 @@
-//! When a training has had the time that its plan gives it.
+//! The time limit of a training.
 
 use std::time::Duration;
 
 use folkmoot_protocol::TrainingPlan;
 
-/// The time of a training. All moments are those of one stopwatch, which this does not read.
+/// The time limit of a training. All times come from one stopwatch, which this type does not read itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeLimit {
     /// `None` if the plan sets no limit.
     limit: Option<Duration>,
-    /// How long it had trained before it went on.
+    /// The time trained before the training was resumed.
     before: Duration,
-    /// When it went on.
+    /// The time at which the training was started or resumed.
     begun: Duration,
 }
 
 impl TimeLimit {
-    /// Begins to count now, at `begun`, for a training that has trained for a time already.
+    /// Starts to count at `begun`, for a training that has already trained for `before`.
     pub fn new(plan: &TrainingPlan, before: Duration, begun: Duration) -> Self {
-        // More seconds than a duration can hold are none that would ever be over.
+        // If a duration cannot hold the limit, it would never be reached.
         let limit = plan.time_limit_seconds.and_then(|limit| Duration::try_from_secs_f32(limit).ok());
         Self { limit, before, begun }
     }
 
-    /// The same, counting from this moment on.
+    /// Returns a copy that counts from this moment on.
     pub fn begun_at(self, begun: Duration) -> Self {
         Self { begun, ..self }
     }
 
-    /// How long it has trained.
+    /// Returns the time trained so far.
     pub fn spent(self, now: Duration) -> Duration {
         self.before.saturating_add(now.saturating_sub(self.begun))
     }
 
-    /// Whether its time is over.
+    /// Returns whether the time is up.
     pub fn is_over(self, now: Duration) -> bool {
         self.limit.is_some_and(|limit| self.spent(now) >= limit)
     }

@@ -6,17 +6,17 @@ use folkmoot_protocol::messages::AbortReason;
 use super::{Inputs, LocalWork, Step, Training, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
 use crate::Placement;
 
-/// How often a training is stored, so that a killed process loses no more than this.
+/// The time between two checkpoints, in milliseconds. A killed process loses at most this much training.
 const CHECKPOINT_MILLISECONDS: u64 = 5000;
 
 /// Trains to the end, from the checkpoint if there is one. Returns `None` if it was stopped.
 ///
-/// It ends with the plan's last step. After one step at least it also ends when the plan's time is over or the coordinator asks
-/// for a partial update. Time counts from the first step, over restarts, as far as checkpoints know of it; while the device is
-/// not to train it does not count.
+/// Training ends with the plan's last step. After at least one step, it also ends when the plan's time is up or the
+/// coordinator asks for a partial update. The time counts from the first step, across restarts as far as checkpoints
+/// recorded it. Pauses do not count.
 ///
 /// # Errors
-/// [`WorkError`] if the plan or the examples do not allow it, or the loss is not finite any more.
+/// [`WorkError`] if the plan or the examples do not allow it, or the loss is no longer finite.
 pub(super) fn train(
     training: &LocalWork,
     inputs: &Inputs,
@@ -31,7 +31,7 @@ pub(super) fn train(
     steps.start(training.host.elapsed());
     on_news(WorkNews::Progress(steps.progress()));
     while !steps.progress().finished {
-        // It may be long, and the process may end in it.
+        // The pause may be long, and the process may be killed during it.
         rested += training.rest(|| store_checkpoint(training, &mut steps, rested));
         if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -66,13 +66,13 @@ pub(super) fn train(
 fn begin(training: &LocalWork, inputs: &Inputs) -> Result<Training, WorkError> {
     let checkpoint =
         training.work.load_checkpoint(training.assignment.assignment_id).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the checkpoint cannot be read; training begins again");
+            tracing::warn!(%error, "the checkpoint cannot be read; training starts over");
             None
         });
     Training::begin(inputs, &training.assignment, &training.examples, checkpoint.as_deref())
 }
 
-/// Puts the training where the client is to train; on the CPU if that is not possible and the plan allows it.
+/// Moves the training to its device, or to the CPU if that is not possible and the plan allows it.
 fn place(training: &LocalWork, inputs: &Inputs, trainer: &mut Trainer) -> Result<Placement, WorkError> {
     let plan = &inputs.plan.training;
     let placement = match training.devices.place(trainer, plan, inputs.plan.model) {
@@ -86,14 +86,14 @@ fn place(training: &LocalWork, inputs: &Inputs, trainer: &mut Trainer) -> Result
         }
     };
     let Placement { device, energy_class, .. } = &placement;
-    tracing::info!(device, energy_class, "training begins");
+    tracing::info!(device, energy_class, "training starts");
     Ok(placement)
 }
 
-/// A checkpoint that cannot be stored costs time after a crash, nothing else.
+/// Stores a checkpoint. If this fails, the only harm is that training after a crash repeats more steps.
 fn store_checkpoint(training: &LocalWork, steps: &mut Training, rested: Duration) {
     let bytes = steps.checkpoint(training.host.elapsed().saturating_sub(rested));
     if let Err(error) = training.work.save_checkpoint(training.assignment.assignment_id, &bytes) {
-        tracing::warn!(%error, "the checkpoint cannot be stored");
+        tracing::warn!(%error, "could not store the training checkpoint; after a crash, training repeats the steps since the last one");
     }
 }

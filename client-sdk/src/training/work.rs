@@ -10,11 +10,11 @@ use super::{
     train::train,
 };
 
-/// Does what the plan asks for, to the end. Returns `None` if it was stopped.
+/// Carries out the plan's work to the end. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan's device rules do not hold, if the blobs, the plan or the examples do not allow the work, or
-/// if the loss is not finite.
+/// [`WorkError`] if the plan's device rules do not hold, if the blobs, the plan or the examples do not allow the work,
+/// or if the loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
     let inputs = Inputs::load(&local.assignment, &local.blobs, &local.budget, local.host.now())?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
@@ -22,7 +22,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     if local.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    // They held when the plan came; since then the app may have started again with other attributes.
+    // The rules held when the plan arrived, but the app may have restarted with other attributes since.
     if !local.consent.rules_hold(&inputs.plan, &local.care.conditions()) {
         return Err(WorkError::declined());
     }
@@ -30,7 +30,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     let (outcome, held) = match &local.trainer {
         Some(trainer) => {
             let outcome = own_work(trainer.as_ref(), local, &inputs, on_news)?;
-            // What the app's own loop says that it used is what it holds.
+            // The app's own loop reports how many examples it used; that is also what it holds.
             let held = outcome.as_ref().map_or(0, |outcome| outcome.metrics.example_count);
             (outcome, held)
         }

@@ -12,16 +12,16 @@ use super::{
     response::read_json,
 };
 
-/// Slower than this, an upload is broken off and gone on with later: 8 KiB a second.
+/// The lowest upload speed in bytes per second. A slower upload is interrupted and resumed later.
 const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 8 * 1024;
-/// What an upload may take in any case.
+/// The time, in seconds, that every upload may take in addition to the time that follows from its size.
 const UPLOAD_SECONDS_MIN: u64 = 60;
 
 impl Transport {
-    /// Sends an update from `offset` on. `digest` is that of the whole update.
+    /// Sends an update, starting at `offset`. `digest` is that of the whole update.
     ///
     /// # Errors
-    /// [`TransportError`] if the coordinator refuses or cannot be reached, or the source is shorter than said.
+    /// [`TransportError`] if the coordinator refuses or cannot be reached, or the source is shorter than `length`.
     pub async fn upload(
         &self,
         assignment_id: AssignmentId,
@@ -57,7 +57,7 @@ impl Transport {
         read_json(self.send(&unsigned).await?).await
     }
 
-    /// Asks whether the coordinator wants what there is now, and waits for that as long as said.
+    /// Asks whether the coordinator wants a partial update now. Waits as long as `wait` says.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached, or the assignment is over.
@@ -76,7 +76,7 @@ impl Transport {
         read_json(self.send(&unsigned).await?).await
     }
 
-    /// Reports how the work went.
+    /// Reports the duration and size of the work.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached.
@@ -89,7 +89,7 @@ impl Transport {
         self.post(&path, Some(self.enrolled_id()?), report, 0).await.map(drop)
     }
 
-    /// Gives an assignment up.
+    /// Gives up an assignment.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached.

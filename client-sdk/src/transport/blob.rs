@@ -30,12 +30,12 @@ impl Transport {
         Ok(bytes.into())
     }
 
-    /// Fetches a blob from `offset` on, piece by piece, and returns the bytes that came.
+    /// Fetches a blob from `offset` on, piece by piece, and returns the number of bytes received.
     ///
-    /// It hands over exactly the missing bytes or fails; whether they have the digest is the caller's to check.
+    /// Passes exactly the missing bytes to `take`, or fails. The caller must verify the digest.
     ///
     /// # Errors
-    /// As [`Transport::fetch_blob`], and whatever `take` returns.
+    /// As [`Transport::fetch_blob`], and errors of `take`.
     pub async fn fetch_blob_from(
         &self,
         artifact: Artifact,
@@ -72,13 +72,16 @@ impl Transport {
         let response = within(self.send(&unsigned)).await??;
         let expected = if offset > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         if response.status() != expected {
-            return Err(not_understood(response.status().as_u16(), "the range was not heeded"));
+            return Err(not_understood(
+                response.status().as_u16(),
+                "the response ignores the requested range",
+            ));
         }
         Ok(response)
     }
 }
 
-/// Waits for the next piece: a large blob may take long, a silent connection may not.
+/// Waits for the next piece. The whole download may take long, but a silent connection times out.
 async fn next_piece(response: &mut Response) -> Result<Option<Bytes>, TransportError> {
     within(response.chunk()).await?.map_err(TransportError::Network)
 }

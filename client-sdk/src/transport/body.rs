@@ -9,28 +9,28 @@ use tokio::{
 
 use crate::traffic::{Traffic, Way};
 
-/// Bytes that are read from a file and sent at a time.
+/// The number of bytes that are read from a file and sent at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Told after each piece: the bytes of the update that have been handed to the connection.
+/// Called after each piece with the number of bytes of the update that were passed to the connection so far.
 type OnSent = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// Where the bytes of an update come from.
+/// The source of an update's bytes.
 #[derive(Clone)]
 pub enum UpdateSource {
     /// From memory.
     Bytes(Bytes),
-    /// From a file, of which only a piece at a time is in memory.
+    /// From a file, read piece by piece.
     File {
         /// The file.
         path: PathBuf,
-        /// Told of the progress.
+        /// Called after each piece with the number of bytes of the update that were passed to the connection so far.
         on_sent: OnSent,
     },
 }
 
 impl UpdateSource {
-    /// Makes the body of an upload from `offset` on.
+    /// Creates the body of an upload, starting at `offset`.
     pub(super) async fn body(
         &self,
         offset: u64,

@@ -3,7 +3,7 @@ use folkmoot_protocol::messages::{CheckInRequest, CheckInResponse, EnrolRequest,
 use super::{Transport, TransportError, response::read_json};
 
 impl Transport {
-    /// Enrols the key and remembers the id. Asking again with the same key gives the same id.
+    /// Enrols the key and stores the client id. Enrolling the same key again returns the same id.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached.
@@ -15,12 +15,12 @@ impl Transport {
         Ok(response)
     }
 
-    /// Returns what an enrolment sends.
+    /// Returns the message that an enrolment sends.
     pub(crate) fn enrol_request(&self, token: &str) -> EnrolRequest {
         EnrolRequest { token: token.to_owned(), public_key: self.0.key.public_key() }
     }
 
-    /// Checks in, and waits for an assignment as long as that.
+    /// Checks in and waits for an assignment, as long as the request says.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached.

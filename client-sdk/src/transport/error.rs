@@ -3,50 +3,52 @@ use std::io;
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
 use folkmoot_session::Failure;
 
-/// Why a request brought no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The address cannot be a coordinator's.
-    #[error(
-        "`{0}` is no coordinator's address: https://host[:port] is expected (http:// for this machine only)"
-    )]
+    /// The address is not a valid coordinator address.
+    #[error("`{0}` is not a coordinator's address; use https://host[:port] (http:// for this machine only)")]
     Address(String),
-    /// The certificate to trust cannot be used.
-    #[error("the certificate cannot be used: {0:?}; give PEM, as the coordinator wrote it")]
+    /// The trusted certificate cannot be parsed.
+    #[error("the certificate cannot be used: {0:?}; give it in PEM, as the coordinator wrote it")]
     Certificate(#[source] reqwest::Error),
-    /// There is no certificate in what is to be trusted.
-    #[error("there is no certificate in the PEM; give the coordinator's, or that of its authority")]
+    /// The PEM contains no certificate.
+    #[error(
+        "the PEM contains no certificate; give the coordinator's certificate or that of its certificate authority"
+    )]
     NoCertificate,
     /// The client has no id yet.
-    #[error("the client is not enrolled: enrol first")]
+    #[error("the client is not enrolled; enrol it first")]
     NotEnrolled,
-    /// The coordinator refused, and said why.
+    /// The coordinator refused the request and gave a reason.
     #[error("{}: {}", .0.code, .0.detail)]
     Refused(Box<Problem>),
-    /// No answer came, or the connection broke.
+    /// No response arrived, or the connection broke.
     #[error("the coordinator cannot be reached: {0:?}")]
     Network(#[source] reqwest::Error),
-    /// What came is no answer of a coordinator: a proxy's page, or a message over its limit.
-    #[error("status {status}: {reason}; is there a proxy in between?")]
+    /// The response does not come from a coordinator: a proxy's page, or a message over its size limit.
+    #[error(
+        "the response with HTTP status {status} cannot be used: {reason}; check for a proxy or captive portal"
+    )]
     NotUnderstood {
         /// The HTTP status.
         status: u16,
-        /// What is wrong with it.
+        /// The problem with the response.
         reason: String,
     },
-    /// A blob's bytes do not have its digest.
-    #[error("the bytes of blob {0} were damaged on the way")]
+    /// A blob's bytes do not match its digest.
+    #[error("the bytes of blob {0} were damaged in transit")]
     Damaged(BlobDigest),
-    /// The connection was silent for too long.
-    #[error("nothing came for {0} seconds")]
+    /// No data arrived for too long.
+    #[error("no data arrived for {0} seconds")]
     Silence(u64),
-    /// What is to be sent, or where a blob is to be stored, failed locally.
-    #[error("local file: {0}")]
+    /// Reading the update or storing a blob failed locally.
+    #[error("a local file cannot be read or written: {0}")]
     Local(#[from] io::Error),
 }
 
 impl TransportError {
-    /// Returns the coordinator's code, if it is a refusal with one that this build knows.
+    /// Returns the coordinator's error code, if it refused with a code that this build knows.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Refused(problem) => problem.code.known(),
@@ -56,7 +58,7 @@ impl TransportError {
 }
 
 impl From<&TransportError> for Failure {
-    /// Everything that is not a refusal is taken for a broken network: it is sent again.
+    /// Treats everything except a refusal as a network failure, which is retried.
     fn from(error: &TransportError) -> Self {
         match error {
             TransportError::Refused(problem) => Failure::from(problem.as_ref()),

@@ -6,24 +6,24 @@ use super::TransportError;
 
 const CONNECT_SECONDS_MAX: u64 = 10;
 
-/// How connections are made.
+/// Connection settings.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
-    /// The only certificates (PEM) that may vouch for the coordinator; without any, the system's are asked.
+    /// The only trusted certificates (PEM). If `None`, the system's certificates are trusted.
     pub certificate_pem: Option<Vec<u8>>,
-    /// HTTP/1.1 only. Many clients that wait in one process would otherwise share one HTTP/2 connection, whose
-    /// streams are limited.
+    /// Whether to use HTTP/1.1 only. With HTTP/2, many waiting clients in one process would share one connection, which
+    /// limits its number of streams.
     pub http1_only: bool,
 }
 
-/// Makes a pool of connections: TLS 1.3 only, no redirects.
+/// Creates a connection pool: TLS 1.3 only, without redirects.
 ///
-/// A redirect would carry a signature to a place for which it was not made.
+/// A redirect would carry a signature to an address that it was not made for.
 ///
 /// # Errors
-/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds none that can be used.
+/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate.
 pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
-    // Whichever provider the process has chosen is kept; losing a race for it is no error either.
+    // Keep the crypto provider that the process has installed. Losing a race to install one is no error.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
@@ -45,7 +45,7 @@ pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportE
     builder.build().map_err(TransportError::Certificate)
 }
 
-/// Reads a coordinator's address.
+/// Parses a coordinator's address.
 pub(super) fn parse_coordinator(text: &str) -> Result<Url, TransportError> {
     let error = || TransportError::Address(text.to_owned());
     let url = Url::parse(text).map_err(|_| error())?;

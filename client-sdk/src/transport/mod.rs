@@ -1,5 +1,5 @@
-//! Signed requests to a coordinator, one typed method for each endpoint. Nothing is retried here but a request
-//! whose clock was wrong: when to send again is the session's to decide.
+//! Signed requests to a coordinator, one typed method for each endpoint. The transport retries only a request that
+//! failed because this host's clock was wrong. The session decides about all other retries.
 
 mod assignment;
 mod blob;
@@ -23,7 +23,7 @@ pub use http::{HttpSettings, build_http};
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
-/// A client's connection to one coordinator. Copies share everything.
+/// A client's connection to one coordinator. Copies share their state.
 #[derive(Clone, Debug)]
 pub struct Transport(Arc<Shared>);
 
@@ -40,10 +40,10 @@ struct Shared {
 }
 
 impl Transport {
-    /// Makes a transport that has connections of its own.
+    /// Creates a transport with its own connections.
     ///
     /// # Errors
-    /// [`TransportError::Address`] or [`TransportError::Certificate`] if one of them cannot be used.
+    /// [`TransportError::Address`] or [`TransportError::Certificate`] if the address or the certificate cannot be used.
     pub fn new(
         settings: &HttpSettings,
         coordinator: &str,
@@ -53,10 +53,11 @@ impl Transport {
         Self::with_http(build_http(settings)?, coordinator, key, host)
     }
 
-    /// Makes a transport on connections that many clients of one process share; see [`build_http`].
+    /// Creates a transport on connections that clients in one process share; see [`build_http`].
     ///
     /// # Errors
-    /// [`TransportError::Address`] if `coordinator` is not `https://host[:port]`, or `http://` to this machine.
+    /// [`TransportError::Address`] if `coordinator` is neither `https://host[:port]` nor an `http://` address of this
+    /// machine.
     pub fn with_http(
         http: reqwest::Client,
         coordinator: &str,
@@ -67,7 +68,7 @@ impl Transport {
         Self::with_traffic(http, coordinator, key, host, traffic)
     }
 
-    /// The same, within limits.
+    /// Like [`Transport::with_http`], with traffic limits.
     pub(crate) fn with_traffic(
         http: reqwest::Client,
         coordinator: &str,
@@ -88,7 +89,7 @@ impl Transport {
         })))
     }
 
-    /// Returns the id that the requests show.
+    /// Returns the client id that requests carry.
     pub fn client_id(&self) -> Option<ClientId> {
         *self.0.client_id.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -103,13 +104,13 @@ impl Transport {
         self.0.coordinator.as_str()
     }
 
-    /// Returns the coordinator's time as far as it is known.
+    /// Returns the estimated time at the coordinator.
     fn coordinator_time(&self) -> Timestamp {
         let offset = self.0.clock_offset.load(Ordering::Relaxed);
         Timestamp(self.0.host.now().0.saturating_add_signed(offset))
     }
 
-    /// Learns the coordinator's time, for the signatures to come.
+    /// Adjusts the clock offset to the coordinator's time, for later signatures.
     fn learn_time(&self, server_time: Timestamp) {
         let offset = i128::from(server_time.0) - i128::from(self.0.host.now().0);
         let offset = i64::try_from(offset).unwrap_or(0);

@@ -11,28 +11,28 @@ use serde::Serialize;
 use super::{Transport, TransportError, UpdateSource, response};
 use crate::traffic::{Traffic, Way};
 
-/// Seconds in which a control message has to be answered.
+/// Seconds within which a control message must be answered.
 pub(super) const CONTROL_SECONDS_MAX: u64 = 30;
 
-/// A request before it is signed.
+/// A request before signing.
 pub(super) struct Unsigned<'a> {
     pub method: Method,
-    /// The path with its query, beginning with a slash.
+    /// The path with its query. Starts with a slash.
     pub path: &'a str,
-    /// The client, or `None` to enrol.
+    /// The client id, or `None` when enrolling.
     pub client: Option<ClientId>,
     pub payload: Payload<'a>,
-    /// When to break it off; without one, whoever reads the response watches over it.
+    /// The time limit. Without one, the reader of the response must watch for a silent connection.
     pub timeout: Option<Duration>,
 }
 
-/// What a request carries.
+/// The content of a request.
 pub(super) enum Payload<'a> {
-    /// Nothing; the response is to begin at this byte.
+    /// No content. The response should start at this byte.
     Nothing { range_start: u64 },
-    /// A message.
+    /// A JSON message.
     Json(Bytes),
-    /// An update from `offset` on.
+    /// An update, starting at `offset`.
     Update { source: &'a UpdateSource, offset: u64, length: u64, digest: UpdateDigest },
 }
 
@@ -71,12 +71,12 @@ impl Payload<'_> {
 }
 
 impl Transport {
-    /// Returns the id, without which only enrolling is possible.
+    /// Returns the client id, or an error if the client is not enrolled.
     pub(super) fn enrolled_id(&self) -> Result<ClientId, TransportError> {
         self.client_id().ok_or(TransportError::NotEnrolled)
     }
 
-    /// Signs the request with a fresh nonce and the coordinator's time.
+    /// Signs the request with a new nonce and the coordinator's time.
     fn sign(&self, unsigned: &Unsigned<'_>) -> RequestBuilder {
         let content = unsigned.payload.digest();
         let nonce = hex(&self.0.host.random_bytes::<16>());
@@ -110,7 +110,7 @@ impl Transport {
         request
     }
 
-    /// Sends the request; once more, with the coordinator's time, if this host's clock was wrong.
+    /// Sends the request. If this host's clock was wrong, sends it once more with the coordinator's time.
     pub(super) async fn send(&self, unsigned: &Unsigned<'_>) -> Result<Response, TransportError> {
         let problem = match self.send_once(unsigned).await {
             Err(TransportError::Refused(problem)) if problem.code == ErrorCode::ClockSkew => problem,
@@ -126,7 +126,7 @@ impl Transport {
         response::check(request.send().await.map_err(TransportError::Network)?).await
     }
 
-    /// Sends a JSON message and returns the response, whose body is still to be read.
+    /// Sends a JSON message and returns the response. The caller reads the body.
     pub(super) async fn post(
         &self,
         path: &str,

@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 
 use super::TransportError;
 
-/// Passes a success on and turns a refusal into its problem.
+/// Returns a successful response unchanged. Converts a refusal to an error with the coordinator's problem document.
 ///
-/// Only a problem document is a refusal: what a proxy or a captive portal says is no word of the coordinator.
+/// A response of another kind is not a refusal by the coordinator: it may be the page of a proxy or a captive portal.
 pub(super) async fn check(response: Response) -> Result<Response, TransportError> {
     let status = response.status();
     if status.is_success() {
@@ -15,19 +15,19 @@ pub(super) async fn check(response: Response) -> Result<Response, TransportError
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_problem = content_type.is_some_and(|text| text.starts_with("application/problem+json"));
     if !is_problem {
-        return Err(not_understood(status.as_u16(), "not a problem document"));
+        return Err(not_understood(status.as_u16(), "it is not a problem document"));
     }
     let problem: Problem = read_json(response).await?;
     Err(TransportError::Refused(Box::new(problem)))
 }
 
-/// Reads a JSON message, never more of it than a message may have.
+/// Reads a JSON message. Fails if it is longer than [`CONTROL_BYTES_MAX`].
 pub(super) async fn read_json<T: DeserializeOwned>(mut response: Response) -> Result<T, TransportError> {
     let status = response.status().as_u16();
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TransportError::Network)? {
         if bytes.len() + chunk.len() > CONTROL_BYTES_MAX {
-            return Err(not_understood(status, "the message is over its limit"));
+            return Err(not_understood(status, &format!("it is longer than {CONTROL_BYTES_MAX} bytes")));
         }
         bytes.extend_from_slice(&chunk);
     }

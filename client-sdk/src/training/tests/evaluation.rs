@@ -1,4 +1,4 @@
-//! Evaluations: what they measure, what is sent of it, and that they end when they are to.
+//! Evaluations: their metrics, their updates, and their ends.
 
 use std::sync::{Mutex, atomic::Ordering};
 
@@ -15,7 +15,7 @@ use crate::{
     training::{WorkError, WorkNews, prepare, work},
 };
 
-/// Evaluates, and returns what was told on the way.
+/// Evaluates, and returns the reported progress.
 fn told(scene: &Scene) -> Vec<(Metrics, u64)> {
     let heard = Mutex::new(Vec::new());
     let done = work(&scene.local, |news| match news {
@@ -67,7 +67,7 @@ fn the_weight_of_an_evaluation_is_capped_by_the_plan() {
 #[test]
 fn progress_is_told_from_the_first_example_to_the_last() {
     let counts = |count| told(&Scene::of_evaluation(count)).into_iter().map(|(told, _)| told.example_count);
-    // The clock goes on by a second at every look.
+    // The clock advances by a second at each reading.
     assert!(counts(600).eq([0, 256, 512, 600]));
     assert!(counts(1).eq([0, 1]));
 }
@@ -122,7 +122,7 @@ fn work_whose_rules_no_longer_hold_is_declined() {
 #[test]
 fn an_evaluation_that_takes_too_long_is_given_up_without_a_word() {
     let mut scene = Scene::of_evaluation(1000);
-    // The clock goes on by a second whenever it is read, and a batch has 256 examples.
+    // The clock advances by a second at each reading, and a batch has 256 examples.
     scene.local.budget.training_seconds_max = 2;
     let error = refused(&scene);
     assert_eq!((error.reason, error.detail.as_str()), (AbortReason::Declined, ""));

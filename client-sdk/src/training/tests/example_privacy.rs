@@ -1,4 +1,4 @@
-//! A plan with example privacy, from training to what is sent.
+//! A plan with example privacy, from training to the update.
 
 use folkmoot_engine::{ExamplePrivacy, GradientClipping};
 use folkmoot_protocol::{
@@ -23,7 +23,7 @@ fn scene() -> Scene {
     })
 }
 
-/// What a coordinator is sent for this work.
+/// The update that a coordinator receives for this work.
 fn sent(scene: &Scene, finished: &FinishedWork) -> (UpdateHeader, Vec<f32>) {
     prepare(finished, &scene.local.work).unwrap();
     let bytes = std::fs::read(scene.local.work.update_path(finished.assignment.assignment_id)).unwrap();
@@ -63,14 +63,14 @@ fn the_update_is_as_far_as_the_noise_goes() {
             let scene = Scene::of(10, |plan| {
                 plan.training.epochs = 5;
                 private(plan);
-                // Of the gradients hardly anything is left beside this noise.
+                // Compared with this noise, the gradients are negligible.
                 plan.training.example_privacy = Some(ExamplePrivacy { noise_multiplier: 1000.0 });
             });
             let (finished, _) = scene.train();
             finished.outcome.delta.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>() / 6.0
         })
         .sum();
-    // 25 steps of the learning rate, the noise over the norm, the norm, and the batch size.
+    // 25 steps; each has the learning rate times the noise multiplier times the norm, divided by the batch size.
     let expected = 25.0 * (0.01f64 * 1000.0 * 0.5 / 2.0).powi(2);
     let (found, values) = (squares / f64::from(TRAININGS), f64::from(6 * TRAININGS));
     assert!((found / expected - 1.0).abs() < 6.0 * (2.0 / values).sqrt(), "{found}, not {expected}");

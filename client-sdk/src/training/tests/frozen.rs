@@ -1,4 +1,4 @@
-//! What a plan freezes neither comes nor goes: the client has it from the model's file.
+//! Frozen tensors do not travel: the client has them from the model's file.
 
 use folkmoot_protocol::{
     messages::AbortReason,
@@ -39,7 +39,7 @@ fn a_plan_whose_schema_is_not_of_what_it_trains_is_refused() {
     let mut plan = frozen().plan;
     let model = frozen().model;
     assert!(trained_part(&plan, &model).is_ok());
-    // The schema of all parameters is that of a coordinator which does not know that frozen tensors stay.
+    // The schema of all parameters, as sent by a coordinator that does not leave out frozen tensors.
     plan.schema = schema_of(&model);
     let error = trained_part(&plan, &model).unwrap_err();
     assert_eq!(error.reason, AbortReason::PlanUnsupported);

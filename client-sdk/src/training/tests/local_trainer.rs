@@ -1,4 +1,4 @@
-//! An app's own loop: what it is given, and that what it returns goes the way of the engine's.
+//! The app's own loop: its inputs, and the processing of its result like the engine's.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -12,7 +12,7 @@ use folkmoot_protocol::{
 use super::scene::Scene;
 use crate::training::{LocalTrainer, Trained, TrainerError, TrainerWork, WorkError, prepare, work};
 
-/// Adds its number of the tensor, from 1, to every weight.
+/// Adds the tensor's number, from 1, to every weight.
 struct AddsOnes {
     metrics: Metrics,
     weights_missing: usize,
@@ -80,7 +80,7 @@ fn what_the_loop_returns_becomes_an_update() {
     assert_eq!((header.weight, header.metrics.example_count, header.metrics.step_count), (30, 30, 3));
     let values: Vec<f32> =
         bytes[HEADER_BYTES..].as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-    // Four weights and two biases, which begin at numbers of magnitude 1.
+    // Four weights and two biases, which start at magnitude 1.
     let expected = [1.0, 1.0, 1.0, 1.0, 2.0, 2.0];
     assert_eq!(values.len(), expected.len());
     assert!(
@@ -115,9 +115,12 @@ fn what_does_not_fit_ends_the_work() {
     let metrics = AddsOnes::default().metrics;
     let faults = [
         (AddsOnes { weights_missing: 1, metrics }, "returned 5 weights"),
-        (AddsOnes { metrics: Metrics { example_count: 0, ..metrics }, weights_missing: 0 }, "no examples"),
+        (
+            AddsOnes { metrics: Metrics { example_count: 0, ..metrics }, weights_missing: 0 },
+            "example_count 0",
+        ),
         (AddsOnes { metrics: Metrics { loss_sum: f64::NAN, ..metrics }, weights_missing: 0 }, "not finite"),
-        (AddsOnes { metrics: Metrics { correct_count: 31, ..metrics }, weights_missing: 0 }, "more right"),
+        (AddsOnes { metrics: Metrics { correct_count: 31, ..metrics }, weights_missing: 0 }, "more correct"),
     ];
     for (trainer, word) in faults {
         let error = refused(&with(Scene::new(1, None), trainer));

@@ -1,4 +1,4 @@
-//! The work of an assignment, from blobs in the cache to what is sent.
+//! The work of an assignment, from cached blobs to the update.
 
 mod evaluation;
 mod example_privacy;

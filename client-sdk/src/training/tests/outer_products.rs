@@ -1,4 +1,4 @@
-//! Outer products: recorded where the recipe has a use for them, and sent where they are short.
+//! Outer products are recorded if the recipe uses them, and sent if they are short.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
 const FEATURES: usize = 64;
 const CLASSES: usize = 4;
 
-/// A training of so many batches of four examples, at a usual rate.
+/// A training with this many batches of four examples, at a usual learning rate.
 fn plan(onnx: &[u8], model: &Model, steps: u32) -> Plan {
     let training = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.01));
     Plan {
@@ -39,7 +39,7 @@ fn examples() -> Examples {
     Examples::new(features, vec![FEATURES], labels).unwrap()
 }
 
-/// Trains as a client does, after a change of plan and assignment.
+/// Trains as a client does, after changing plan and assignment.
 fn train(steps: u32, codec: Option<&str>, change: impl FnOnce(&mut Plan, &mut Assignment)) -> FinishedWork {
     let onnx = mlp(&[FEATURES, 48, CLASSES], 1);
     let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
@@ -70,7 +70,7 @@ fn a_few_small_batches_are_sent_as_their_outer_products() {
         if codec.is_some() {
             let arriving = decode(&finished.plan.schema, &bytes[HEADER_BYTES..]).unwrap();
             let apart = arriving.iter().zip(&finished.outcome.delta).map(|(one, other)| (one - other).abs());
-            // A weight of up to 1 rounds by 2^-25 in each step, and so does the difference.
+            // In each step, a weight of up to 1 is rounded by up to 2^-25, and so is the difference.
             assert!(apart.fold(0.0, f32::max) <= (steps + 2) as f32 * 2f32.powi(-25));
         }
         bytes.len()
@@ -78,7 +78,7 @@ fn a_few_small_batches_are_sent_as_their_outer_products() {
     let codec = Some("sufficient_factors:8,error=0.0");
     let floats = bytes(1, None);
     let (one_step, two_steps, many) = (bytes(1, codec), bytes(2, codec), bytes(5, codec));
-    // The first layer, 48 by 64, in 4 and 8 products; of five steps there are twenty, and the recipe allows eight.
+    // The first layer, 48 by 64, has 4 and 8 products. Five steps give twenty, but the recipe allows eight.
     assert!(one_step + 4 * (48 * 64 - 4 * (48 + 64)) <= floats + 64, "{one_step} of {floats}");
     assert!(
         two_steps > one_step && two_steps + 4 * (48 * 64 - 8 * (48 + 64)) <= floats + 64,
@@ -98,7 +98,7 @@ fn nothing_is_recorded_that_is_not_sent() {
     for other in [None, Some("eden:4"), Some("low_rank:4")] {
         assert_eq!(recorded(&train(1, other, |_, _| {}).outcome), 0, "{other:?}");
     }
-    // Clipping and noise change the update, and not the products.
+    // Clipping and noise change the update but not the products.
     assert_eq!(
         recorded(&train(1, codec, |_, assignment| assignment.clipping_norm = Some(1 << 20)).outcome),
         0

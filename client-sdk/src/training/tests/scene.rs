@@ -22,8 +22,8 @@ use crate::{
     training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
 };
 
-/// A model of two features and two classes, and a client that has everything that its assignment needs. Its clock goes
-/// on by a second whenever it is read.
+/// A model with two features and two classes, and a client that has all inputs of its assignment. Its clock advances by
+/// a second at each reading.
 pub(super) struct Scene {
     pub local: LocalWork,
     pub model: Model,
@@ -32,7 +32,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// A training on 10 examples with batches of 2, so 5 steps in an epoch, and this time limit.
+    /// A training on 10 examples with batches of 2, so 5 steps per epoch, and this time limit.
     pub fn new(epochs: u32, time_limit_seconds: Option<f32>) -> Self {
         Self::of(10, |plan| {
             plan.training.epochs = epochs;
@@ -40,17 +40,17 @@ impl Scene {
         })
     }
 
-    /// An evaluation on so many examples.
+    /// An evaluation on this many examples.
     pub fn of_evaluation(example_count: usize) -> Self {
         Self::of(example_count, |plan| plan.work = Work::Evaluation)
     }
 
-    /// A plan after this change, on so many examples.
+    /// A plan after this change, on this many examples.
     pub fn of(example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
         Self::of_model(mlp(&[2, 2], 1), example_count, change)
     }
 
-    /// As [`Scene::of`], with another model of two features and two classes.
+    /// Like [`Scene::of`], with another model of two features and two classes.
     pub fn of_model(onnx: Vec<u8>, example_count: usize, change: impl FnOnce(&mut Plan)) -> Self {
         let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
         let mut plan = whole_plan(&onnx);
@@ -84,7 +84,7 @@ impl Scene {
         Self { local, model, plan, directory }
     }
 
-    /// Trains, and returns the work with the last progress that was told.
+    /// Trains, and returns the work with the last reported progress.
     pub fn train(&self) -> (FinishedWork, Progress) {
         let last = Mutex::new(None);
         let work = work(&self.local, |news| {
@@ -96,13 +96,13 @@ impl Scene {
         (work.unwrap().expect("nobody stopped it"), progress)
     }
 
-    /// The store of models as a new process opens it.
+    /// The store of models, as opened by a new process.
     pub fn reopened_models(&self) -> ModelStore {
         let path = self.directory.path().join("newest_model.json");
         ModelStore::open(path, self.local.blobs.clone(), self.local.host.clone()).unwrap()
     }
 
-    /// Stores a checkpoint after so many steps and so much time.
+    /// Stores a checkpoint after this many steps and this much time.
     pub fn leave_checkpoint(&self, steps: u64, trained: Duration) {
         let (start, plan) =
             (self.model.initial_weights(), self.local.budget.lower(self.plan.clone()).training);

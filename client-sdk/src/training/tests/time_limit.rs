@@ -1,4 +1,5 @@
-//! Trainings that end because their time is over, or because they are asked for what they have, on a clock that goes on by a second whenever it is read.
+//! Trainings that end because their time is up or the coordinator asks for a partial update. The clock advances by a
+//! second at each reading.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -87,7 +88,7 @@ fn a_checkpoint_without_its_time_is_begun_again() {
     scene.leave_checkpoint(2, Duration::ZERO);
     let id = scene.local.assignment.assignment_id;
     let bytes = scene.local.work.load_checkpoint(id).unwrap().unwrap();
-    // As an earlier version stored it: the engine's bytes alone.
+    // As stored by an earlier version: only the engine's bytes.
     scene.local.work.save_checkpoint(id, &bytes[8..]).unwrap();
     assert_eq!(scene.train().0.outcome.metrics.step_count, 15);
 }
