@@ -1,7 +1,7 @@
 //! Symbols of 1 to 8 bits, packed: eight symbols of `width` bits in `width` bytes, the first in the lowest
 //! bits.
 
-/// Returns the bytes of `count` symbols.
+/// Returns the number of bytes that `count` packed symbols take.
 pub(crate) fn packed_bytes(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
@@ -63,7 +63,8 @@ fn unpack_groups<const WIDTH: usize>(bytes: &[u8], symbols: &mut [u8]) {
     }
 }
 
-/// Closes the gaps between the symbols in three steps: all eight lie in one word, whose lanes double in each.
+/// Closes the gaps between the symbols in three steps. All eight symbols are in one word, whose lanes double in width
+/// in each step.
 #[inline(always)]
 fn join<const WIDTH: usize>(symbols: [u8; 8]) -> u64 {
     let word = close(u64::from_le_bytes(symbols), WIDTH, 8);
@@ -78,7 +79,7 @@ fn split<const WIDTH: usize>(packed: [u8; WIDTH]) -> [u8; 8] {
     open(open(word, 2 * WIDTH, 16), WIDTH, 8).to_le_bytes()
 }
 
-/// Brings the lowest `bits` bits of each second lane up to those of the lane below it.
+/// Moves the lowest `bits` bits of each second lane next to those of the lane below it.
 #[inline(always)]
 const fn close(word: u64, bits: usize, lane: usize) -> u64 {
     let even = spread(bits, 2 * lane);
@@ -132,7 +133,7 @@ mod tests {
     fn the_first_symbol_stands_in_the_lowest_bits() {
         let mut bytes = Vec::new();
         pack(&[1, 2, 3, 4, 5, 6, 7, 0, 5], 3, &mut bytes);
-        // 1, 2, 3 (low bits); 3 (high bit), 4, 5, 6 (low bit); 6, 7, 0; 5.
+        // The symbols in each byte: 1, 2, 3 (low bits); 3 (high bit), 4, 5, 6 (low bit); 6 (high bits), 7, 0; 5.
         assert_eq!(bytes, [0b1101_0001, 0b0101_1000, 0b0001_1111, 0b0000_0101]);
     }
 }

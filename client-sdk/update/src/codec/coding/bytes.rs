@@ -1,12 +1,12 @@
 use crate::codec::Fault;
 
-/// Reads a tile's body from its first byte on.
+/// A reader of a tile's body.
 pub(crate) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
     /// Takes the next bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Fault> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Fault("it is cut off"))?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Fault("the bytes end too early"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -27,8 +27,8 @@ impl<'a> Bytes<'a> {
         if value.is_finite() { Ok(value) } else { Err(Fault("a scale is not finite")) }
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no bytes are left.
     pub fn end(&self) -> Result<(), Fault> {
-        if self.0.is_empty() { Ok(()) } else { Err(Fault("it is longer than its values")) }
+        if self.0.is_empty() { Ok(()) } else { Err(Fault("bytes follow after the last value")) }
     }
 }

@@ -1,35 +1,36 @@
-//! The lossless stage for symbols: a static range coder with a table for each tile.
+//! Lossless coding of symbols: a static range coder with one table per tile.
 //!
-//! rANS (Duda 2013, "Asymmetric numeral systems") with frequencies of 12 bits, states of 32 bits that take
-//! turns (Giesen 2014, "Interleaved entropy coders"), and words of 16 bits. Symbols of 4 bits or fewer go
-//! two, four or eight at a time (see [`super::groups`]). The bytes: log2 of the symbols of a group, the
-//! frequency of each symbol of the
-//! alphabet (one byte below 128, else two with the top bit of the first set, low seven bits first), the
-//! states, and the words in the decoder's order. There are sixteen states for 32,768 groups or more, four for 4,096, else one.
+//! rANS (Duda 2013, "Asymmetric numeral systems") with 12-bit frequencies, interleaved 32-bit states (Giesen 2014,
+//! "Interleaved entropy coders") and 16-bit words. Symbols of 4 bits or fewer are coded in groups of two, four or eight
+//! (see [`super::groups`]).
+//!
+//! The bytes: log2 of the number of symbols per group; the frequency of each symbol of the alphabet; the states; and
+//! the words in the decoder's order. A frequency below 128 takes one byte. Others take two: the low seven bits first,
+//! with the top bit set. There are sixteen states for 32,768 groups or more, four for 4,096 or more, else one.
 
 use std::{borrow::Cow, hint::select_unpredictable, sync::LazyLock};
 
 use super::groups::{Grouping, PRECISION, SYMBOLS, TOTAL, share_out};
 use crate::codec::Fault;
 
-/// What larger groups, which are faster, may cost more: their rare ones take more than their share.
+/// The relative increase in size that is accepted for larger groups, which are faster.
 const MARGIN: f64 = 1.0 / 256.0;
-/// States are at least this between symbols.
+/// The lower bound of states between symbols.
 const STATE_MIN: u32 = 1 << 16;
 
-/// Symbols that wait to be coded, and with what.
+/// Symbols to be coded, and their frequencies.
 pub(crate) struct Coding<'a> {
     groups: Cow<'a, [u8]>,
     grouping: Grouping,
-    /// Of the symbols: these are sent.
+    /// The symbols' frequencies, which are written to the output.
     frequencies: Vec<u16>,
-    /// Of the groups, derived from those.
+    /// The groups' frequencies, derived from the symbols'.
     group_frequencies: Vec<u16>,
     bits: f64,
 }
 
 impl<'a> Coding<'a> {
-    /// Counts symbols, each below `alphabet`, which is at most 256, and decides how many are coded at a time.
+    /// Counts symbols, each below `alphabet` (at most 256), and chooses the size of the groups.
     pub fn of(symbols: &'a [u8], alphabet: usize) -> Self {
         let largest = Grouping::of(alphabet);
         let groups = largest.join(symbols);
@@ -42,12 +43,12 @@ impl<'a> Coding<'a> {
         let least = tables.iter().map(|table| table.bits).fold(f64::INFINITY, f64::min);
         let chosen = tables.into_iter().find(|table| table.bits <= least * (1.0 + MARGIN));
         let Table { grouping, frequencies: group_frequencies, bits, .. } =
-            chosen.expect("one of them has the least bits");
+            chosen.expect("the candidates are not empty");
         let groups = if grouping == largest { groups } else { grouping.join(symbols) };
         Self { groups, grouping, frequencies, group_frequencies, bits }
     }
 
-    /// Estimates the coded bytes, a few too high.
+    /// Estimates the coded size in bytes. The estimate is slightly too high.
     pub fn coded_bytes(&self) -> usize {
         let table: usize = self.frequencies.iter().map(|frequency| 1 + usize::from(*frequency >= 128)).sum();
         1 + table + 4 * states(self.groups.len()) + (self.bits / 8.0) as usize + 2
@@ -72,13 +73,13 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// The bits of a symbol by its frequency; of 0, which has none, as of 1.
+/// The number of bits of a coded symbol, by the symbol's frequency. Frequency 0 counts as 1.
 static COSTS: LazyLock<[f64; TOTAL as usize + 1]> = LazyLock::new(|| {
     std::array::from_fn(|frequency| f64::from(PRECISION) - binary_logarithm(frequency.max(1) as u64))
 });
 
-/// Computes log2 to 24 bits behind the point, by squaring: what a platform's own function rounds otherwise would make
-/// other choices, and other bytes of the same weights.
+/// Computes log2 to 24 fractional bits by repeated squaring. The platform's own function may round differently. That
+/// would change the choice of groups, and therefore the bytes of the same weights.
 fn binary_logarithm(number: u64) -> f64 {
     let whole = number.ilog2();
     let mut mantissa = (number << 31) >> whole;
@@ -92,7 +93,7 @@ fn binary_logarithm(number: u64) -> f64 {
     f64::from(whole) + f64::from(fraction) / f64::from(1 << 24)
 }
 
-/// One way of grouping, and what it costs.
+/// A grouping and its cost.
 struct Table {
     grouping: Grouping,
     counts: [u32; SYMBOLS],
@@ -113,8 +114,8 @@ impl Table {
     }
 }
 
-/// Returns how many states code so many groups. Each waits for its own last step, and the words for all of
-/// them: that takes as long for sixteen states as for four. But each costs up to four bytes.
+/// Returns the number of interleaved states for this many groups. A turn of sixteen states takes as long as a turn of
+/// four, because each state is limited by its own latency. However, each state costs up to four bytes.
 fn states(groups: usize) -> usize {
     match groups {
         0..4096 => 1,
@@ -124,7 +125,7 @@ fn states(groups: usize) -> usize {
 }
 
 fn count(groups: &[u8]) -> [u32; SYMBOLS] {
-    // Four tables, so that a run of one symbol does not wait for its own counter.
+    // Four tables, so that runs of one symbol do not wait for the same counter.
     let mut tables = [[0u32; SYMBOLS]; 4];
     let (quads, rest) = groups.as_chunks::<4>();
     for quad in quads {
@@ -138,14 +139,14 @@ fn count(groups: &[u8]) -> [u32; SYMBOLS] {
     std::array::from_fn(|at| tables.iter().map(|table| table[at]).sum())
 }
 
-/// What the encoder needs of a symbol.
+/// The encoder's constants for a symbol.
 #[derive(Clone, Copy, Default)]
 struct Step {
     frequency: u16,
     start: u16,
-    /// What the frequency lacks of the whole.
+    /// The total minus the frequency.
     complement: u32,
-    /// 2^44 / frequency, rounded up: the division of a state below frequency · 2^20 is exact with it.
+    /// 2^44 / frequency, rounded up. With it, the division of a state below frequency · 2^20 is exact.
     reciprocal: u64,
 }
 
@@ -162,7 +163,7 @@ fn steps(frequencies: &[u16]) -> [Step; SYMBOLS] {
 
 fn encode_groups<const STATES: usize>(groups: &[u8], steps: &[Step; SYMBOLS], out: &mut Vec<u8>) {
     let mut states = [STATE_MIN; STATES];
-    // The words are written from the end, as the decoder reads them. A group makes one at most.
+    // Words are written from the end, because the decoder reads them in reverse. A group produces at most one word.
     let mut at = groups.len() + STATES;
     let mut words = vec![[0; 2]; at];
     let (turns, rest) = groups.as_chunks::<STATES>();
@@ -171,7 +172,7 @@ fn encode_groups<const STATES: usize>(groups: &[u8], steps: &[Step; SYMBOLS], ou
         let mut room = STATES;
         for (state, group) in states.iter_mut().zip(groups).rev() {
             let step = &steps[usize::from(*group)];
-            // Written in any case, and kept where the state is too large for the symbol.
+            // The word is always written, but kept only if the state is too large for the symbol.
             let is_full = *state >> 20 >= u32::from(step.frequency);
             window[(room - 1) % STATES] = (*state as u16).to_le_bytes();
             room -= usize::from(is_full);
@@ -189,13 +190,15 @@ fn encode_groups<const STATES: usize>(groups: &[u8], steps: &[Step; SYMBOLS], ou
     out.extend_from_slice(words[at..].as_flattened());
 }
 
-/// Reads symbols of an alphabet from all of `bytes`.
+/// Decodes symbols of an alphabet from all of `bytes`.
 ///
 /// # Errors
-/// A fault if the bytes are not what [`Coding::encode`] writes for so many symbols.
+/// A fault if [`Coding::encode`] does not write these bytes for this many symbols.
 pub(crate) fn decode(bytes: &[u8], alphabet: usize, symbols: &mut [u8]) -> Result<(), Fault> {
-    let (levels, bytes) = bytes.split_first().ok_or(Fault("the size of its groups is cut off"))?;
-    let grouping = Grouping::of(alphabet).with_levels(*levels).ok_or(Fault("its groups are too large"))?;
+    let (levels, bytes) = bytes.split_first().ok_or(Fault("the bytes end before the size of the groups"))?;
+    let grouping = Grouping::of(alphabet)
+        .with_levels(*levels)
+        .ok_or(Fault("the groups have more symbols than fit into a byte"))?;
     let (frequencies, bytes) = read_frequencies(bytes, alphabet)?;
     let table = table(&grouping.frequencies(&frequencies));
     let read = |groups: &mut [u8]| match states(groups.len()) {
@@ -212,19 +215,20 @@ pub(crate) fn decode(bytes: &[u8], alphabet: usize, symbols: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Reads the states and the words. Words behind the end are 0; whoever took one is found at the end, where
-/// `at` is too large.
+/// Reads the states and the words, and decodes the groups. Words past the end read as 0. At the end, `at` shows whether
+/// any of those was used.
 fn decode_groups<const STATES: usize>(
     bytes: &[u8],
     table: &[u32; TOTAL as usize],
     groups: &mut [u8],
 ) -> Result<(), Fault> {
-    let (heads, words) = bytes.split_at_checked(4 * STATES).ok_or(Fault("the states are cut off"))?;
+    let (heads, words) =
+        bytes.split_at_checked(4 * STATES).ok_or(Fault("the bytes end within the coder's states"))?;
     let mut states = [0; STATES];
     for (state, head) in states.iter_mut().zip(heads.as_chunks::<4>().0) {
         *state = u32::from_le_bytes(*head);
         if *state < STATE_MIN {
-            return Err(Fault("a state is too small"));
+            return Err(Fault("a coder state is below the minimum"));
         }
     }
     let (words, odd) = words.as_chunks::<2>();
@@ -239,11 +243,10 @@ fn decode_groups<const STATES: usize>(
         let mut taken = 0;
         for (state, group) in states.iter_mut().zip(groups) {
             let entry = table[(*state % TOTAL) as usize];
-            // The frequency less 1, and the distance from the symbol's start, in 12 bits each.
+            // The frequency minus 1, and the distance from the symbol's start, in 12 bits each.
             let (frequency, distance) = ((entry >> 8 & 0xfff) + 1, entry >> 20);
             let next = frequency * (*state >> PRECISION) + distance;
-            // Without a branch, which no processor could foresee: nothing is shifted in where the state is
-            // large enough.
+            // Without a branch, which would be unpredictable: nothing is shifted in if the state is large enough.
             let is_short = next < STATE_MIN;
             let word = u32::from(u16::from_le_bytes(window[taken % STATES]));
             *state = select_unpredictable(is_short, next << 16 | word, next);
@@ -258,13 +261,14 @@ fn decode_groups<const STATES: usize>(
     }
     turn(rest, &mut states[..rest.len()]);
     let is_whole = at == words.len() && odd.is_empty() && states == [STATE_MIN; STATES];
-    if is_whole { Ok(()) } else { Err(Fault("the coded symbols do not end where they should")) }
+    if is_whole { Ok(()) } else { Err(Fault("the coded symbols do not end at the end of the bytes")) }
 }
 
-/// Reads the frequencies of an alphabet, and returns what is behind them.
+/// Reads the frequencies of an alphabet and returns the remaining bytes.
 fn read_frequencies(mut bytes: &[u8], alphabet: usize) -> Result<(Vec<u16>, &[u8]), Fault> {
     let mut take = || {
-        let (first, rest) = bytes.split_first().ok_or(Fault("the frequencies are cut off"))?;
+        let (first, rest) =
+            bytes.split_first().ok_or(Fault("the bytes end within the symbols' frequencies"))?;
         bytes = rest;
         Ok(u16::from(*first))
     };
@@ -275,13 +279,18 @@ fn read_frequencies(mut bytes: &[u8], alphabet: usize) -> Result<(Vec<u16>, &[u8
         if frequency >= 128 {
             frequency = frequency & 0x7f | take()? << 7;
         }
-        left = left.checked_sub(frequency).ok_or(Fault("the frequencies are more than the whole"))?;
+        left =
+            left.checked_sub(frequency).ok_or(Fault("the symbols' frequencies add up to more than 4096"))?;
         frequencies.push(frequency);
     }
-    if left == 0 { Ok((frequencies, bytes)) } else { Err(Fault("the frequencies are less than the whole")) }
+    if left == 0 {
+        Ok((frequencies, bytes))
+    } else {
+        Err(Fault("the symbols' frequencies add up to less than 4096"))
+    }
 }
 
-/// Returns for each slot the symbol, its frequency and the distance from its start.
+/// Returns, for each slot, the symbol, its frequency and the slot's distance from the symbol's start.
 fn table(frequencies: &[u16]) -> Box<[u32; TOTAL as usize]> {
     let mut table = Box::new([0; TOTAL as usize]);
     let mut rest = &mut table[..];
@@ -316,7 +325,7 @@ mod tests {
             let skewed = |symbol: &u8| ((usize::from(*symbol) >> skew) % alphabet) as u8;
             let symbols: Vec<u8> = symbols.iter().map(skewed).collect();
             let (bytes, estimate) = coded(&symbols, alphabet);
-            // Sixteen states hold what they were not made to write: up to 2 bytes each.
+            // Each of the sixteen states may add up to 2 bytes to the estimate.
             prop_assert!(bytes.len() <= estimate + 32, "{} {estimate}", bytes.len());
             let mut seen = vec![0; symbols.len()];
             decode(&bytes, alphabet, &mut seen).unwrap();
@@ -349,7 +358,7 @@ mod tests {
 
     #[test]
     fn rare_symbols_cost_what_theory_says() {
-        // One symbol in 64: H = 0.1161 bits a symbol.
+        // One symbol in 64 is 1: the entropy is 0.1161 bits per symbol.
         let symbols: Vec<u8> = (0..65_536u32).map(|at| u8::from(at % 64 == 0)).collect();
         let (bytes, _) = coded(&symbols, 2);
         let bits = bytes.len() as f64 * 8.0 / 65_536.0;
@@ -359,7 +368,7 @@ mod tests {
     #[test]
     fn the_bytes_stay() {
         let (bytes, _) = coded(&[0, 1, 2, 0, 0, 0, 1, 0, 0], 3);
-        // Four at a time; 2730, 910 and 456 of 4096.
+        // Groups of four symbols, with the frequencies 2730, 910 and 456 of 4096.
         assert_eq!(bytes[..7], [2, 0xaa, 0x15, 0x8e, 0x07, 0xc8, 0x03]);
         let mut seen = [0; 9];
         decode(&bytes, 3, &mut seen).unwrap();
@@ -368,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_long_runs_stay() {
-        // By FNV-1a, for one, four and sixteen states.
+        // FNV-1a hashes of the output, for one, four and sixteen states.
         let mut seen = Vec::new();
         for (length, alphabet) in [(4095, 200), (4096, 200), (32_768, 200), (131_072, 3)] {
             let symbols: Vec<u8> = (0..length as u32)

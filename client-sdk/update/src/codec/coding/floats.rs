@@ -1,11 +1,11 @@
-//! A run of float32 or bfloat16 values: as they are, or with their exponents apart, entropy-coded, where that
+//! A run of float32 or bfloat16 values: unchanged, or with their exponents stored separately and entropy-coded if that
 //! is shorter.
 //!
-//! The values of a tensor have few exponents, and signs and fractions that look like noise: of the 8 bits of
-//! an exponent 2 to 3 are left. No bit of a value is lost.
+//! The values of a tensor have few distinct exponents, while their signs and fractions look random. Coding reduces the
+//! 8 bits of an exponent to 2 or 3, without loss.
 //!
-//! The bytes: 0 and the values; or 1, for each value its sign and fraction (3 bytes of float32, 1 of
-//! bfloat16, the sign in the top bit), and the exponents as symbols.
+//! The bytes: 0 and the values; or 1, then for each value its sign and fraction (3 bytes of float32, 1 of bfloat16,
+//! with the sign in the top bit), then the exponents as symbols.
 
 use super::{
     bytes::Bytes,
@@ -16,16 +16,15 @@ use crate::codec::{Fault, vectorised};
 
 const WHOLE: u8 = 0;
 const APART: u8 = 1;
-/// The exponents of both kinds.
+/// The number of different exponents, which is the same in both formats.
 const EXPONENTS: usize = 256;
 
-/// Which values.
+/// The format of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Float {
-    /// 8 bits of exponent, 24 of sign and fraction.
+    /// 8 bits of exponent, 24 bits of sign and fraction.
     Float32,
-    /// 8 bits of exponent, 8 of sign and fraction: the upper half of a float32, rounded to the nearest, ties
-    /// to even.
+    /// 8 bits of exponent, 8 bits of sign and fraction: the upper half of a float32, rounded to nearest, ties to even.
     Brain16,
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn write(kind: Float, values: &[f32], lossless: bool, out: &mut Vec<u
 /// Reads values up to the end of the bytes.
 ///
 /// # Errors
-/// A fault if the bytes are not those of so many values.
+/// A fault if the bytes do not encode exactly this many values.
 pub(crate) fn read(kind: Float, bytes: &mut Bytes<'_>, values: &mut [f32]) -> Result<(), Fault> {
     match kind {
         Float::Float32 => read_as::<4, 3>(bytes, values, f32::from_le_bytes),
@@ -48,7 +47,7 @@ pub(crate) fn read(kind: Float, bytes: &mut Bytes<'_>, values: &mut [f32]) -> Re
     }
 }
 
-/// `WIDTH` bytes a value, of which `REST` are left without the exponent.
+/// `WIDTH` is the number of bytes per value, and `REST` the number of bytes without the exponent.
 fn write_as<const WIDTH: usize, const REST: usize>(
     values: &[f32],
     bytes_of: impl Fn(f32) -> [u8; WIDTH],
@@ -113,7 +112,7 @@ fn read_as<const WIDTH: usize, const REST: usize>(
             }
             Ok(())
         }
-        _ => Err(Fault("the stage of the values is not known")),
+        _ => Err(Fault("the encoding of the values is unknown")),
     }
 }
 

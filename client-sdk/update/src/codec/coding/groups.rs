@@ -1,52 +1,51 @@
-//! Small symbols coded several at a time, each group of them one symbol of the range coder.
+//! Groups of small symbols, each coded as one symbol of the range coder.
 //!
-//! A group of symbols of `width` bits has the bits of its symbols, the first in the lowest. Its frequency is
-//! derived from those of its symbols, as if they were independent, so that a table of 256 costs no bytes. A
-//! last group that is not full repeats symbols of its own.
+//! A group consists of the bits of its symbols, the first one in the lowest bits. Its frequency is derived from those
+//! of its symbols as if they were independent, so a table of 256 groups takes no bytes. An incomplete last group is
+//! filled up with its own symbols.
 
 use std::borrow::Cow;
 
-/// Bits of a frequency.
+/// The number of bits of a frequency.
 pub(crate) const PRECISION: u32 = 12;
-/// What all frequencies add up to.
+/// The sum of all frequencies.
 pub(crate) const TOTAL: u32 = 1 << PRECISION;
-/// Symbols that the range coder tells apart, at most.
+/// The maximum number of symbols that the range coder supports.
 pub(crate) const SYMBOLS: usize = 256;
 
-/// How an alphabet's symbols are grouped.
+/// The grouping of an alphabet's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grouping {
-    /// Bits of a symbol.
+    /// The number of bits of a symbol.
     width: u32,
-    /// How often two neighbours are made one: a group has 2^`levels` symbols.
+    /// log2 of the number of symbols per group.
     levels: u32,
 }
 
 impl Grouping {
-    /// Returns the grouping of an alphabet with the largest groups: as many symbols as a byte holds, to a
-    /// power of two.
+    /// Returns the grouping with the largest groups: the largest power of two of symbols that fits into a byte.
     pub fn of(alphabet: usize) -> Self {
         let width = alphabet.next_power_of_two().trailing_zeros().max(1);
         Self { width, levels: (8 / width).ilog2() }
     }
 
-    /// Returns log2 of the symbols of a group.
+    /// Returns log2 of the number of symbols in a group.
     pub fn levels(self) -> u8 {
         self.levels as u8
     }
 
-    /// Returns the grouping of other, not larger groups.
+    /// Returns the grouping with this log2 of symbols per group, which must not exceed that of `self`.
     pub fn with_levels(self, levels: u8) -> Option<Self> {
         let levels = u32::from(levels);
         (levels <= self.levels).then_some(Self { levels, ..self })
     }
 
-    /// Says whether each symbol stands for itself.
+    /// Returns whether each group is a single symbol.
     pub fn is_single(self) -> bool {
         self.levels == 0
     }
 
-    /// Returns the groups of so many symbols.
+    /// Returns the number of groups for this many symbols.
     pub fn group_count(self, symbols: usize) -> usize {
         symbols.div_ceil(1 << self.levels)
     }
@@ -79,7 +78,7 @@ impl Grouping {
         split_pairs(&groups, self.width, symbols);
     }
 
-    /// Returns the grouping of half as many symbols, and the counts of its groups from those of these.
+    /// Returns the grouping with half as many symbols per group, and its groups' counts derived from `counts`.
     pub fn halved(self, counts: &[u32; SYMBOLS]) -> Option<(Self, [u32; SYMBOLS])> {
         let levels = self.levels.checked_sub(1)?;
         let width = self.width << levels;
@@ -91,7 +90,7 @@ impl Grouping {
         Some((Self { levels, ..self }, halves))
     }
 
-    /// Counts the symbols of an alphabet, so many in all, by their groups and the counts of those.
+    /// Returns the counts of the alphabet's symbols, derived from the groups and their counts.
     pub fn symbol_counts(
         self,
         groups: &[u8],
@@ -114,13 +113,13 @@ impl Grouping {
         counts[..alphabet].iter().map(|count| u64::from(*count)).collect()
     }
 
-    /// Derives the frequencies of the groups from those of their symbols.
+    /// Derives the groups' frequencies from their symbols'.
     pub fn frequencies(self, symbols: &[u16]) -> Vec<u16> {
         if self.is_single() {
             return symbols.to_vec();
         }
-        // Products of two as they are, in 24 bits; those of four and eight cut to as many. What can occur
-        // does, be it ever so rarely.
+        // Products of two frequencies have 24 bits. Products of four and eight are cut to 24 bits, but a group that can
+        // occur keeps a weight above 0.
         let mut weights: Vec<u64> = symbols.iter().map(|frequency| u64::from(*frequency)).collect();
         weights.resize(1 << self.width, 0);
         for level in 0..self.levels {
@@ -145,8 +144,8 @@ fn split_pairs(groups: &[u8], width: u32, symbols: &mut [u8]) {
     }
 }
 
-/// Brings weights, 256 at most and not all of them 0, to frequencies that add up to 2^12, at least 1 where
-/// the weight is above 0: one each, and of the rest in proportion to what is above one.
+/// Converts up to 256 weights, not all 0, to frequencies that add up to 2^12. Each weight above 0 gets at least 1. The
+/// rest is distributed in proportion to the weights.
 pub(crate) fn share_out(weights: &[u64]) -> Vec<u16> {
     let total: u64 = weights.iter().sum();
     let whole = u64::from(TOTAL);
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_group_is_as_frequent_as_its_symbols_are_together() {
-        // Three symbols at 1/2, 1/4 and 1/4, four in a group: 81 groups of 256 at most.
+        // Three symbols with frequencies 1/2, 1/4 and 1/4, four in a group: at most 81 of the 256 groups occur.
         let groups = Grouping::of(3).frequencies(&[2048, 1024, 1024]);
         assert_eq!(groups.iter().filter(|frequency| **frequency > 0).count(), 81);
         assert_eq!((groups[0], groups[0b01_00_00_00], groups[0b10_01_10_01]), (256, 128, 16));

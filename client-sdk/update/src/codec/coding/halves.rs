@@ -37,13 +37,12 @@ pub(crate) fn decode(bytes: &mut Bytes<'_>, values: &mut [f32]) -> Result<(), Fa
 pub(crate) fn to_float16(value: f32) -> u16 {
     let sign = (value.to_bits() >> 16) as u16 & 0x8000;
     let magnitude = value.abs();
-    // A comparison, not `f32::min`, which also looks for NaN.
+    // A comparison instead of `f32::min`, which also handles NaN.
     let magnitude = if magnitude < FLOAT16_MAX { magnitude } else { FLOAT16_MAX };
-    // Normal numbers: half of the last kept bit is added, less one where the kept bit is even; then the
-    // exponent is moved.
+    // Normal numbers: add half of the last kept bit, minus one if that bit is even, then adjust the exponent.
     let bits = magnitude.to_bits();
     let normal = (bits + 0xfff + (bits >> 13 & 1)).wrapping_sub(112 << 23) >> 13;
-    // Smaller ones: the addition of 1/2 leaves their multiple of 2^-24 in the low bits, rounded to even.
+    // Subnormal numbers: adding 1/2 leaves the multiple of 2^-24, rounded to even, in the low bits.
     let subnormal = (magnitude + 0.5).to_bits() - 0.5f32.to_bits();
     let is_subnormal = bits < 113 << 23;
     sign | if is_subnormal { subnormal } else { normal } as u16
@@ -54,7 +53,7 @@ pub(crate) fn to_float16(value: f32) -> u16 {
 pub(crate) fn from_float16(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff) << 13;
-    // 2^112 moves the exponent, and makes normal numbers of those that were not.
+    // Multiplying by 2^112 adjusts the exponent and normalises subnormal numbers.
     let value = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
     let special = if magnitude >= 0x7c00 << 13 { 0x7f80_0000 } else { 0 };
     f32::from_bits(value.to_bits() | special | sign)

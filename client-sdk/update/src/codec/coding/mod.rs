@@ -1,4 +1,4 @@
-//! From symbols and numbers to bits, and back.
+//! Converts symbols and numbers to bits and back.
 
 pub(in crate::codec) mod bits;
 pub(in crate::codec) mod bytes;

@@ -1,18 +1,17 @@
-//! The positions of a tile's chosen elements: the gaps between them, Rice-coded.
+//! The positions of a tile's selected elements, as Rice-coded gaps.
 //!
-//! Rice and Plaunt 1971; Golomb 1966. A gap (the elements that are skipped) has its high part in ones with a
-//! zero behind, and its lowest `parameter` bits after that, low bit first. With the parameter 0 that is a
-//! bitmap.
+//! Rice and Plaunt 1971; Golomb 1966. A gap is the number of skipped elements. Its high part is coded as that many ones
+//! and a zero, followed by its lowest `parameter` bits, low bit first. With the parameter 0, this is a bitmap.
 //!
-//! The bytes: the number of positions as u32, the parameter (0 to 16), and the gaps' bits, the last byte
-//! filled with zeros.
+//! The bytes: the number of positions as u32, the parameter (0 to 16), and the gaps' bits, with the last byte padded
+//! with zeros.
 
 use super::bytes::Bytes;
 use crate::codec::Fault;
 
 const PARAMETER_MAX: u8 = 16;
 
-/// Appends rising positions.
+/// Appends positions, which must be increasing.
 pub(crate) fn write(positions: &[u32], out: &mut Vec<u8>) {
     let gaps = || {
         let before = std::iter::once(0).chain(positions.iter().map(|position| position + 1));
@@ -41,13 +40,13 @@ pub(crate) fn write(positions: &[u32], out: &mut Vec<u8>) {
     writer.end();
 }
 
-/// Reads positions below `count`.
+/// Reads positions into `positions`. They are increasing and below `count`.
 pub(crate) fn read(bytes: &mut Bytes<'_>, count: usize, positions: &mut Vec<u32>) -> Result<(), Fault> {
     positions.clear();
     let chosen = bytes.u32()? as usize;
     let [parameter] = bytes.array()?;
     if chosen > count || parameter > PARAMETER_MAX {
-        return Err(Fault("there are more positions than elements"));
+        return Err(Fault("there are more positions than elements, or the Rice parameter is above 16"));
     }
     let mut reader = BitReader { bytes: bytes.0, at: 0 };
     let mut next = 0u64;
@@ -55,7 +54,7 @@ pub(crate) fn read(bytes: &mut Bytes<'_>, count: usize, positions: &mut Vec<u32>
         let high = u64::from(reader.ones(count as u32)?);
         let gap = high << parameter | reader.take(u32::from(parameter))?;
         if next + gap >= count as u64 {
-            return Err(Fault("a position lies behind the last element"));
+            return Err(Fault("a position is beyond the last element"));
         }
         positions.push((next + gap) as u32);
         next += gap + 1;
@@ -71,7 +70,7 @@ struct BitWriter<'a> {
 }
 
 impl BitWriter<'_> {
-    /// Appends the lowest `count` bits, at most 33; fewer than 31 wait in the word.
+    /// Appends the lowest `count` bits, at most 33. Fewer than 31 bits stay in the word.
     fn put(&mut self, bits: u64, count: u32) {
         self.word |= bits << self.filled;
         self.filled += count;
@@ -94,7 +93,7 @@ struct BitReader<'a> {
 }
 
 impl BitReader<'_> {
-    /// Returns the next bits, 56 at least; those behind the end are 0.
+    /// Returns the next bits, at least 56. Bits past the end are 0.
     fn peek(&self) -> u64 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
         let word = match rest.first_chunk() {
@@ -108,7 +107,7 @@ impl BitReader<'_> {
         word >> (self.at % 8)
     }
 
-    /// Counts the ones up to the next zero, which is passed over.
+    /// Counts the ones up to the next zero and skips both.
     fn ones(&mut self, most: u32) -> Result<u32, Fault> {
         let mut total = 0;
         loop {
@@ -120,7 +119,7 @@ impl BitReader<'_> {
                 return if self.at <= 8 * self.bytes.len() {
                     Ok(total)
                 } else {
-                    Err(Fault("a gap is cut off"))
+                    Err(Fault("the bytes end within a gap"))
                 };
             }
             if total > most {
@@ -132,7 +131,7 @@ impl BitReader<'_> {
     fn take(&mut self, count: u32) -> Result<u64, Fault> {
         let bits = self.peek() & ((1 << count) - 1);
         self.at += count as usize;
-        if self.at <= 8 * self.bytes.len() { Ok(bits) } else { Err(Fault("a gap is cut off")) }
+        if self.at <= 8 * self.bytes.len() { Ok(bits) } else { Err(Fault("the bytes end within a gap")) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A run of symbols: packed, or coded where that is shorter.
+//! A run of symbols: packed, or entropy-coded if that is shorter.
 
 use super::{
     bits::{pack, packed_bytes, unpack},
@@ -10,7 +10,7 @@ use crate::codec::Fault;
 const PACKED: u8 = 0;
 const CODED: u8 = 1;
 
-/// Appends symbols of an alphabet of 2 to 256: one byte that says how, then the symbols.
+/// Appends symbols of an alphabet of 2 to 256: one byte for the form, then the symbols.
 pub(crate) fn write(symbols: &[u8], alphabet: usize, lossless: bool, out: &mut Vec<u8>) {
     let width = width(alphabet);
     if lossless {
@@ -25,11 +25,12 @@ pub(crate) fn write(symbols: &[u8], alphabet: usize, lossless: bool, out: &mut V
     pack(symbols, width, out);
 }
 
-/// Reads what [`write()`] wrote, up to the end of the bytes. Symbols may lie above the alphabet, up to its
-/// bits.
+/// Reads all of `bytes` into `symbols`. The bytes must be the output of [`write()`] for the same alphabet and the same
+/// number of symbols. Packed symbols are not checked against the alphabet: a wrong one can have any value of the packed
+/// width.
 ///
 /// # Errors
-/// A fault if the bytes are not those of so many symbols.
+/// A fault if the bytes do not encode exactly this many symbols.
 pub(crate) fn read(bytes: &mut Bytes<'_>, alphabet: usize, symbols: &mut [u8]) -> Result<(), Fault> {
     match bytes.array()? {
         [PACKED] => {
@@ -37,11 +38,11 @@ pub(crate) fn read(bytes: &mut Bytes<'_>, alphabet: usize, symbols: &mut [u8]) -
             bytes.end()
         }
         [CODED] => entropy::decode(std::mem::take(&mut bytes.0), alphabet, symbols),
-        _ => Err(Fault("the stage of the symbols is not known")),
+        _ => Err(Fault("the encoding of the symbols is unknown")),
     }
 }
 
-/// Returns the bits of a symbol.
+/// Returns the number of bits per packed symbol.
 fn width(alphabet: usize) -> u32 {
     alphabet.next_power_of_two().trailing_zeros().max(1)
 }

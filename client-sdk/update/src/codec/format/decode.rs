@@ -10,78 +10,78 @@ use crate::codec::kinds::factors::{self, Sides};
 use crate::codec::transform::random::Place;
 use crate::codec::{Codec, Fault, Recipe, TILE};
 
-/// Recipes of which one may have written an update, at most.
+/// The maximum number of alternative recipes.
 const RECIPES_MAX: usize = u32::BITS as usize;
 
 /// A decoded part of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tile<'a> {
-    /// The index of its first element in the whole update.
+    /// The index of the tile's first element in the whole update.
     pub first: u64,
-    /// Its elements, at most 65,536.
+    /// The number of elements, at most 65,536.
     pub count: usize,
-    /// Their values, all finite.
+    /// The values of the elements, all finite.
     pub values: TileValues<'a>,
 }
 
-/// Why bytes are no compressed update of a model. `E` is what the visitor refuses.
+/// Why bytes are not a compressed update of a model. `E` is the visitor's error.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum PayloadError<E> {
     /// The first four bytes are not `FMUC`.
-    #[error("the payload does not begin with FMUC")]
+    #[error("the payload does not start with FMUC")]
     Magic,
     /// A format version that this build does not know.
-    #[error("payload format version {0} is not known")]
+    #[error("the payload format version {0} is unknown")]
     FormatVersion(u16),
-    /// The payload is that of another model.
-    #[error("the payload has {found} tensors, the model {expected}")]
+    /// The payload belongs to another model.
+    #[error("the payload has {found} tensors, but the model has {expected}")]
     TensorCount {
-        /// Tensors that the payload announces.
+        /// The number of tensors in the payload.
         found: u32,
-        /// Tensors of the model.
+        /// The number of tensors in the model.
         expected: usize,
     },
-    /// A tensor's tag or parameters are not known.
+    /// A tensor's tag or parameters are unknown.
     #[error("tensor {tensor}: {detail}")]
     Codec {
         /// The tensor's index.
         tensor: usize,
-        /// What is wrong.
+        /// The problem.
         detail: &'static str,
     },
-    /// A tensor was encoded otherwise than the recipe says.
-    #[error("tensor {tensor} is not encoded by `{codec}`, which the recipe gives it")]
+    /// A tensor has another encoding than the recipe requires.
+    #[error("tensor {tensor} is not encoded with `{codec}`, as the recipe requires")]
     OtherCodec {
         /// The tensor's index.
         tensor: usize,
         /// The recipe's codec.
         codec: Codec,
     },
-    /// A tensor has another length than in the model.
-    #[error("tensor {tensor} has {found} elements, in the model {expected}")]
+    /// A tensor's length differs from the model's.
+    #[error("tensor {tensor} has {found} elements, but the model's tensor has {expected}")]
     ElementCount {
         /// The tensor's index.
         tensor: usize,
-        /// What the payload says.
+        /// The number of elements in the payload.
         found: u32,
-        /// What the model says.
+        /// The number of elements in the model.
         expected: u64,
     },
-    /// A tile's bytes are not what its codec writes.
-    #[error("the tile from element {first} on cannot be read: {detail}")]
+    /// A tile's bytes are not valid for its codec.
+    #[error("the tile that starts at element {first} cannot be decoded: {detail}")]
     Tile {
         /// The index of the tile's first element in the whole update.
         first: u64,
-        /// What is wrong.
+        /// The problem.
         detail: &'static str,
     },
     /// A decoded value is NaN or infinite.
-    #[error("a value of the tile from element {first} on is NaN or infinite")]
+    #[error("a value of the tile that starts at element {first} is NaN or infinite")]
     NotFinite {
         /// The index of the tile's first element in the whole update.
         first: u64,
     },
-    /// There are bytes behind the last tensor.
+    /// There are bytes after the last tensor.
     #[error("the payload is longer than its tensors")]
     TooLong,
     /// The visitor refused a tile.
@@ -89,7 +89,7 @@ pub enum PayloadError<E> {
     Refused(E),
 }
 
-/// A tensor as the decoder knows it from the schema, and what each recipe gives it.
+/// A tensor's schema, and its codec in each recipe.
 #[derive(Debug)]
 struct Expected {
     count: u64,
@@ -97,7 +97,7 @@ struct Expected {
     codecs: Vec<Codec>,
 }
 
-/// What the next bytes are.
+/// The content of the next bytes.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     Header,
@@ -109,42 +109,40 @@ enum Stage {
     Done,
 }
 
-/// Reads a compressed update as its bytes arrive, in pieces of any size, and shows it tile by tile in order.
+/// Decodes a compressed update as its bytes arrive, in pieces of any size, and passes on the tiles in order.
 ///
-/// It keeps one tile, its bytes and what is between the two: about 2 MiB; for a tensor of factors also `Q`,
-/// at most 16 MiB twice. Nothing is allocated for a length that is not known to be the model's, and for bytes
-/// only as they arrive.
+/// The decoder keeps one tile in encoded and decoded form, and the bytes that are not processed yet: about 2 MiB. For a
+/// tensor of factors it also keeps `Q`, at most 16 MiB twice. It allocates memory for a length only once that length is
+/// known to be the model's, and for bytes only as they arrive.
 pub struct Decoder {
     tensors: Vec<Expected>,
-    /// The recipes by which all tensors so far may have been written, as bits.
+    /// The recipes that may have written all tensors so far, as a bit set.
     possible: u32,
     stage: Stage,
     waiting: Vec<u8>,
     seed: u64,
-    /// The tensor that is read.
+    /// The current tensor.
     tensor: usize,
     reader: TileDecoder,
-    /// Elements of the tensor before the next tile.
+    /// The number of elements of the current tensor before the next tile.
     at: u64,
-    /// Elements of the tensors before this one.
+    /// The number of elements of all earlier tensors.
     before: u64,
     workspace: Workspace,
 }
 
 impl Decoder {
-    /// Makes a decoder of updates of a model, in whatever codecs they are. The schema must have been
-    /// validated.
+    /// Creates a decoder for updates of a model in any codec. The schema must have been validated.
     pub fn new(schema: &TensorSchema) -> Self {
         Self::expecting_one_of(schema, &[])
     }
 
-    /// Makes a decoder that takes only what the recipe would have written.
+    /// Creates a decoder that accepts only encodings of this recipe.
     pub fn expecting(schema: &TensorSchema, recipe: &Recipe) -> Self {
         Self::expecting_one_of(schema, std::slice::from_ref(recipe))
     }
 
-    /// Makes a decoder that takes only what one of at most 32 recipes would have written, the same for all tensors;
-    /// whatever it is where there is no recipe.
+    /// Creates a decoder for one of at most 32 recipes, the same for all tensors. Without recipes: for any encoding.
     pub fn expecting_one_of(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
         let recipes = &recipes[..recipes.len().min(RECIPES_MAX)];
         let codecs: Vec<Vec<Codec>> = recipes.iter().map(|recipe| recipe.codecs(schema)).collect();
@@ -167,27 +165,27 @@ impl Decoder {
         }
     }
 
-    /// Says whether the whole payload has arrived.
+    /// Returns whether the whole payload has arrived.
     pub fn is_complete(&self) -> bool {
         matches!(self.stage, Stage::Done)
     }
 
-    /// Returns the places of the recipes that would have written what has arrived. There may be several to the end: what a
-    /// share of the largest was, for one, is not told.
+    /// Returns the indices of the recipes that could have written the bytes so far. There may be several even at the
+    /// end, because not all parameters appear in the bytes, for example the share of top-k.
     pub fn recipes(&self) -> impl Iterator<Item = usize> {
         (0..RECIPES_MAX).filter(|recipe| self.possible >> recipe & 1 == 1)
     }
 
-    /// Gives back the room in which tiles are decoded; the next bytes make it anew. What has arrived of a tile stays.
+    /// Frees the memory for decoded tiles; the next bytes allocate it again. The bytes of an incomplete tile are kept.
     pub fn rest(&mut self) {
         self.workspace = Workspace::default();
         self.waiting.shrink_to_fit();
     }
 
-    /// Takes the next bytes and shows the tiles that they complete to `visit`.
+    /// Processes the next bytes and passes the completed tiles to `visit`.
     ///
     /// # Errors
-    /// [`PayloadError`] for bytes that are no update of the model or that `visit` refuses. The decoder is of no use then.
+    /// [`PayloadError`] if the bytes are not an update of the model, or `visit` fails. Drop the decoder then.
     pub fn push<E>(
         &mut self,
         mut bytes: &[u8],
@@ -215,7 +213,7 @@ impl Decoder {
             }
             let whole = std::mem::take(&mut self.waiting);
             self.take(&whole, visit)?;
-            // The room is kept for the next tile.
+            // Keep the allocation for the next tile.
             self.waiting = whole;
             self.waiting.clear();
         }
@@ -242,7 +240,10 @@ impl Decoder {
                 let length = u32::from_le_bytes(bytes.try_into().expect("four bytes were taken")) as usize;
                 if length > TileDecoder::body_bytes_max(self.tile_count()) {
                     let first = self.before + self.at;
-                    return Err(PayloadError::Tile { first, detail: "it is longer than any codec makes it" });
+                    return Err(PayloadError::Tile {
+                        first,
+                        detail: "its body is longer than any codec can produce",
+                    });
                 }
                 Stage::Tile { length }
             }
@@ -302,7 +303,7 @@ impl Decoder {
         Ok(self.next_tile())
     }
 
-    /// Goes to the tensor's next tile, or to the next tensor behind the last one.
+    /// Moves on to the next tile of the tensor, or to the next tensor after the last tile.
     fn next_tile(&mut self) -> Stage {
         if self.at < self.tensors[self.tensor].count {
             return Stage::TileLength;
@@ -337,10 +338,10 @@ impl Decoder {
     }
 }
 
-/// Decodes a whole payload into one vector: for a client's last look at what it sends, and for tests.
+/// Decodes a whole payload into one vector, for a client's final check of its update and for tests.
 ///
 /// # Errors
-/// [`PayloadError`] for bytes that are no update of the model, or not a whole one.
+/// [`PayloadError`] if the bytes are not a complete update of the model.
 pub fn decode(schema: &TensorSchema, bytes: &[u8]) -> Result<Vec<f32>, PayloadError<CutOff>> {
     let mut decoder = Decoder::new(schema);
     let mut values: Vec<f32> = Vec::new();
@@ -360,9 +361,9 @@ pub fn decode(schema: &TensorSchema, bytes: &[u8]) -> Result<Vec<f32>, PayloadEr
     if decoder.is_complete() { Ok(values) } else { Err(PayloadError::Refused(CutOff)) }
 }
 
-/// The payload ends before its last tensor.
+/// The payload ends before its last tensor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the payload is cut off")]
+#[error("the payload is truncated")]
 pub struct CutOff;
 
 #[cfg(test)]
@@ -391,7 +392,7 @@ mod tests {
                 outcome = outcome.and_then(|()| decoder.push(piece, &mut |_| Ok::<(), Infallible>(())));
                 assert!(decoder.waiting.capacity() <= 2 * most, "{}", decoder.waiting.capacity());
             }
-            let detail = "it is longer than any codec makes it";
+            let detail = "its body is longer than any codec can produce";
             let is_refused_at_once = outcome == Err(PayloadError::Tile { first: 0, detail });
             assert_eq!((outcome.is_err(), is_refused_at_once), (true, !is_taken));
         }

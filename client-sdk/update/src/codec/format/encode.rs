@@ -23,43 +23,42 @@ use crate::codec::{Codec, Recipe, RecipeFault, TILE};
 pub struct Encoded {
     /// The payload.
     pub bytes: Vec<u8>,
-    /// The memory behind it, where there was one before.
+    /// The memory after this update, if there was one before.
     pub memory: Option<PendingMemory>,
 }
 
-/// An update that cannot be encoded.
+/// Why an update cannot be encoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EncodeError {
-    /// The recipe has a number that makes no sense.
+    /// The recipe contains an invalid number.
     #[error("the recipe cannot be used: {0}")]
     Recipe(RecipeFault),
-    /// The values are not those of the model.
-    #[error("{found} values are given, the model has {expected}")]
+    /// The number of values differs from the model's.
+    #[error("there are {found} values, but the model has {expected}")]
     ValueCount {
-        /// The values.
+        /// The number of values.
         found: usize,
-        /// The elements of the model.
+        /// The number of elements in the model.
         expected: u64,
     },
-    /// The memory is that of another model.
-    #[error("the memory is that of another model")]
+    /// The memory belongs to another model.
+    #[error("the memory belongs to another model")]
     OtherMemory,
-    /// A value is NaN, infinite, or above 2^96.
+    /// A value is NaN, infinite, or has a magnitude above 2^96.
     #[error("value {index} is {value}; it must be finite and at most 2^96")]
     Value {
-        /// The index of the value, which may include what the memory added.
+        /// The index of the value. The value may include what the memory added.
         index: u64,
         /// The value.
         value: f32,
     },
 }
 
-/// Encodes an update: `values` are those of the schema's tensors, one after the other.
+/// Encodes an update. `values` are the elements of the schema's tensors, one after the other.
 ///
-/// The seed decides over all that is random. It stands in the payload, and must be another one for every
-/// client and round: what two clients round alike does not average out. The memory takes part in the tensors
-/// whose codec wants one ([`Codec::uses_memory`]); the one that is returned becomes the client's when the
-/// update has been accepted.
+/// The seed determines all random choices and is part of the payload. It must be different for every client and round,
+/// because equal rounding errors of two clients do not average out. The memory is used for tensors whose codec needs
+/// one ([`Codec::uses_memory`]). The returned memory becomes the client's once the update has been accepted.
 ///
 /// # Errors
 /// [`EncodeError`] if the recipe, the values or the memory cannot be used.
@@ -73,11 +72,11 @@ pub fn encode(
     encode_recorded(schema, recipe, values, &[], seed, memory)
 }
 
-/// Encodes an update of which outer products are known: for each tensor those of which `values` are the sum, up to the rounding of
-/// weights to float32, or none. Products that do not have a tensor's shape are left aside.
+/// Encodes an update with recorded outer products. For each tensor, they must add up to `values`, up to the rounding of
+/// weights to float32; `None` means nothing was recorded. Products that do not match a tensor's shape are ignored.
 ///
 /// # Errors
-/// Those of [`encode()`].
+/// As [`encode()`].
 pub fn encode_recorded(
     schema: &TensorSchema,
     recipe: &Recipe,
@@ -122,7 +121,7 @@ pub fn encode_recorded(
     Ok(Encoded { bytes: encoder.bytes, memory })
 }
 
-/// Returns the norm over all tensors of deep gradient compression: it is clipped over them together.
+/// Returns the norm over all tensors with deep gradient compression, which clips them together.
 fn gradient_norm(schema: &TensorSchema, codecs: &[Codec], values: &[f32]) -> f64 {
     let (mut first, mut squares) = (0, 0.0);
     for (tensor, codec) in schema.tensors.iter().zip(codecs) {
@@ -150,13 +149,13 @@ struct Encoder<'a> {
     lossless: bool,
     memory: Option<Memory>,
     gradient_norm: f64,
-    /// Those of the tensor that is written.
+    /// The recorded products of the current tensor.
     products: Option<&'a OuterProducts>,
     workspace: Workspace,
 }
 
 impl Encoder<'_> {
-    /// Appends one tensor, and brings what it leaves into the memory.
+    /// Appends one tensor and stores what it leaves out in the memory.
     fn tensor(
         &mut self,
         index: usize,
@@ -176,7 +175,7 @@ impl Encoder<'_> {
         let start = self.bytes.len();
         self.write(index, first, tiles, sides, values);
         if hybrid {
-            // Float32 values may be shorter when they are entropy-coded: the shorter form is sent.
+            // Entropy-coded float32 values may be shorter than the factors; the shorter form is sent.
             let factors = self.bytes.split_off(start);
             self.write(index, first, self.tiles(codec), sides, values);
             if self.bytes.len() - start > factors.len() {
@@ -187,7 +186,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Appends a tensor by its codec's format alone, or by its factors, and keeps what it leaves out.
+    /// Appends a tensor in its codec's format or as factors, and keeps what it leaves out.
     fn write(
         &mut self,
         index: usize,
@@ -220,7 +219,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Adds what the memory holds to a tensor's values, where the codec wants it.
+    /// Adds the memory to a tensor's values, if the codec uses one.
     fn gather(&mut self, codec: Codec, range: std::ops::Range<usize>, values: &[f32]) -> Option<Vec<f32>> {
         if let Codec::DeepGradient { momentum, clip, clients, .. } = codec {
             let clipped = |clip| deep_gradient::clip_factor(self.gradient_norm, clip, clients);
@@ -237,7 +236,7 @@ impl Encoder<'_> {
         Some(values.iter().zip(&memory.residual[range]).map(|(value, residual)| value + residual).collect())
     }
 
-    /// Decides what needs the whole tensor: the elements that are sent, or the factors.
+    /// Computes everything that depends on the whole tensor: the elements to send, or the factors.
     fn prepare(&mut self, index: u32, codec: Codec, sides: Option<Sides>, values: &[f32]) -> TileEncoder {
         let largest = |share| Some(Selection::largest(values, share_of(share, values.len() as u64)));
         let round = self.memory.as_ref().map_or(u32::MAX, |memory| memory.rounds);
@@ -279,14 +278,14 @@ impl Encoder<'_> {
         TileEncoder { format, selection, factors, ..self.tiles(codec) }
     }
 
-    /// The tiles of a codec that needs nothing of the whole tensor.
+    /// Returns the tile encoder of a codec that does not depend on the whole tensor.
     fn tiles(&self, codec: Codec) -> TileEncoder {
         let format = Format::of(&codec);
         TileEncoder { codec, format, lossless: self.lossless, selection: None, factors: None }
     }
 }
 
-/// Keeps what the decoder will not see of a tile. The momentum of what was sent is cleared (momentum factor
+/// Keeps the part of a tile that the decoder will not see. The momentum of sent elements is cleared (momentum factor
 /// masking).
 fn leave(memory: &mut Memory, first: usize, values: &[f32], decoded: TileValues<'_>) {
     let residual = &mut memory.residual[first..first + values.len()];

@@ -7,46 +7,48 @@ use crate::codec::coding::bytes::Bytes;
 
 /// The first four bytes of a stored memory.
 const MAGIC: [u8; 4] = *b"FMEM";
-/// Versions after which what an update left out is too old to be added to another.
+/// The maximum number of versions for which a residual is kept. An older residual is too stale to be added to an
+/// update.
 const VERSIONS_MAX: u64 = 10;
 /// The format version that this build writes and reads.
 const FORMAT_VERSION: u16 = 2;
 
-/// What a client did not send, kept on the device for its next round of the same task (Seide et al. 2014;
-/// Karimireddy et al. 2019, algorithm 2): `p = x + e`; `C(p)` is sent; `e = p - C(p)`.
+/// The part of its updates that a client did not send, kept on the device for its next round of the same task (Seide et
+/// al. 2014; Karimireddy et al. 2019, algorithm 2): `p = x + e`; `C(p)` is sent; `e = p - C(p)`.
 ///
-/// It is float32 for every element: as large as the model, twice that with momentum.
+/// It has a float32 for every element, so it is as large as the model, or twice as large with momentum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
     pub(crate) task_id: TaskId,
     pub(crate) schema_digest: [u8; 32],
-    /// The recipe whose are momentum, rounds and starts; what was left out is the model's. Zeros where it is not said.
+    /// The digest of the recipe to which momentum, rounds and starts belong; zeros if it is unknown. The residual does
+    /// not depend on the recipe.
     pub(crate) recipe_digest: [u8; 32],
-    /// The model version of the update that it goes into.
+    /// The model version on which the next update is based.
     pub(crate) version: u64,
-    /// Updates that it has been through.
+    /// The number of updates so far.
     pub(crate) rounds: u32,
     /// The residual of every element.
     pub(crate) residual: Vec<f32>,
-    /// The momentum of every element, or nothing: only deep gradient compression has one.
+    /// The momentum of every element. Empty unless the codec is deep gradient compression.
     pub(crate) momentum: Vec<f32>,
-    /// Where the next power iteration starts, by tensor.
+    /// The starting factor of the next power iteration, by tensor.
     pub(crate) starts: BTreeMap<u32, Vec<f32>>,
 }
 
-/// The memory as it will be if the coordinator accepts the update; it is to be dropped otherwise.
+/// The memory that takes effect if the coordinator accepts the update; otherwise it must be dropped.
 ///
-/// Between upload and answer it is stored beside the memory, as [`Self::to_bytes`].
+/// Between upload and answer, it is stored beside the current memory, as [`Self::to_bytes`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingMemory(pub(crate) Memory);
 
-/// Bytes that are no stored memory.
+/// The bytes are not a stored memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stored memory cannot be read: {0}; it is to be dropped")]
+#[error("the stored memory cannot be read: {0}; delete it")]
 pub struct MemoryError(&'static str);
 
 impl Memory {
-    /// Makes an empty memory for the updates of one task, the next of which starts from `version`.
+    /// Creates an empty memory for the updates of one task. The next update starts from `version`.
     pub fn new(task_id: TaskId, schema: &TensorSchema, version: u64) -> Self {
         let residual = vec![0.0; schema.parameter_count() as usize];
         let (momentum, starts) = (Vec::new(), BTreeMap::new());
@@ -54,9 +56,9 @@ impl Memory {
         Self { task_id, schema_digest, recipe_digest, version, rounds: 0, residual, momentum, starts }
     }
 
-    /// Returns the memory with which an update is to be encoded: what was stored, or one of nothing where that is stale; none
-    /// where the recipe leaves nothing out. What another recipe left out is the model's, and stays, but for tensors of which
-    /// this one leaves nothing out; momentum and factors to begin with are the other recipe's, and go.
+    /// Returns the memory for the next update: the stored one, or an empty one if that is stale. `None` if the recipe
+    /// needs no memory. If another recipe wrote the stored one, its residual is kept, except for tensors that need no
+    /// memory under this recipe. Its momentum and starting factors are dropped.
     pub fn with_recipe(
         recipe: Option<&Recipe>,
         stored: Option<Self>,
@@ -87,10 +89,10 @@ impl Memory {
         Self { recipe_digest, rounds: 0, momentum: Vec::new(), starts: BTreeMap::new(), ..self }
     }
 
-    /// Returns the memory for an update that starts from `version`, or `None` where it is stale: of another
-    /// task or model, of a later version, or of one more than `versions_max` before.
+    /// Returns the memory for an update that starts from `version`, or `None` if it is stale: it belongs to another
+    /// task or model, to a later version, or to one more than `versions_max` versions earlier.
     ///
-    /// An old residual would push the model back to where it has left from.
+    /// An old residual would push the model back to a state that it has left.
     pub fn for_update(
         self,
         task_id: TaskId,
@@ -103,7 +105,7 @@ impl Memory {
         (is_same && age <= versions_max).then_some(Self { version, ..self })
     }
 
-    /// Writes the memory.
+    /// Serializes the memory.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128 + 4 * (self.residual.len() + self.momentum.len()));
         bytes.extend(MAGIC);
@@ -126,30 +128,30 @@ impl Memory {
         bytes
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Deserializes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// [`MemoryError`] for other bytes.
+    /// [`MemoryError`] if the bytes are anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MemoryError> {
         read(&mut Bytes(bytes)).map_err(|Fault(detail)| MemoryError(detail))
     }
 }
 
 impl PendingMemory {
-    /// Makes it the memory: the coordinator has accepted the update.
+    /// Converts the pending memory to the current one. Call it once the coordinator has accepted the update.
     pub fn accepted(self) -> Memory {
         self.0
     }
 
-    /// Writes it, in the form of a memory.
+    /// Serializes the pending memory, in the format of a memory.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.to_bytes()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Deserializes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// [`MemoryError`] for other bytes.
+    /// [`MemoryError`] if the bytes are anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MemoryError> {
         Memory::from_bytes(bytes).map(Self)
     }
@@ -161,7 +163,7 @@ fn put(values: &[f32], bytes: &mut Vec<u8>) {
 
 fn read(bytes: &mut Bytes<'_>) -> Result<Memory, Fault> {
     if bytes.array()? != MAGIC || u16::from_le_bytes(bytes.array()?) != FORMAT_VERSION {
-        return Err(Fault("its format is not known"));
+        return Err(Fault("its format is unknown"));
     }
     let task_id = TaskId::from_bytes(bytes.array()?);
     let schema_digest = bytes.array()?;
@@ -172,7 +174,7 @@ fn read(bytes: &mut Bytes<'_>) -> Result<Memory, Fault> {
     let [has_momentum] = bytes.array()?;
     let start_count = bytes.u32()?;
     if u64::from(count) > PARAMETERS_MAX || has_momentum > 1 {
-        return Err(Fault("its lengths make no sense"));
+        return Err(Fault("its lengths are inconsistent"));
     }
     let residual = floats(bytes, count as usize)?;
     let momentum = if has_momentum == 1 { floats(bytes, count as usize)? } else { Vec::new() };
@@ -186,7 +188,7 @@ fn read(bytes: &mut Bytes<'_>) -> Result<Memory, Fault> {
 }
 
 fn floats(bytes: &mut Bytes<'_>, count: usize) -> Result<Vec<f32>, Fault> {
-    let taken = bytes.take(count.checked_mul(4).ok_or(Fault("it is cut off"))?)?;
+    let taken = bytes.take(count.checked_mul(4).ok_or(Fault("the bytes end too early"))?)?;
     let values: Vec<f32> = taken.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
     let is_finite = values.iter().all(|value| value.is_finite());
     if is_finite { Ok(values) } else { Err(Fault("a value is not finite")) }

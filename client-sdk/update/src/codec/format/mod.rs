@@ -1,4 +1,4 @@
-//! A payload as a whole: its header, the tag of each tensor, and its tiles.
+//! The whole payload: its header, the tag of each tensor, and its tiles.
 
 pub(in crate::codec) mod decode;
 pub(in crate::codec) mod encode;

@@ -1,43 +1,44 @@
-//! Weights that travel in parts: a whole version in few bits, then what each later version changes.
+//! Weights in parts: a full version in few bits, then the deltas of later versions.
 //!
-//! A part is a payload as an update is one. What a client has after the last part, the reference, is what the next
-//! change starts from, and not the exact weights: so what rounding loses of one change is in the next, and errors do not
-//! add up (Tang et al. 2019, "DoubleSqueeze", which keeps the server's error in the same way).
+//! Each part is a payload like an update's. The next delta starts from the reference, which is the client's state after
+//! the last part, and not from the exact weights. The next delta therefore corrects the rounding error of the one
+//! before, and errors do not accumulate (Tang et al. 2019, "DoubleSqueeze", which keeps the server's error in the same
+//! way).
 
 use folkmoot_protocol::TensorSchema;
 
 use crate::codec::{CutOff, EncodeError, PayloadError, Recipe, decode, encode};
 
-/// A part, and what a client has when it has applied it.
+/// A part, and the client's weights after applying it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The payload.
     pub bytes: Vec<u8>,
-    /// The reference: what the next part changes.
+    /// The reference: the weights that the next part changes.
     pub reference: Vec<f32>,
 }
 
-/// Why parts are no weights of a model.
+/// Why parts are not the weights of a model.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum PartError {
-    /// A part is no payload of the model.
+    /// A part is not a payload of the model.
     #[error("part {place} of the weights cannot be read: {error}")]
     Payload {
-        /// Its place, from 0.
+        /// The index of the part, from 0.
         place: usize,
-        /// Why.
+        /// The cause.
         error: PayloadError<CutOff>,
     },
-    /// The sum passes float32.
-    #[error("with part {place} a weight is not finite")]
+    /// The sum exceeds the range of float32.
+    #[error("a weight is not finite after part {place}")]
     NotFinite {
-        /// Its place, from 0.
+        /// The index of the part, from 0.
         place: usize,
     },
 }
 
-/// Encodes weights: whole, or as what they change of a reference. Equal weights make equal bytes, so that a part has
-/// one digest whoever made it.
+/// Encodes weights, either in full or as the difference to a reference. Equal weights give equal bytes, so a part
+/// always has the same digest, no matter who encodes it.
 ///
 /// # Errors
 /// [`EncodeError`] if the recipe cannot be used, or a value is not finite or too large.
@@ -48,17 +49,17 @@ pub fn encode_part(
     weights: &[f32],
 ) -> Result<Part, EncodeError> {
     let changes = reference.map(|reference| difference(weights, reference));
-    // The codecs of weights draw nothing: the seed is any.
+    // The codecs for weights use no random numbers, so any seed will do.
     let bytes = encode(schema, recipe, changes.as_deref().unwrap_or(weights), 0, None)?.bytes;
     let mut reference = reference.map(<[f32]>::to_vec);
     add(schema, &mut reference, 0, &bytes).expect("what was encoded can be decoded");
     Ok(Part { bytes, reference: reference.unwrap_or_default() })
 }
 
-/// Adds up parts, the first of which is whole.
+/// Adds up parts, the first of which is a full version.
 ///
 /// # Errors
-/// [`PartError`] if one is no payload of the model.
+/// [`PartError`] if a part is not a payload of the model.
 pub fn decode_parts<'a>(
     schema: &TensorSchema,
     parts: impl IntoIterator<Item = &'a [u8]>,
@@ -111,7 +112,7 @@ mod tests {
         Recipe::of(Codec::Weights { bits, block: 64 })
     }
 
-    /// A version that moves a little from the one before.
+    /// Returns a version that differs slightly from the one before.
     fn version(number: u32) -> Vec<f32> {
         let weight = |at: u32| (at as f32 * 0.37).sin() + 0.01 * number as f32 * (at as f32 * 0.73).cos();
         (0..6007).map(weight).collect()
@@ -135,7 +136,8 @@ mod tests {
         }
         let decoded = decode_parts(&schema(), parts.iter().map(Vec::as_slice)).unwrap();
         assert_eq!(decoded, reference, "the client has what the coordinator takes it to have");
-        // A change is 0.55 long in all; four bits leave at most a fourteenth of the largest of a block of each value.
+        // The norm of a change is 0.55. With four bits, the error of a value is at most a fourteenth of the largest
+        // value in its block.
         let change = distance(&version(1), &version(0));
         assert!(errors[1..].iter().all(|error| *error < change / 8.0), "{change} {errors:?}");
         let exact = version(20);
@@ -161,7 +163,8 @@ mod tests {
         let large =
             |sign: f32| encode(&schema(), &Recipe::of(Codec::None), &vec![sign * 7e28; 6007], 0, None);
         let large = large(1.0).unwrap().bytes;
-        // 2^96 times so many parts as a client reads stay below float32's largest; each is checked all the same.
+        // As many parts as a client reads, each up to 2^96, add up to less than float32's maximum. Every sum is checked
+        // anyway.
         assert!(
             decode_parts(&schema(), [&large[..], &large[..]])
                 .unwrap()

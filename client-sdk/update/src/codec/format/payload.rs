@@ -14,8 +14,8 @@
 //! | 1 | tag, see [`super::tag`] |
 //! | 0 to 8 | the tag's parameters |
 //! | 4 | elements |
-//! | | what stands before the tiles: of factors only |
-//! | 4, n | for each tile of 65,536 elements, the last one shorter: the bytes of its body, and the body |
+//! | | data before the tiles, for factors only |
+//! | 4, n | for each tile of 65,536 elements (the last one may be shorter): the length of its body, and the body |
 //!
 //! All numbers are little-endian.
 
@@ -23,13 +23,13 @@
 pub(crate) const MAGIC: [u8; 4] = *b"FMUC";
 /// The format version that this build writes and reads.
 pub(crate) const FORMAT_VERSION: u16 = 1;
-/// Bytes before the first tensor.
+/// The number of bytes before the first tensor.
 pub(crate) const HEADER_BYTES: usize = 18;
 
-/// The largest magnitude that is encoded, 2^96: no codec's scale passes float32 then.
+/// The maximum magnitude that is encoded, 2^96. For values up to it, no codec's scale exceeds the range of float32.
 pub(crate) const MAGNITUDE_MAX: f32 = 7.922_816_3e28;
 
-/// Appends what stands before the first tensor.
+/// Appends the header before the first tensor.
 pub(crate) fn write_header(tensors: usize, seed: u64, out: &mut Vec<u8>) {
     out.extend(MAGIC);
     out.extend(FORMAT_VERSION.to_le_bytes());

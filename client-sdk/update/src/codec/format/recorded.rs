@@ -1,8 +1,9 @@
-//! Factors of outer products that the engine recorded while it trained.
+//! Factors from outer products that the engine recorded during training.
 //!
-//! A step of plain SGD takes a multiple of Xᵀ·dY from a dense layer's weights, so an update is the sum of one outer product for
-//! each example of each step (Xie et al. 2014; Zhang et al. 2017). The factors of a sum that is known need not be looked for in a difference of
-//! float32 weights, whose rounding has full rank: that is why they are found at any learning rate.
+//! A step of plain SGD subtracts a multiple of Xᵀ·dY from a dense layer's weights. An update is therefore the sum of
+//! one outer product per example and step (Xie et al. 2014; Zhang et al. 2017). Factors of a known sum need not be
+//! found in a difference of float32 weights, whose rounding errors have full rank. They are therefore found at any
+//! learning rate.
 
 use folkmoot_protocol::{Codec, OuterProducts, Plan, Recipe};
 
@@ -10,17 +11,17 @@ use super::payload::MAGNITUDE_MAX;
 use crate::codec::kinds::factors::{Factors, Sides, sufficient};
 use crate::codec::transform::{random::Place, sums::largest_magnitude};
 
-/// Says for each tensor whether outer products of its change are of use. They are not where an update is clipped to a norm or gets
-/// noise, which change the update and not the products.
+/// Returns, for each tensor, whether the engine should record its outer products. They are useless if the update is
+/// clipped to a norm or gets noise, because that changes the update but not the products.
 pub fn wanted_products(plan: &Plan, recipe: Option<&Recipe>, clipping_norm: Option<u64>) -> Vec<bool> {
     let recipe = recipe.filter(|_| clipping_norm.is_none() && plan.local_noise.is_none());
     let codecs = recipe.map_or_else(Vec::new, |recipe| recipe.codecs(&plan.schema));
     codecs.iter().map(|codec| matches!(codec, Codec::SufficientFactors { .. })).collect()
 }
 
-/// Compares outer products with a matrix.
+/// Checks outer products against a matrix's shape.
 pub(crate) trait OfSides {
-    /// Says whether all vectors have the matrix's lengths, and no sum of products is too large to be decoded.
+    /// Returns whether all vectors have the matrix's lengths, and no sum of products is too large to be decoded.
     fn are_of(&self, sides: Sides) -> bool;
 }
 
@@ -35,8 +36,9 @@ impl OfSides for OuterProducts {
     }
 }
 
-/// Returns the factors with the fewest columns: the products as they are, or those of a smaller rank whose product is within
-/// `error` of their sum. None if all have more than `rank_max` columns, or no fewer numbers than the matrix.
+/// Returns the factors with the fewest columns: the products themselves, or factors of a smaller rank whose product is
+/// within `error` of their sum. `None` if all of them have more than `rank_max` columns, or at least as many numbers as
+/// the matrix.
 pub(crate) fn factors(
     products: &OuterProducts,
     sides: Sides,
@@ -57,12 +59,12 @@ pub(crate) fn factors(
     reduced.flatten().or(exact)
 }
 
-/// Writes vectors that lie one after the other as the columns of a matrix, row by row.
+/// Converts consecutive vectors to the columns of a row-major matrix.
 fn by_row(vectors: &[f32], length: usize, count: usize) -> Vec<f32> {
     (0..length).flat_map(|row| (0..count).map(move |vector| vectors[vector * length + row])).collect()
 }
 
-/// Adds up the products, in float64 as a decoder does.
+/// Adds up the products in float64, as a decoder does.
 fn sum(products: &OuterProducts, sides: Sides) -> Vec<f32> {
     let left = by_row(&products.left, sides.rows, products.count);
     let mut row = vec![0.0f64; sides.columns];

@@ -1,4 +1,4 @@
-//! How a tensor stands in a payload: a tag and its parameters, from which its tiles are read.
+//! The encoding of a tensor in a payload: a tag and its parameters, which are needed to decode its tiles.
 //!
 //! | tag | tiles | parameters |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use crate::codec::kinds::{
 };
 use crate::codec::{Codec, Fault, TILE};
 
-/// How the tiles of a tensor are read.
+/// The format of a tensor's tiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Format {
     Float(Float),
@@ -38,8 +38,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format of a codec that decides by its numbers alone; that of factors is known after the
-    /// factors are.
+    /// Returns the format of a codec, as far as its numbers determine it. The format of factors is known only after
+    /// they were computed.
     pub fn of(codec: &Codec) -> Self {
         match *codec {
             Codec::None | Codec::LowRank { .. } | Codec::SufficientFactors { .. } => {
@@ -66,7 +66,7 @@ impl Format {
         }
     }
 
-    /// Says whether the codec may have written this format for a tensor.
+    /// Returns whether the codec may have written this format for a tensor.
     pub fn is_of(self, codec: &Codec, sides: Option<Sides>) -> bool {
         let gains = |rank: u32| sides.is_some_and(|sides| sides.gains(rank as usize));
         match (*codec, self) {
@@ -109,7 +109,7 @@ impl Format {
         }
     }
 
-    /// Returns the bytes of a tag's parameters, or `None` for a tag that is not known.
+    /// Returns the size of a tag's parameters in bytes, or `None` if the tag is unknown.
     pub fn parameter_bytes(tag: u8) -> Option<usize> {
         match tag {
             0 | 1 | 2 | 5 | 6 | 8 | 9 => Some(0),
@@ -119,7 +119,7 @@ impl Format {
         }
     }
 
-    /// Reads the parameters of a tag, and checks them as [`Codec::validate`] does.
+    /// Reads the parameters of a tag and checks them like [`Codec::validate`].
     pub fn read(tag: u8, bytes: &mut Bytes<'_>, sides: Option<Sides>) -> Result<Self, Fault> {
         let format = match tag {
             0 => Self::Float(Float::Float32),
@@ -151,7 +151,7 @@ impl Format {
                     4 => Codec::Qsgd { levels: number, bucket: block },
                     11 => Codec::Eden { bits: number, unbiased: true, block },
                     12 => Codec::Weights { bits: number, block },
-                    _ => return Err(Fault("its codec is not known")),
+                    _ => return Err(Fault("its codec is unknown")),
                 })?
             }
         };

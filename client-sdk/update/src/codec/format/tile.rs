@@ -1,4 +1,4 @@
-//! One tile of a tensor, to bytes and back.
+//! Encodes and decodes one tile of a tensor.
 
 use super::tag::Format;
 use crate::codec::coding::{bytes::Bytes, floats, halves};
@@ -10,22 +10,22 @@ use crate::codec::kinds::{
 use crate::codec::transform::{random::Place, selection::Selection};
 use crate::codec::{Codec, Fault, TILE};
 
-/// What the tiles of one tensor are written with.
+/// The encoder for the tiles of one tensor.
 pub(crate) struct TileEncoder {
-    /// The codec, for what the decoder need not know.
+    /// The codec, including parameters that the decoder does not need.
     pub codec: Codec,
-    /// What the decoder knows.
+    /// The format, as known to the decoder.
     pub format: Format,
     /// Whether symbols may be entropy-coded.
     pub lossless: bool,
-    /// Which elements are sent; of a sparse format.
+    /// The elements to send, for a sparse format.
     pub selection: Option<Selection>,
-    /// The factors and the tensor's sides; of the format of factors.
+    /// The factors and the tensor's sides, for the format of factors.
     pub factors: Option<(Factors, Sides)>,
 }
 
 impl TileEncoder {
-    /// Appends the body of the next tile, whose first element is the tensor's `first`.
+    /// Appends the body of the next tile, which starts at element `first` of the tensor.
     pub fn encode(&mut self, values: &[f32], place: Place, first: usize, out: &mut Vec<u8>) {
         match self.format {
             Format::Float(kind) => floats::write(kind, values, self.lossless, out),
@@ -58,17 +58,17 @@ impl TileEncoder {
     }
 }
 
-/// What the tiles of one tensor are read with.
+/// The decoder for the tiles of one tensor.
 pub(crate) struct TileDecoder {
-    /// How they are written.
+    /// The format of the tiles.
     pub format: Format,
-    /// The tensor's sides, where it has two.
+    /// The tensor's sides, if it has at least two dimensions.
     pub sides: Option<Sides>,
-    /// `Q`, where the format is that of factors.
+    /// `Q`, for the format of factors.
     pub right: Vec<f32>,
 }
 
-/// The memory into which tiles are decoded.
+/// Reusable memory for decoded tiles.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     values: Vec<f32>,
@@ -78,19 +78,19 @@ pub(crate) struct Workspace {
 /// The values of a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TileValues<'a> {
-    /// Every element's.
+    /// All elements.
     Dense(&'a [f32]),
-    /// Those of some elements; all others are 0.
+    /// Some elements; all others are 0.
     Sparse {
-        /// Their indices in the tile, rising.
+        /// The indices of these elements in the tile, in increasing order.
         positions: &'a [u32],
-        /// Their values, as many.
+        /// The values of these elements, in the same order.
         values: &'a [f32],
     },
 }
 
 impl TileValues<'_> {
-    /// Returns the values that are there, without their positions.
+    /// Returns the explicit values, without their positions.
     pub fn present(&self) -> &[f32] {
         match self {
             Self::Dense(values) | Self::Sparse { values, .. } => values,
@@ -99,13 +99,13 @@ impl TileValues<'_> {
 }
 
 impl TileDecoder {
-    /// Returns the bytes of a tile of `count` elements, at most.
+    /// Returns the maximum size in bytes of the body of a tile with `count` elements.
     pub fn body_bytes_max(count: usize) -> usize {
-        // The longest are sparse ones with all elements, and factors with two rows of which a tile is a part.
+        // The longest bodies are sparse tiles with all elements, and factors with two rows of which a tile is a part.
         8 * count + TILE / 2
     }
 
-    /// Reads the body of a tile of `count` elements, whose first is the tensor's `first`.
+    /// Decodes the body of a tile with `count` elements, which starts at element `first` of the tensor.
     pub fn decode<'a>(
         &self,
         body: &[u8],

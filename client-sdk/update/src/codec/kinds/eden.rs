@@ -1,17 +1,17 @@
-//! EDEN and DRIVE: rotate a block, quantise it as normal values, and send the one scale that undoes the
-//! quantiser's shrinking.
+//! EDEN and DRIVE: rotate a block, quantise it like normal values, and send one scale that corrects the quantiser's
+//! shrinkage.
 //!
-//! EDEN (Vargaftik et al. 2022, "EDEN: communication-efficient and robust distributed mean estimation"): with
-//! `r = H D x / sqrt(d)` and `q` the Lloyd-Max values of `sqrt(d) · r / |x|`, the scale `|x|^2 / <q, r>`
-//! makes the decoded `S · R^-1 q` unbiased. With one bit that is DRIVE (Vargaftik et al. 2021, "DRIVE:
-//! one-bit distributed mean estimation": `S = |x|^2 / |r|_1` for signs). The biased form takes the scale of
-//! least squared error, `<q, r> / <q, q>` (for one bit `|r|_1 / d`). Expected normalised error of the
-//! unbiased form: `1 / (1 - D) - 1` with the quantiser's distortion `D`.
+//! EDEN (Vargaftik et al. 2022, "EDEN: communication-efficient and robust distributed mean estimation"): let
+//! `r = H D x / sqrt(d)` and `q` be the Lloyd-Max values of `sqrt(d) · r / |x|`. Then the scale `S = |x|^2 / <q, r>`
+//! makes the decoded `S · R^-1 q` unbiased. With one bit, this is DRIVE (Vargaftik et al. 2021, "DRIVE: one-bit
+//! distributed mean estimation": `S = |x|^2 / |r|_1` for signs). The biased form uses the scale of least squared error,
+//! `<q, r> / <q, q>` (for one bit `|r|_1 / d`). The expected normalised error of the unbiased form is
+//! `1 / (1 - D) - 1`, where `D` is the quantiser's distortion.
 //!
-//! A random Hadamard rotation is not uniform: values that a few large ones rule are unbiased only nearly
+//! A random Hadamard rotation is not uniform: if a few large values dominate, the result is only approximately unbiased
 //! (see the squared bias of the log-normal vector in `fixtures/nmse.csv`).
 //!
-//! A tile: the scale of each block as float32, then the symbols, each block's padding among them.
+//! A tile: the scale of each block as float32, then the symbols, including each block's padding.
 
 use crate::codec::coding::{bytes::Bytes, symbols};
 use crate::codec::transform::{
@@ -22,12 +22,12 @@ use crate::codec::transform::{
 };
 use crate::codec::{Fault, vectorised};
 
-/// The choice of the format.
+/// The parameters of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eden {
-    /// Bits of a symbol, from 1 to 4.
+    /// The number of bits of a symbol, from 1 to 4.
     pub bits: u8,
-    /// Values of a block, a power of two.
+    /// The number of values in a block, a power of two.
     pub block: usize,
 }
 
@@ -45,7 +45,7 @@ impl Eden {
             };
             out.extend(scale.to_le_bytes());
         }
-        // A fair coin cannot be shortened.
+        // Random signs cannot be compressed.
         symbols::write(&codes, 1 << self.bits, lossless && self.bits > 1, out);
     }
 
@@ -76,7 +76,7 @@ impl Eden {
     }
 }
 
-/// Rotates a block, appends its symbols, and returns the scale by which the decoder multiplies `D H q`.
+/// Rotates a block, appends its symbols, and returns the scale for the decoder's `D H q`.
 fn encode_block<const HALF: usize>(
     quantiser: Quantiser<HALF>,
     unbiased: bool,
@@ -121,8 +121,8 @@ pub(crate) fn quantise<const HALF: usize>(
     if unbiased { squares / count / product } else { product / count / length }
 }
 
-/// Writes the symbols; returns the sum of the products of the values with their quantised ones, and of the
-/// squares of those where they are asked for.
+/// Writes the symbols. Returns the sum of the products of values and quantised values, and the sum of squares of the
+/// quantised values if requested.
 #[inline(always)]
 fn quantise_runs<const HALF: usize, const WITH_LENGTH: bool>(
     quantiser: Quantiser<HALF>,
@@ -133,7 +133,7 @@ fn quantise_runs<const HALF: usize, const WITH_LENGTH: bool>(
     let mut levels = [0.0; RUN];
     for (rotated, codes) in rotated.chunks(RUN).zip(codes.chunks_mut(RUN)) {
         let levels = &mut levels[..rotated.len()];
-        // Apart from the sums, so that both loops are vectors.
+        // In a loop of its own, so that both loops can be vectorised.
         for ((value, code), level) in rotated.iter().zip(codes).zip(levels.iter_mut()) {
             (*code, *level) = quantiser.nearest(*value);
         }
@@ -145,7 +145,7 @@ fn quantise_runs<const HALF: usize, const WITH_LENGTH: bool>(
     (product, length)
 }
 
-/// Returns the power of two that brings a magnitude to [1/2, 1), or as near to it as a normal number does.
+/// Returns the power of two that scales a magnitude to [1/2, 1), or as close to it as a normal number can.
 fn power_below(magnitude: f32) -> f32 {
     let exponent = (magnitude.to_bits() >> 23) as i32 - 126;
     let opposite = (-exponent).clamp(-126, 127);

@@ -1,8 +1,8 @@
 use crate::codec::Codec;
 use crate::codec::transform::lloyd_max::DISTORTIONS;
 
-/// Returns the normalised squared error `E |C(x) - x|^2 / |x|^2` that theory gives, for values that are normally distributed
-/// where it depends on that; `None` where there is no such number.
+/// Returns the theoretical normalised squared error `E |C(x) - x|^2 / |x|^2`, for normally distributed values if it
+/// depends on the distribution. `None` if theory gives no number.
 pub fn expected_error(codec: &Codec) -> Option<f64> {
     let half_normal = 1.0 - 2.0 / std::f64::consts::PI;
     let eden = |bits: u8, unbiased: bool| {

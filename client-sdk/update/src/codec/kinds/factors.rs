@@ -1,10 +1,10 @@
 //! Low rank and sufficient factors: a matrix as the product of two thin ones.
 //!
-//! PowerSGD (Vogels et al. 2019) aggregates `P` before it computes `Q`; one client's update is sent once, so
-//! that both of its factors are sent and the coordinator adds up the products. Sufficient-factor broadcasting
-//! (Xie et al. 2014): the gradient of a fully connected layer after few examples is a sum of few outer products, and
-//! those are sent where they are fewer bytes than the matrix. An update is a difference of float32 weights, so that
-//! their rounding is added to it, which has full rank: the rank is the smallest whose error keeps to a bound.
+//! PowerSGD (Vogels et al. 2019) aggregates `P` before it computes `Q`. Here a client sends its update once, so both
+//! factors are sent and the coordinator adds up the products. Sufficient-factor broadcasting (Xie et al. 2014): after
+//! few examples, the gradient of a fully connected layer is a sum of few outer products, which are sent if they are
+//! shorter than the matrix. An update is a difference of float32 weights, so it also contains their rounding errors,
+//! which have full rank. The rank is therefore the smallest one whose error is within a bound.
 //!
 //! Before the tiles: `Q`, row by row, as float32. A tile: the rows of `P` that it touches, as float32.
 
@@ -15,26 +15,26 @@ use crate::codec::transform::{
 };
 use crate::codec::{Fault, vectorised};
 
-/// Numbers of `Q` that a decoder keeps, at most: 16 MiB.
+/// The maximum number of elements of `Q` that a decoder keeps: 16 MiB.
 pub(crate) const RIGHT_MAX: u64 = 1 << 22;
-/// The first rank that is tried; each next one is twice as large, so that a small one is found at its own cost.
+/// The first rank that is tried. Each further attempt doubles the rank, so that finding a small rank is cheap.
 const FIRST_RANK: usize = 8;
-/// Columns beyond the rank that is looked for, and power iterations: with both the factors that are found are nearly
-/// the best (Halko, Martinsson and Tropp 2011, section 4.5).
+/// Extra columns beyond the rank, and the number of power iterations. With both, the factors are almost optimal (Halko,
+/// Martinsson and Tropp 2011, section 4.5).
 const OVERSAMPLING: usize = 4;
 const ITERATIONS: u32 = 2;
 
-/// The sides of a tensor as a matrix: its first dimension, and all others together.
+/// The sides of a tensor as a matrix: its first dimension, and the product of all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sides {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns.
+    /// The number of columns.
     pub columns: usize,
 }
 
 impl Sides {
-    /// Returns the sides of a tensor of two dimensions at least that has elements.
+    /// Returns the sides of a non-empty tensor with at least two dimensions.
     pub fn of(shape: &[u64]) -> Option<Self> {
         let (rows, rest) = shape.split_first().filter(|(_, rest)| !rest.is_empty())?;
         let columns = rest.iter().try_fold(1u64, |product, dimension| product.checked_mul(*dimension))?;
@@ -42,13 +42,13 @@ impl Sides {
         (sides.rows > 0 && sides.columns > 0).then_some(sides)
     }
 
-    /// Says whether factors of this rank are fewer numbers than the matrix, and `Q` is not too large.
+    /// Returns whether factors of this rank have fewer numbers than the matrix, and `Q` is not too large.
     pub fn gains(self, rank: usize) -> bool {
         let (rows, columns, rank) = (self.rows as u64, self.columns as u64, rank as u64);
         rank > 0 && rank * columns <= RIGHT_MAX && rank * (rows + columns) < rows * columns
     }
 
-    /// The largest rank that gains.
+    /// Returns the largest rank for which factors are shorter.
     fn rank_max(self) -> usize {
         let (rows, columns) = (self.rows as u64, self.columns as u64);
         ((rows * columns - 1) / (rows + columns)).min(RIGHT_MAX / columns) as usize
@@ -58,7 +58,7 @@ impl Sides {
 /// A factorised matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Factors {
-    /// Columns of both factors.
+    /// The number of columns, which is the same for both factors.
     pub rank: usize,
     /// `P`, row by row.
     pub left: Vec<f32>,
@@ -91,10 +91,11 @@ pub(crate) fn low_rank(
     Factors { rank, left: narrow(left), right: narrow(right) }
 }
 
-/// Finds factors of the smallest rank whose product is within `error` of the matrix, as a share of its L2 norm; none if
-/// that takes more than `rank_max` columns, or no fewer numbers than the matrix has.
+/// Finds factors of the smallest rank whose product is within `error` of the matrix, relative to its L2 norm. `None` if
+/// that takes more than `rank_max` columns, or at least as many numbers as the matrix.
 ///
-/// The error is measured on what a decoder will read, in float64. Without an error there are none: rounding alone has one.
+/// The error is measured in float64 on the values that a decoder will read. With an error of 0 there are no such
+/// factors, because rounding alone causes an error.
 pub(crate) fn sufficient(
     values: &[f32],
     sides: Sides,
@@ -131,14 +132,15 @@ fn within(values: &[f32], sides: Sides, rank_max: usize, squares_left: f64, plac
     for _ in 0..ITERATIONS {
         (left, right) = iterate(matrix, &right, width);
     }
-    // What a factor with orthonormal columns leaves of a matrix is what the other one lacks of its norm.
+    // With orthonormal columns on one side, the error of the first columns is the missing part of the other factor's
+    // norm.
     let strengths = rotate_to_principal(&mut left, &mut right, width);
     let mut left_out = crate::codec::transform::sums::sum_of_squares(values);
     for (rank, strength) in (1..=rank_max.min(width)).zip(&strengths) {
         left_out -= strength;
         if left_out <= squares_left {
             let factors = first_columns(&left, &right, width, rank);
-            // Rounding to float32 may have added a little to it.
+            // Rounding to float32 may have increased the error slightly.
             if factors.squared_error(values, sides) <= squares_left {
                 return Some(factors);
             }
@@ -157,7 +159,7 @@ fn first_columns(left: &[f64], right: &[f64], width: usize, rank: usize) -> Fact
 }
 
 impl Factors {
-    /// The squared L2 norm of what a decoder will not read of a matrix.
+    /// Returns the squared L2 norm of the part of a matrix that a decoder will not read.
     fn squared_error(&self, values: &[f32], sides: Sides) -> f64 {
         let mut row = vec![0.0; sides.columns];
         let mut sum = 0.0;
@@ -169,7 +171,7 @@ impl Factors {
         sum
     }
 
-    /// Appends what stands before the tiles.
+    /// Appends the data before the tiles.
     pub fn write_right(&self, out: &mut Vec<u8>) {
         out.extend(self.right.iter().flat_map(|value| value.to_le_bytes()));
     }
@@ -182,17 +184,17 @@ impl Factors {
     }
 }
 
-/// Returns the bytes before the tiles.
+/// Returns the size in bytes of the data before the tiles.
 pub(crate) fn right_bytes(sides: Sides, rank: usize) -> usize {
     4 * rank * sides.columns
 }
 
-/// Reads what stands before the tiles.
+/// Reads the data before the tiles.
 pub(crate) fn read_right(bytes: &[u8]) -> Vec<f32> {
     floats(bytes)
 }
 
-/// Reads the tile of the elements from `first` on.
+/// Reads the tile that starts at element `first`.
 pub(crate) fn read_tile(
     bytes: &mut Bytes<'_>,
     sides: Sides,
@@ -217,7 +219,7 @@ pub(crate) fn read_tile(
     Ok(())
 }
 
-/// Adds up `left · right` for each value, in float64, whose order of addition is fixed.
+/// Adds `left · right` to each value, in float64 and in a fixed order.
 fn multiply(left: &[f32], right: &[f32], values: &mut [f32]) {
     vectorised(
         #[inline(always)]

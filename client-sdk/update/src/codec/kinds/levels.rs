@@ -1,10 +1,10 @@
-//! QSGD and TernGrad: a scale for each bucket, and signed levels between it and its negative, rounded at
-//! random.
+//! QSGD and TernGrad: one scale per bucket, and signed levels between the scale and its negative, rounded
+//! stochastically.
 //!
-//! QSGD (Alistarh et al. 2017, section 3.1): the scale is the bucket's L2 norm and a value becomes
+//! QSGD (Alistarh et al. 2017, section 3.1): the scale is the bucket's L2 norm, and a value becomes
 //! `norm · sign · l / s` with `l = floor(s · |x| / norm) + Bernoulli(fraction)`. TernGrad (Wen et al. 2017,
-//! "TernGrad"): the scale is the largest magnitude, after clipping at so many standard deviations, and there
-//! is one level. Both are rounded as signed numbers, which has the same mean and the same variance.
+//! "TernGrad"): the scale is the largest magnitude after clipping at a number of standard deviations, and there is one
+//! level. Here both round signed numbers, which gives the same mean and variance.
 //!
 //! A tile: the scale of each bucket as float32, then the symbols `level + s`.
 
@@ -16,23 +16,23 @@ use crate::codec::transform::{
     sums::{largest_magnitude, sum_of_squares},
 };
 
-/// The choice of the format.
+/// The parameters of the format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Levels {
-    /// Levels above zero, from 1 to 127.
+    /// The number of levels above zero, from 1 to 127.
     pub levels: u8,
-    /// Values that share a scale.
+    /// The number of values that share a scale.
     pub bucket: usize,
 }
 
-/// How the scale of a bucket is found.
+/// The way in which the scale of a bucket is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scale {
     /// The L2 norm.
     Norm,
-    /// The largest magnitude, of values that are clipped at so many standard deviations around 0.
+    /// The largest magnitude, after values are clipped at this many standard deviations around 0.
     Largest {
-        /// Standard deviations; `None` clips nothing.
+        /// The number of standard deviations; `None` clips nothing.
         clip_deviations: Option<f64>,
     },
 }
@@ -56,7 +56,7 @@ impl Levels {
         for ((bucket, chances), codes) in buckets.zip(codes.chunks_mut(self.bucket)) {
             let scale = scale.of(bucket);
             out.extend(scale.to_le_bytes());
-            // The lattice ends at the scale: what lies beyond is clipped there.
+            // The lattice ends at the scale, so values beyond it are clipped.
             self.lattice(scale).encode(bucket, Some(chances), codes);
         }
         symbols::write(&codes, self.alphabet(), lossless, out);
@@ -94,7 +94,7 @@ impl Scale {
     }
 }
 
-/// Rounds to float32, not down: no value is then above the norm.
+/// Rounds to float32, but not down, so that no value exceeds the norm.
 fn above(norm: f64) -> f32 {
     let nearest = norm as f32;
     if f64::from(nearest) < norm { nearest.next_up() } else { nearest }

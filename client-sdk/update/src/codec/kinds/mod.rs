@@ -1,4 +1,4 @@
-//! One codec, or one family, a file: a tile of values to bytes, and back.
+//! The codecs, one or one family per file. Each encodes and decodes a tile of values.
 
 pub(in crate::codec) mod deep_gradient;
 pub(in crate::codec) mod eden;

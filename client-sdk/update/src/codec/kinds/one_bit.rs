@@ -1,26 +1,25 @@
-//! One bit for each value: its sign, and a scale or two for the tile.
+//! One bit per value: its sign, and one or two scales for the tile.
 //!
-//! 1-bit SGD (Seide et al. 2014) sends the mean of the values that are not negative and the mean
-//! of those that are; its columns are the tiles here. Scaled sign (Bernstein et al. 2018, with
-//! the scale of Karimireddy et al. 2019, algorithm 1, EF-signSGD) sends the mean magnitude. The sign of zero
-//! counts as positive. Both are biased.
+//! 1-bit SGD (Seide et al. 2014) sends the mean of the non-negative values and the mean of the negative ones. The
+//! paper's columns correspond to tiles here. Scaled sign (Bernstein et al. 2018, with the scale of Karimireddy et al.
+//! 2019, algorithm 1, EF-signSGD) sends the mean magnitude. Zero counts as positive. Both are biased.
 //!
-//! A tile: the two means, or the one scale, as float32; then the signs, a bit each, 1 for negative.
+//! A tile: the two means or the one scale as float32, then the signs, one bit each, 1 for negative.
 
 use crate::codec::coding::{bits, bytes::Bytes};
 use crate::codec::transform::{real::Real, sums::LANES};
 use crate::codec::{Fault, vectorised};
 
-/// What is sent beside the signs.
+/// The scales that are sent with the signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// One for each sign.
+    /// One mean per sign.
     Two,
-    /// That of the magnitudes.
+    /// The mean magnitude.
     One,
 }
 
-/// Returns the value of a bit that is 0 and of one that is 1.
+/// Returns the values that the bits 0 and 1 stand for.
 pub(crate) fn means<T: Real>(kind: Means, values: &[T]) -> (f64, f64) {
     let (sums, negative) = vectorised(
         #[inline(always)]
@@ -39,7 +38,7 @@ pub(crate) fn means<T: Real>(kind: Means, values: &[T]) -> (f64, f64) {
     }
 }
 
-/// Returns the sums of the values that are not negative and of those that are, and how many those are.
+/// Returns the sums of the non-negative and of the negative values, and the number of negative values.
 #[inline(always)]
 fn sums_by_sign<T: Real>(values: &[T]) -> ([f64; 2], usize) {
     let (mut positive, mut negative, mut counts) = ([0.0; LANES], [0.0; LANES], [0u32; LANES]);

@@ -1,13 +1,13 @@
-//! Random-k: elements that the seed picks, so that only values are sent.
+//! Random-k: the seed selects the elements, so only their values are sent.
 //!
-//! Konečný et al. 2016 (subsampling of a sketched update); Stich, Cordonnier and Jaggi 2018. Of each
-//! tile of `n` elements `k = round(share · n)`, at least one, are drawn without replacement; every element of
-//! a tile is drawn with probability `k / n`. Unbiased, the values are multiplied by `n / k`: the expected
-//! normalised error is `n / k - 1`. As they are, it is `1 - k / n`.
+//! Konečný et al. 2016 (subsampling of a sketched update); Stich, Cordonnier and Jaggi 2018. From each tile of `n`
+//! elements, `k = round(share · n)`, at least one, are drawn without replacement, so each is drawn with probability
+//! `k / n`. For the unbiased form, values are multiplied by `n / k`; its expected normalised error is `n / k - 1`.
+//! Without scaling, it is `1 - k / n`.
 //!
-//! The draw is Floyd's (Bentley and Floyd 1987): for `j` from `n - k` to `n - 1` a number of 0 to `j` is
-//! drawn and taken, or `j` itself where that was taken before. Where more than half are sent, those left out
-//! are drawn.
+//! The draw is Floyd's algorithm (Bentley and Floyd 1987): for each `j` from `n - k` to `n - 1`, draw a number from 0
+//! to `j` and select it, or select `j` itself if that number was already selected. If more than half of the elements
+//! are sent, those to leave out are drawn instead.
 //!
 //! A tile: the values in the order of their positions, as in [`crate::codec::coding::floats`].
 
@@ -21,7 +21,7 @@ use crate::codec::transform::{
     selection::share_of,
 };
 
-/// Lists the elements that are sent of a tile of `count`, rising.
+/// Lists the selected elements of a tile of `count`, in increasing order.
 pub(crate) fn positions(share: f64, place: Place, count: usize, positions: &mut Vec<u32>) {
     let sent = share_of(share, count as u64) as usize;
     let (drawn, is_sent) = if sent * 2 <= count { (sent, true) } else { (count - sent, false) };

@@ -1,4 +1,4 @@
-//! Some elements of a tile with their positions; all others are 0. Top-k, DGC and the threshold send this.
+//! Some elements of a tile with their positions; all others are 0. Used by top-k, DGC and the threshold.
 //!
 //! A tile: the positions as in [`crate::codec::coding::rice`], then the values as in [`crate::codec::coding::floats`].
 
