@@ -5,30 +5,30 @@ use folkmoot_protocol::{
 
 use crate::codec::{CutOff, Decoder, PayloadError, Tile, TileValues};
 
-/// A part of an update, in the order of its bytes.
+/// A piece of an update, in the order of its bytes.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    /// The header, once.
+    /// The header, which comes once.
     Header(&'a UpdateHeader),
     /// A run of values.
     Values {
-        /// The index of the first one in the whole update.
+        /// The index of the first value in the whole update.
         first: u64,
-        /// Their bytes: little-endian float32, a multiple of 4.
+        /// The bytes of the values: little-endian float32, a multiple of 4.
         bytes: &'a [u8],
     },
 }
 
-/// Why bytes are no update. `E` is what the visitor refuses.
+/// Why bytes are not an update. `E` is the visitor's error.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum DecodeError<E> {
     /// The header cannot be read.
     #[error(transparent)]
     Header(HeaderError),
     /// There are more bytes than the header's element count allows.
-    #[error("the update is longer than its header says")]
+    #[error("the update has more bytes than its header announces")]
     TooLong,
-    /// What follows a header that announces a payload is none of this model.
+    /// The payload after the header does not belong to this model.
     #[error(transparent)]
     Payload(PayloadError<CutOff>),
     /// The visitor refused a piece.
@@ -36,8 +36,8 @@ pub enum DecodeError<E> {
     Refused(E),
 }
 
-/// Reads an update as its bytes arrive, in pieces of any size, with memory for one header and one value, or for one tile of a
-/// payload.
+/// Decodes an update as its bytes arrive, in pieces of any size. It needs memory for one header and one value, or for
+/// one tile of a payload.
 #[derive(Default)]
 pub struct UpdateDecoder {
     header_bytes: Vec<u8>,
@@ -45,35 +45,35 @@ pub struct UpdateDecoder {
     split_value: Vec<u8>,
     elements: u64,
     payload: Option<Box<Decoder>>,
-    /// The values of a tile, as bytes.
+    /// The values of the current tile, as bytes.
     tile: Vec<u8>,
 }
 
 impl UpdateDecoder {
-    /// Makes a decoder that stands at the first byte.
+    /// Creates a decoder of float32 updates.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes one that also takes payloads which the recipe has written.
+    /// Creates a decoder that also accepts payloads of this recipe.
     pub fn with_recipe(schema: &TensorSchema, recipe: &Recipe) -> Self {
         Self { payload: Some(Box::new(Decoder::expecting(schema, recipe))), ..Self::default() }
     }
 
-    /// Makes one that also takes payloads which one of at most 32 recipes has written.
+    /// Creates a decoder that also accepts payloads of one of at most 32 recipes.
     pub fn with_recipes(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
         Self { payload: Some(Box::new(Decoder::expecting_one_of(schema, recipes))), ..Self::default() }
     }
 
-    /// Returns the places of the recipes by one of which the payload was written, as far as that can be told from what has
-    /// arrived; none for float32.
+    /// Returns the indices of the recipes that could have written the payload, as far as the bytes so far show; empty
+    /// for float32.
     pub fn recipes(&self) -> Vec<usize> {
         let is_compressed = self.header.as_ref().is_some_and(|header| header.is_compressed);
         let payload = self.payload.as_ref().filter(|_| is_compressed);
         payload.map(|payload| payload.recipes().collect()).unwrap_or_default()
     }
 
-    /// Gives back the room in which tiles are decoded; the next bytes make it anew.
+    /// Frees the memory for decoded tiles. The next bytes allocate it again.
     pub fn rest(&mut self) {
         self.tile = Vec::new();
         if let Some(payload) = &mut self.payload {
@@ -86,7 +86,7 @@ impl UpdateDecoder {
         self.header.as_ref()
     }
 
-    /// Says whether every value that the header announced has arrived.
+    /// Returns whether all values that the header announces have arrived.
     pub fn is_complete(&self) -> bool {
         let is_closed = |header: &UpdateHeader| {
             let payload = self.payload.as_ref().filter(|_| header.is_compressed);
@@ -95,10 +95,10 @@ impl UpdateDecoder {
         self.header.as_ref().is_some_and(|header| header.element_count == self.elements && is_closed(header))
     }
 
-    /// Takes the next bytes and shows their pieces to `visit`.
+    /// Processes the next bytes and passes their pieces to `visit`.
     ///
     /// # Errors
-    /// [`DecodeError`] for bytes that are no update or that `visit` refuses. The decoder is of no use then.
+    /// [`DecodeError`] if the bytes are not an update, or `visit` fails. The decoder cannot be used afterwards.
     pub fn push<E>(
         &mut self,
         mut bytes: &[u8],
@@ -318,7 +318,7 @@ mod tests {
             matches!(refused, Err(DecodeError::Payload(PayloadError::OtherCodec { tensor: 0, .. }))),
             "{refused:?}"
         );
-        // Who knows codecs may still send float32.
+        // A client that knows codecs may still send float32.
         let header = UpdateHeader { element_count: 1207, ..header() };
         let mut decoder = UpdateDecoder::with_recipe(&schema(), &recipe);
         let dense = encode_update(&header, &[0.5; 1207]);

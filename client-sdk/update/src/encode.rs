@@ -13,14 +13,14 @@ use crate::{
     norm::squares,
 };
 
-/// Times that an update which rounding has made too long is made shorter and rounded again.
+/// The maximum number of times that an update is shortened and rounded again because rounding has made it too long.
 const SHORTENINGS_MAX: u32 = 3;
-/// How much shorter than needed: rounding is not quite the same the next time.
+/// The extra factor of each shortening. It leaves room for the next rounding, which differs slightly.
 const SHORTER: f64 = 0.999;
 
-/// Writes an update: the header, then `values` as little-endian float32.
+/// Encodes an update: the header, then `values` as little-endian float32.
 ///
-/// `header.element_count` is taken from `values`, so that the two cannot differ.
+/// `header.element_count` is replaced by the number of `values`, so that the two always agree.
 pub fn encode_update(header: &UpdateHeader, values: &[f32]) -> Vec<u8> {
     let header = UpdateHeader { element_count: values.len() as u64, ..header.clone() };
     let mut bytes = Vec::with_capacity(HEADER_BYTES + values.len() * 4);
@@ -29,14 +29,15 @@ pub fn encode_update(header: &UpdateHeader, values: &[f32]) -> Vec<u8> {
     bytes
 }
 
-/// Makes an update that a coordinator takes: clips the delta, adds the plan's noise, compresses and writes it, and checks the
-/// values that arrive.
+/// Builds an update that a coordinator accepts. Clips the delta, adds the plan's noise, compresses and encodes it, and
+/// checks the values as they will be decoded.
 ///
-/// `clipping_norm` is the assignment's, in steps of the plan's grid. Where the plan has local noise, its norm counts, the
-/// weight is 1 and the metrics are zeros, whatever the header says; a delta that cannot be sent counts as zeros. `rng` is seeded by the operating system.
+/// `clipping_norm` is the assignment's clipping norm, in steps of the plan's grid. If the plan has local noise, the
+/// clipping norm of the noise applies instead, the weight is 1, and the metrics are zeros, regardless of the header. A
+/// delta that cannot be sent is then replaced by zeros. `rng` must be seeded by the operating system.
 ///
 /// # Errors
-/// The first value that is not finite or lies outside the grid, or noise that cannot be drawn.
+/// The first value that is not finite or outside the grid, or an error from adding noise.
 pub fn make_update(
     mut header: UpdateHeader,
     delta: &[f32],
@@ -50,7 +51,8 @@ pub fn make_update(
         clip_norm(delta.to_mut(), grid, steps);
     }
     if let Some(noise) = plan.local_noise {
-        // That an update cannot be sent would be told without noise: then there is nothing in it.
+        // An error would reveal something about the update, because it would not be protected by noise. So add noise to
+        // zeros instead.
         let is_whole = delta.iter().all(|value| value.abs() <= grid.value_max);
         if !is_whole {
             delta.to_mut().fill(0.0);
@@ -58,12 +60,12 @@ pub fn make_update(
         add_noise(delta.to_mut(), grid, noise.scale, rng)?;
         (header.weight, header.metrics) = (1, UpdateMetrics::default());
     }
-    // Clipping and noise change the delta, and not the products.
+    // Clipping and noise change the delta but not the products, so these can no longer be used.
     let how = match &delta {
         Cow::Borrowed(_) => how,
         Cow::Owned(_) => Compression { products: &[], ..how },
     };
-    // After noise there is no norm to keep to.
+    // With local noise, the noisy update has no norm limit.
     let norm_max = clipping_norm.filter(|_| plan.local_noise.is_none());
     if let Some(recipe) = how.recipe
         && let Some(made) = compressed(&header, &delta, plan, recipe, how, norm_max)?
@@ -75,29 +77,31 @@ pub fn make_update(
     Ok(Made { bytes, memory: None })
 }
 
-/// How an update is to be compressed.
+/// The options for compressing an update.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compression<'a> {
-    /// The codec of every tensor; none for float32.
+    /// The recipe, which gives the codec of every tensor; `None` for float32.
     pub recipe: Option<&'a Recipe>,
-    /// What earlier updates of the task left out.
+    /// The residual of the task's earlier updates.
     pub memory: Option<&'a Memory>,
-    /// For each tensor the outer products that add up to its change, where they were recorded. They are used only if the delta
-    /// is sent as it was trained, without clipping and noise.
+    /// The recorded outer products of each tensor, which add up to its change. They are used only if the delta is sent
+    /// unchanged, without clipping or noise.
     pub products: &'a [Option<OuterProducts>],
 }
 
-/// An update, and what it leaves out.
+/// An encoded update, and the memory after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
-    /// The update.
+    /// The bytes of the update, ready to be sent.
     pub bytes: Vec<u8>,
-    /// The memory as it will be when the update has been accepted.
+    /// The residual after this update. It becomes the task's memory once the coordinator has accepted the update.
+    /// `None` if the recipe uses no memory.
     pub memory: Option<PendingMemory>,
 }
 
-/// Compresses an update. The values that arrive have to be on the grid and keep to the norm, too, and rounding may have moved
-/// them off it or made them longer: `None` if that cannot be helped, and they are to be sent as they are.
+/// Compresses an update. The coordinator checks the decoded values against the grid and the norm, and lossy rounding
+/// can exceed these limits. If the decoded update is too long, shortens the delta and tries again. Returns `None` if a
+/// limit is still exceeded; the update must then be sent uncompressed.
 fn compressed(
     header: &UpdateHeader,
     delta: &[f32],
@@ -133,16 +137,16 @@ fn compressed(
     Ok(None)
 }
 
-/// Why an update was not made. Nothing of it may be sent.
+/// Why an update could not be built. No part of it may be sent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MakeError {
     /// A value cannot be sent.
     #[error(transparent)]
     Value(#[from] ValueFault),
-    /// There is no noise.
+    /// Adding noise failed.
     #[error(transparent)]
     Noise(#[from] NoiseError),
-    /// It cannot be compressed as it should be.
+    /// Compression failed.
     #[error(transparent)]
     Codec(#[from] EncodeError),
 }
@@ -220,7 +224,8 @@ mod tests {
             &mut rng,
         );
         assert!(broken.is_ok(), "noise over nothing");
-        // Clipped to 1 over a thousand elements, each is 0.0316; six standard errors on both sides.
+        // The delta is clipped to norm 1. It has a thousand elements, so each is 0.0316. The tolerance is six standard
+        // errors.
         assert!((mean - 0.0316).abs() < 6.0 * 0.5 / 1000f64.sqrt(), "{mean}");
         assert!((deviation - 0.5).abs() < 6.0 * 0.5 / 2000f64.sqrt(), "{deviation}");
     }

@@ -10,7 +10,7 @@ pub fn scale(grid: &ValueGrid, weight: f64) -> f64 {
     weight * f64::from(grid.fraction_bits).exp2()
 }
 
-/// Brings one value to the grid: the nearest integer, ties to even. `|value · scale|` must be below 2^51, which a valid
+/// Rounds one value to the grid: the nearest integer, ties to even. `|value · scale|` must be below 2^51, which a valid
 /// grid guarantees.
 #[inline(always)]
 pub fn to_grid(value: f32, scale: f64) -> i64 {

@@ -1,16 +1,17 @@
-//! The L2 norm of an update on the grid, computed exactly, and the clipping that keeps to it.
+//! The exact L2 norm of an update on the grid, and clipping to a norm.
 //!
-//! A norm is counted in steps of the grid (2^-fraction_bits), as an integer: what the coordinator checks and what noise is
-//! calibrated to is then the same number, and no rounding stands between them.
+//! Norms are integers in steps of the grid (2^-fraction_bits). The coordinator's check and the calibration of the noise
+//! therefore use the same number, without rounding in between.
 
 use folkmoot_protocol::ValueGrid;
 
 use crate::grid::{scale, to_grid};
 
-/// What is kept of a norm that is too large: so much below the bound that float64 rounding of a million sums cannot pass it.
+/// The factor by which a clipped norm stays below the bound, so that float64 rounding in a million additions cannot
+/// exceed it.
 const MARGIN: f64 = 1.0 - 1e-9;
 
-/// Adds up the squares of values on the grid. The sum is exact: at most 2^24 values of at most 2^51 steps each fit in it.
+/// An exact sum of squares of values on the grid. It has room for 2^24 values of at most 2^51 steps each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SquaredNorm(u128);
 
@@ -25,13 +26,13 @@ impl SquaredNorm {
         }
     }
 
-    /// Returns the norm of these values and those of another part together.
+    /// Returns the norm of these values and those of another part combined.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// Says whether the norm is at most `steps`.
+    /// Returns whether the norm is at most `steps`.
     pub fn is_within(&self, steps: u64) -> bool {
         self.0 <= u128::from(steps) * u128::from(steps)
     }
@@ -42,17 +43,17 @@ impl SquaredNorm {
     }
 }
 
-/// Returns a norm in steps of the grid, rounded down.
+/// Converts a norm to steps of the grid, rounded down.
 pub fn norm_steps(norm: f64, grid: &ValueGrid) -> u64 {
     (norm * f64::from(grid.fraction_bits).exp2()).floor() as u64
 }
 
-/// Scales an update so that its L2 norm over all tensors, taken on the grid, is at most `steps`; one that is shorter stays
-/// as it is. Values that are not finite stay, for the check of values to find.
+/// Scales an update so that its L2 norm over all tensors, measured on the grid, is at most `steps`. A shorter update is
+/// unchanged. Non-finite values stay; the later check of values finds them.
 ///
-/// The elements of a scaled update are rounded towards zero to the grid, so that rounding never adds to the norm.
-/// (Abadi et al. 2016, "Deep learning with differential privacy", section 3.1, applied to the update as in McMahan et al.
-/// 2018, "Learning differentially private recurrent language models", algorithm 1.)
+/// The elements of a scaled update are rounded towards zero to the grid, so that rounding never increases the norm.
+/// (Abadi et al. 2016, "Deep learning with differential privacy", section 3.1, applied to the update as in McMahan et
+/// al. 2018, "Learning differentially private recurrent language models", algorithm 1.)
 pub fn clip_norm(delta: &mut [f32], grid: &ValueGrid, steps: u64) {
     let is_inside = delta.iter().all(|value| value.abs() <= grid.value_max);
     if is_inside && squares(delta, grid).is_within(steps) {
@@ -70,7 +71,7 @@ pub fn clip_norm(delta: &mut [f32], grid: &ValueGrid, steps: u64) {
     debug_assert!(squares(delta, grid).is_within(steps), "what was rounded towards zero is shorter");
 }
 
-/// Returns the squared norm of an update whose values may lie outside the grid: those count as the grid's largest.
+/// Returns the squared norm of an update. Values outside the grid count as the grid's largest value.
 pub(crate) fn squares(delta: &[f32], grid: &ValueGrid) -> SquaredNorm {
     let mut squares = SquaredNorm::default();
     for value in delta.iter().filter(|value| !value.is_nan()) {
@@ -79,7 +80,7 @@ pub(crate) fn squares(delta: &[f32], grid: &ValueGrid) -> SquaredNorm {
     squares
 }
 
-/// Rounds to float32 without adding to the magnitude.
+/// Rounds to float32 without increasing the magnitude.
 fn towards_zero(value: f64) -> f32 {
     let nearest = value as f32;
     if f64::from(nearest).abs() > value.abs() { f32::from_bits(nearest.to_bits() - 1) } else { nearest }

@@ -1,4 +1,4 @@
-/// A value that may not be summed, and where it stands in the bytes that were checked.
+/// A value that must not be summed, and its position in the checked bytes.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ValueFault {
     /// NaN or infinite.
@@ -7,7 +7,7 @@ pub enum ValueFault {
         /// The element's index, from the first of the checked bytes.
         index: usize,
     },
-    /// Larger in magnitude than the grid allows.
+    /// The magnitude exceeds the grid's limit.
     #[error("element {index} is {value}, outside the plan's grid")]
     OutOfRange {
         /// The element's index, from the first of the checked bytes.
@@ -19,11 +19,11 @@ pub enum ValueFault {
 
 /// Checks that every float32 in `bytes` (little-endian, a multiple of 4) is finite and within ±`value_max`.
 ///
-/// The common case is one branch-free pass: without its sign bit a float orders like an integer, and NaN and
+/// The common case is one branch-free pass: without its sign bit, a float compares like an integer, and NaN and
 /// infinity are above every finite value.
 ///
 /// # Errors
-/// Returns the first value that is not allowed.
+/// The first invalid value.
 pub fn check_values(bytes: &[u8], value_max: f32) -> Result<(), ValueFault> {
     let limit = value_max.to_bits();
     let magnitude = |chunk: &[u8; 4]| u32::from_le_bytes(*chunk) & 0x7fff_ffff;

@@ -1,9 +1,8 @@
-//! Codecs for updates and weights: fewer bytes, and how much is lost.
+//! Codecs for updates and weights, which reduce their size with a limited loss.
 //!
-//! A [`Recipe`] says which [`Codec`] each tensor gets, [`encode()`] writes a payload, and a [`Decoder`] reads
-//! it in pieces of any size and shows it tile by tile, so that the coordinator adds up an update that it
-//! never holds. Everything random comes from the payload's seed. What a biased codec leaves out is kept in a
-//! [`Memory`] on the device.
+//! A [`Recipe`] assigns a [`Codec`] to each tensor, and [`encode()`] writes a payload. A [`Decoder`] reads the payload
+//! in pieces of any size and passes on its tiles, so that the coordinator can add up an update without storing it. All
+//! random choices derive from the payload's seed. A [`Memory`] on the device keeps the residual of biased codecs.
 
 mod coding;
 mod fault;
@@ -24,7 +23,7 @@ pub use format::recorded::wanted_products;
 pub use format::tile::TileValues;
 pub use kinds::expected::expected_error;
 
-/// Runs a loop that is compiled for every instruction set the processor may have.
+/// Runs a loop that is compiled for each supported instruction set, using the best one of this CPU.
 fn vectorised<R>(run: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(run)
 }

@@ -1,10 +1,11 @@
-//! Coins whose probability is e^-γ, thrown with integers only.
+//! Bernoulli trials with probability e^-γ, using only integers.
 
 use rand::CryptoRng;
 
-/// Draws a uniform integer below `bound`, which is 1 or more.
+/// Draws a uniform integer below `bound`, which must be at least 1.
 ///
-/// Without bias and mostly without a division: Lemire 2019, "Fast random integer generation in an interval", algorithm 5.
+/// It is unbiased and usually needs no division: Lemire 2019, "Fast random integer generation in an interval",
+/// algorithm 5.
 #[inline]
 pub(super) fn below(bound: u64, rng: &mut impl CryptoRng) -> u64 {
     if let Ok(bound) = u32::try_from(bound) {
@@ -19,7 +20,7 @@ pub(super) fn below(bound: u64, rng: &mut impl CryptoRng) -> u64 {
     }
 }
 
-/// The same with half the randomness.
+/// Like [`below`], but with 32 random bits instead of 64.
 #[inline]
 fn below_32(bound: u32, rng: &mut impl CryptoRng) -> u32 {
     loop {
@@ -31,10 +32,10 @@ fn below_32(bound: u32, rng: &mut impl CryptoRng) -> u32 {
     }
 }
 
-/// Throws a coin that is true with probability e^-(numerator/denominator). `denominator` is 1 or more.
+/// Returns `true` with probability e^-(numerator/denominator). `denominator` must be at least 1.
 ///
-/// Canonne, Kamath and Steinke 2020, algorithm 1: an exponent above 1 is taken off in wholes, all of whose coins must be
-/// true. Most often one of the first is not, so a huge exponent takes no longer.
+/// Canonne, Kamath and Steinke 2020, algorithm 1. An exponent above 1 is split into whole units, each with a trial of
+/// its own that must be true. Usually one of the first fails, so a huge exponent does not take longer.
 #[inline]
 pub(super) fn exponential_coin(numerator: u128, denominator: u64, rng: &mut impl CryptoRng) -> bool {
     let mut rest = numerator;
@@ -47,11 +48,12 @@ pub(super) fn exponential_coin(numerator: u128, denominator: u64, rng: &mut impl
     fraction_coin(rest as u64, denominator, rng)
 }
 
-/// The same for an exponent γ of at most 1.
+/// Like [`exponential_coin`], but for an exponent γ of at most 1.
 ///
-/// Of coins with the probabilities γ/1, γ/2, γ/3, … all up to the k-th are true with probability γ^k/k!, so the first that
-/// is false has an odd number with probability 1 − γ + γ²/2! − γ³/3! + … = e^-γ. A coin of γ/k is one of γ and one of 1/k,
-/// both true: so nothing is multiplied, and nothing can overflow.
+/// Consider trials with the probabilities γ/1, γ/2, γ/3, … The first k of them all succeed with probability γ^k/k!. The
+/// first failure therefore has an odd number with probability 1 − γ + γ²/2! − γ³/3! + … = e^-γ. A trial with
+/// probability γ/k is one with γ and one with 1/k, both of which must succeed. Nothing is multiplied, so nothing can
+/// overflow.
 #[inline]
 pub(super) fn fraction_coin(numerator: u64, denominator: u64, rng: &mut impl CryptoRng) -> bool {
     let mut number = 1;
@@ -60,12 +62,12 @@ pub(super) fn fraction_coin(numerator: u64, denominator: u64, rng: &mut impl Cry
         if !is_one_of_number || below(denominator, rng) >= numerator {
             return number % 2 == 1;
         }
-        // The chance to come as far as 2^32 is 1/(2^32)!.
+        // The probability of reaching 2^32 is 1/(2^32)!.
         number += 1;
     }
 }
 
-/// The same for an exponent of 1, whose coins of γ are always true.
+/// Like [`exponential_coin`], but for an exponent of 1. Trials with probability γ then always succeed.
 #[inline]
 pub(super) fn inverse_e_coin(rng: &mut impl CryptoRng) -> bool {
     let mut number = 2;

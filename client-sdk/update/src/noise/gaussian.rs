@@ -2,40 +2,40 @@ use rand::CryptoRng;
 
 use super::bernoulli::{below, exponential_coin, fraction_coin, inverse_e_coin};
 
-/// The largest scale of [`DiscreteGaussian`].
+/// The maximum scale of [`DiscreteGaussian`], in steps.
 const SCALE_MAX: u64 = 1 << 28;
 
-/// A scale that the sampler does not take.
+/// The scale is outside the sampler's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the scale of the noise is {scale}; it must be from 1 to {scale_max} steps")]
 pub struct ScaleError {
-    /// What it is.
+    /// The scale.
     pub scale: u64,
-    /// What it may be at most.
+    /// The maximum scale.
     pub scale_max: u64,
 }
 
 /// The discrete Gaussian distribution around 0: P(x) ∝ e^(−x²/(2·scale²)) for every integer x.
 ///
-/// Draws are exact: every probability is this one, but for a saturation at the end of i64 whose probability is below
-/// e^-(2^34). That needs only integers, because of the bound on the scale: with scale s ≤ 2^28,
-/// - 2s² ≤ 2^57, a denominator that fits into a u64;
-/// - a magnitude u + s·v with u < s and v < 2^35 − 1 is below 2^63, and v is that large with probability e^-(2^35 − 1);
-/// - the square of the distance of any u64 from s fits into a u128.
+/// Samples are exact, except that they saturate at the end of i64, with a probability below e^-(2^34). The bound on the
+/// scale makes integers sufficient. With scale s ≤ 2^28:
+/// - 2s² ≤ 2^57, so the denominator fits into a u64.
+/// - A magnitude u + s·v with u < s and v < 2^35 − 1 is below 2^63. v reaches 2^35 − 1 with probability e^-(2^35 − 1).
+/// - The square of the distance of any u64 from s fits into a u128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscreteGaussian {
     scale: u64,
 }
 
 impl DiscreteGaussian {
-    /// The largest scale: 2^28 steps.
+    /// The maximum scale: 2^28 steps.
     pub const SCALE_MAX: u64 = SCALE_MAX;
 
-    /// Takes the scale, in steps, from 1 to [`DiscreteGaussian::SCALE_MAX`]. The standard deviation of draws is at most
-    /// that, and less by less than 1e-15 of it.
+    /// Creates the distribution with this scale in steps, from 1 to [`DiscreteGaussian::SCALE_MAX`]. The standard
+    /// deviation is at most the scale, and smaller by less than 1e-15 of it.
     ///
     /// # Errors
-    /// [`ScaleError`] for any other number.
+    /// [`ScaleError`] if the scale is out of range.
     pub fn new(scale: u64) -> Result<Self, ScaleError> {
         let is_right = (1..=SCALE_MAX).contains(&scale);
         if is_right { Ok(Self { scale }) } else { Err(ScaleError { scale, scale_max: SCALE_MAX }) }
@@ -46,11 +46,12 @@ impl DiscreteGaussian {
         self.scale
     }
 
-    /// Draws one integer, anew with every call.
+    /// Draws one integer, independently of earlier calls.
     ///
-    /// Canonne, Kamath and Steinke 2020, algorithm 3, with t = s, which an integer scale s ≥ 1 allows: a candidate y of the
-    /// discrete Laplace distribution with scale s is kept with probability e^(−(|y| − s)²/(2s²)). As
-    /// y²/(2s²) = |y|/s + (|y| − s)²/(2s²) − 1/2, what is kept is discrete Gaussian; about three of four candidates are.
+    /// Canonne, Kamath and Steinke 2020, algorithm 3, with t = s, which is possible because the scale s is an integer of
+    /// at least 1. A candidate y from the discrete Laplace distribution with scale s is accepted with probability
+    /// e^(−(|y| − s)²/(2s²)). Because y²/(2s²) = |y|/s + (|y| − s)²/(2s²) − 1/2, accepted values are discrete Gaussian.
+    /// About three of four candidates are accepted.
     pub fn sample(&self, rng: &mut impl CryptoRng) -> i64 {
         loop {
             let candidate = discrete_laplace(self.scale, rng);
@@ -62,7 +63,7 @@ impl DiscreteGaussian {
     }
 }
 
-/// Draws from the discrete Laplace distribution: P(x) ∝ e^(−|x|/scale). Algorithm 2.
+/// Draws from the discrete Laplace distribution: P(x) ∝ e^(−|x|/scale) (algorithm 2 of the same paper).
 #[inline]
 fn discrete_laplace(scale: u64, rng: &mut impl CryptoRng) -> i64 {
     loop {
@@ -77,7 +78,7 @@ fn discrete_laplace(scale: u64, rng: &mut impl CryptoRng) -> i64 {
         let magnitude = scale.saturating_mul(multiple).saturating_add(rest);
         let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
         match (rng.next_u32() & 1 == 1, magnitude) {
-            // Otherwise 0 would come twice as often.
+            // Reject -0; otherwise 0 would come up twice as often.
             (true, 0) => {}
             (true, _) => return -magnitude,
             (false, _) => return magnitude,

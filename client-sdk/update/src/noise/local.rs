@@ -4,64 +4,65 @@ use rand::CryptoRng;
 use super::{DiscreteGaussian, ScaleError};
 use crate::grid::{scale, to_grid};
 
-/// The largest scale, in steps of the grid: 64 of it fit into an i64 with room for a value.
+/// The maximum scale of the noise, in steps of the grid. 64 times this value fits into an i64 with room for a value.
 const SCALE_STEPS_MAX: u64 = 1 << 52;
 
-/// Magnitudes on a grid are below this, so that float64 holds them exactly and [`to_grid`] may be used.
+/// The upper bound of magnitudes on a grid, in steps. Below it, float64 is exact and [`to_grid`] may be used.
 const STEPS_END: f64 = (1u64 << 51) as f64;
 
-/// Why no noise was added. The update is as it was, and must not be sent.
+/// Why no noise was added. The update is unchanged and must not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NoiseError {
     /// The scale is 0 or too large.
     #[error(transparent)]
     Scale(#[from] ScaleError),
-    /// A value is not finite, or larger in magnitude than the grid allows.
+    /// A value is not finite, or its magnitude exceeds the grid's limit.
     #[error(
-        "element {index} is {value}, outside the grid of ±{value_max}; clip the update before noise is added"
+        "element {index} is {value}, outside the grid of ±{value_max}; clip the update before adding noise"
     )]
     OutsideGrid {
         /// The element's index.
         index: usize,
         /// The value.
         value: f32,
-        /// The grid's largest magnitude.
+        /// The grid's maximum magnitude.
         value_max: f32,
     },
     /// The grid has no step within its range, or more than 2^51.
     #[error(
-        "the grid to ±{value_max} with {fraction_bits} fraction bits is not one for noise; take 1 to 2^51 steps"
+        "the grid to ±{value_max} with {fraction_bits} fraction bits cannot take noise; choose 1 to 2^51 steps"
     )]
     Grid {
         /// The grid's fraction bits.
         fraction_bits: u32,
-        /// The grid's largest magnitude.
+        /// The grid's maximum magnitude.
         value_max: f32,
     },
 }
 
-/// Adds discrete Gaussian noise to an update on the device: the local mechanism (Kasiviswanathan et al. 2011, "What can we
-/// learn privately?"), which hides an update from who receives it.
+/// Adds discrete Gaussian noise to an update on the device. This is the local mechanism (Kasiviswanathan et al. 2011,
+/// "What can we learn privately?"), which hides an update from its recipient.
 ///
-/// `delta` was clipped to a norm of Δ steps by [`clip_norm`](crate::clip_norm). `scale_steps` is the scale of the noise in
-/// steps of the grid (2^-fraction_bits), from 1 to 2^52: z·Δ, rounded up, for the noise multiplier z. Against an update of
-/// zeros the result is Δ²/(2·scale_steps²)-zCDP; two updates of one client lie up to 2Δ apart, which costs four times as
-/// much.
+/// `delta` must have been clipped to a norm of Δ steps by [`clip_norm`](crate::clip_norm). `scale_steps` is the scale
+/// of the noise in steps of the grid (2^-fraction_bits), from 1 to 2^52: z·Δ, rounded up, for the noise multiplier z.
+/// Compared with an update of zeros, the result is Δ²/(2·scale_steps²)-zCDP. Two updates of one client can be 2Δ apart,
+/// which costs four times as much.
 ///
-/// 1. Every value becomes an integer of steps, that which [`SquaredNorm`](crate::SquaredNorm) counted.
-/// 2. A scale above 2^28 is too large for the sampler. Then the unit is 2^shift steps, with the least shift that brings
-///    the scale, rounded up, to 2^28 or below: it depends on the scale alone, not on the update. The integers sᵢ become
-///    tᵢ = sᵢ / 2^shift **towards zero**, so |tᵢ| ≤ |sᵢ| / 2^shift for every i, and therefore √Σtᵢ² ≤ √Σsᵢ² / 2^shift: in
-///    the new unit the norm is at most Δ / 2^shift, and noise of the scale ⌈scale_steps / 2^shift⌉ is never too little.
-/// 3. A draw of its own is added to every integer. From here on the update is private, and nothing that is computed of it
-///    makes it less so: it is clamped to the grid's range, and rounded to float32. Clamping pulls the mean of values near
-///    the end of the grid towards 0; a `value_max` of several scales keeps that away.
+/// 1. Every value becomes an integer number of steps, the same that [`SquaredNorm`](crate::SquaredNorm) counted.
+/// 2. A scale above 2^28 is too large for the sampler. The unit is then 2^shift steps, with the smallest shift for
+///    which the scale, rounded up, is at most 2^28. The shift depends only on the scale, not on the update. The
+///    integers sᵢ become tᵢ = sᵢ / 2^shift, rounded **towards zero**. Then |tᵢ| ≤ |sᵢ| / 2^shift for every i, and
+///    therefore √Σtᵢ² ≤ √Σsᵢ² / 2^shift. In the new unit, the norm is at most Δ / 2^shift, and noise with the scale
+///    ⌈scale_steps / 2^shift⌉ is always sufficient.
+/// 3. An independent sample is added to every integer. The update is now private, and further processing cannot change
+///    that. It is clamped to the grid's range and rounded to float32. Clamping pulls the mean of values near the end of
+///    the grid towards 0; a `value_max` of several scales avoids that.
 ///
-/// The generator is the operating system's, by way of ChaCha20: see the [module](crate::noise).
+/// The generator must be ChaCha20 with a seed from the operating system; see the [module](crate::noise).
 ///
 /// # Errors
-/// [`NoiseError`] for a scale out of its range, a grid with too many steps, or a value that is not finite or outside the
-/// grid. The update is as it was then.
+/// [`NoiseError`] if the scale is out of range, the grid has too many steps, or a value is not finite or outside the
+/// grid. The update is then unchanged.
 pub fn add_noise(
     delta: &mut [f32],
     grid: &ValueGrid,
@@ -87,7 +88,7 @@ pub fn add_noise(
     Ok(())
 }
 
-/// Returns the shift to the unit in which noise is drawn, and the noise in that unit.
+/// Returns the shift to the unit of the noise, and the noise in that unit.
 fn coarsened(scale_steps: u64) -> Result<(u32, DiscreteGaussian), ScaleError> {
     if !(1..=SCALE_STEPS_MAX).contains(&scale_steps) {
         return Err(ScaleError { scale: scale_steps, scale_max: SCALE_STEPS_MAX });
@@ -96,7 +97,7 @@ fn coarsened(scale_steps: u64) -> Result<(u32, DiscreteGaussian), ScaleError> {
     Ok((shift, DiscreteGaussian::new(scale_steps.div_ceil(1 << shift))?))
 }
 
-/// Counts in units of 2^shift steps; what is left over is dropped.
+/// Converts to units of 2^shift steps, rounding towards zero.
 fn towards_zero(steps: i64, shift: u32) -> i64 {
     steps / (1 << shift)
 }

@@ -1,5 +1,5 @@
-//! A million draws against exact probabilities and moments, at six standard deviations: about one false alarm in a billion
-//! runs, if the seed were not the same each time.
+//! A million draws, compared with exact probabilities and moments at six standard deviations. With varying seeds, this
+//! would give one false alarm in about a billion runs; the seed is fixed.
 
 use rand_chacha::{
     ChaCha20Rng,
@@ -20,17 +20,18 @@ fn draws(scale: u64, seed: u64) -> Vec<i64> {
     (0..DRAWS).map(|_| noise.sample(&mut rng)).collect()
 }
 
-/// e^(−x²/(2·scale²)), the weight of x before the weights are made to add up to 1.
+/// e^(−x²/(2·scale²)), the unnormalised probability of x.
 fn weight(x: i64, scale: u64) -> f64 {
     (-0.5 * (x as f64 / scale as f64).powi(2)).exp()
 }
 
-/// Where draws are looked for: what lies beyond has a probability below 1e-32.
+/// Returns the end of the tested range. Values beyond it have a probability below 1e-32.
 fn reach(scale: u64) -> i64 {
     12 * scale as i64 + 2
 }
 
-/// Cells of at least a 200th of all draws, as (last value, exact probability).
+/// Divides the range into cells with at least a 200th of all draws each. Returns the last value and the exact
+/// probability of each cell.
 fn cells(scale: u64) -> Vec<(i64, f64)> {
     let values = -reach(scale)..=reach(scale);
     let total: f64 = values.clone().map(|x| weight(x, scale)).sum();
@@ -64,7 +65,7 @@ fn chi_square_deviate(draws: &[i64], scale: u64) -> f64 {
     ((statistic / freedom).cbrt() - 1.0 + spread) / spread.sqrt()
 }
 
-/// Mean, variance and fourth moment against the exact ones, in units of the scale.
+/// Compares mean, variance and fourth moment with the exact ones, in units of the scale.
 fn expect_moments(draws: &[i64], scale: u64) {
     let unit = scale as f64;
     let (mut total, mut moments) = (0.0, [0.0f64; 9]);
@@ -97,7 +98,7 @@ fn a_million_draws_are_discrete_gaussian() {
 
 #[test]
 fn at_the_largest_scale_draws_have_its_moments() {
-    // Continuous to all that a million draws show: the normal distribution's moments are 1 and 3.
+    // A million draws cannot be distinguished from a continuous normal distribution, whose moments are 1 and 3.
     let scale = DiscreteGaussian::SCALE_MAX;
     let draws = draws(scale, 16);
     let moment = |power| {
@@ -106,7 +107,7 @@ fn at_the_largest_scale_draws_have_its_moments() {
     assert!(moment(1).abs() < 6e-3, "{}", moment(1));
     assert!((moment(2) - 1.0).abs() < 6.0 * (2e-6f64).sqrt(), "{}", moment(2));
     assert!((moment(4) - 3.0).abs() < 6.0 * (96e-6f64).sqrt(), "{}", moment(4));
-    // No coarser grid hides in it: the lowest bits are even.
+    // The values are not multiples of a coarser grid: the lowest bits are evenly distributed.
     for bit in 0..8 {
         let ones = draws.iter().filter(|draw| *draw >> bit & 1 == 1).count();
         assert!(ones.abs_diff(DRAWS / 2) < 3000, "bit {bit}: {ones}");
@@ -128,7 +129,7 @@ fn the_test_sees_what_is_a_little_wrong() {
 
 #[test]
 fn no_draw_comes_again() {
-    // 2000 draws of the largest scale are all different with a probability of 0.998.
+    // 2000 draws with the largest scale are all different with a probability of 0.998.
     let noise = DiscreteGaussian::new(DiscreteGaussian::SCALE_MAX).unwrap();
     let mut rng = rng(19);
     let mut draws: Vec<i64> = (0..2000).map(|_| noise.sample(&mut rng)).collect();
@@ -168,7 +169,7 @@ fn coins_have_their_probabilities() {
 #[test]
 fn integers_below_a_bound_are_uniform() {
     let mut rng = rng(21);
-    // Bounds just above a half and at two thirds of the words make the rejection matter.
+    // Bounds just above a half and two thirds of the range exercise the rejection.
     for bound in
         [1u64, 3, 10, (1 << 31) + 1, u64::from(u32::MAX) / 3 * 2, 1 << 57, (1 << 63) + 1, u64::MAX / 3 * 2]
     {

@@ -1,8 +1,8 @@
-//! Uniform stochastic quantisation between the least and the largest value of a block.
+//! Uniform stochastic quantisation between the smallest and the largest value of a block.
 //!
-//! Konečný et al. 2016, "Federated learning: strategies for improving communication efficiency", section 3
-//! (probabilistic quantisation, with the structured random rotation before it where that is asked for); the
-//! block's levels are `low + i · (high - low) / (2^bits - 1)`, and the decoded value's mean is the value.
+//! Konečný et al. 2016, "Federated learning: strategies for improving communication efficiency", section 3:
+//! probabilistic quantisation, optionally after a structured random rotation. The block's levels are
+//! `low + i · (high - low) / (2^bits - 1)`, and the mean of the decoded value is the value.
 //!
 //! A tile: for each block `low` and `high` as float32, then the symbols.
 
@@ -16,12 +16,12 @@ use crate::codec::transform::{
     rotation::{Rotation, pieces},
 };
 
-/// The choice of the format.
+/// The parameters of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Uniform {
-    /// Bits of a symbol, from 1 to 8.
+    /// The number of bits of a symbol, from 1 to 8.
     pub bits: u8,
-    /// Values of a block, a power of two.
+    /// The number of values in a block, a power of two.
     pub block: usize,
     /// Whether blocks are rotated first.
     pub rotated: bool,
@@ -34,7 +34,7 @@ impl Uniform {
 
     fn lattice(self, low: f32, high: f32) -> Lattice {
         let top = (self.alphabet() - 1) as u8;
-        // Halves first: the difference of two large values may not be a number.
+        // Halve first, because the difference of two large values may overflow.
         let step = (high * 0.5 - low * 0.5) / f32::from(top) * 2.0;
         Lattice { base: low, step, offset: 0, top }
     }
@@ -79,7 +79,7 @@ impl Uniform {
         Ok(())
     }
 
-    /// Returns the ranges of the blocks: those of the rotation, padding and all, where there is one.
+    /// Returns the ranges of the blocks. If blocks are rotated, these are the blocks of the rotation, padding included.
     fn blocks(self, count: usize) -> Vec<Range<usize>> {
         if self.rotated {
             return pieces(count, self.block).map(|piece| piece.start..piece.start + piece.padded).collect();
@@ -88,7 +88,7 @@ impl Uniform {
     }
 }
 
-/// Returns the least and the largest value, in sixteen lanes.
+/// Returns the smallest and the largest value, using sixteen lanes.
 fn extremes(values: &[f32]) -> (f32, f32) {
     crate::codec::vectorised(
         #[inline(always)]

@@ -1,9 +1,8 @@
-//! Weights in blocks of whole numbers, for what goes down to the clients.
+//! Weights in blocks of integers, for downloads to the clients.
 //!
-//! Symmetric quantisation to the nearest of `2^bits - 1` levels between the block's largest magnitude and its
-//! negative (Dettmers et al. 2022, "LLM.int8()", section 2.1, absmax quantisation, for blocks instead of
-//! vectors). The error of a value is at most half a step. It is deterministic: every client gets the same
-//! weights.
+//! Symmetric quantisation to the nearest of `2^bits - 1` levels between the block's largest magnitude and its negative
+//! (absmax quantisation, Dettmers et al. 2022, "LLM.int8()", section 2.1, but per block instead of per vector). The
+//! error of a value is at most half a step. The result is deterministic: every client gets the same weights.
 //!
 //! A tile: the scale of each block as bfloat16, rounded up; then the symbols.
 
@@ -15,12 +14,12 @@ use crate::codec::coding::{
 };
 use crate::codec::transform::{lattice::Lattice, sums::largest_magnitude};
 
-/// The choice of the format.
+/// The parameters of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockWeights {
-    /// Bits of a symbol: 4 or 8.
+    /// The number of bits of a symbol: 4 or 8.
     pub bits: u8,
-    /// Values that share a scale.
+    /// The number of values that share a scale.
     pub block: usize,
 }
 

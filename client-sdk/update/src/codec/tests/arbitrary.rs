@@ -1,4 +1,4 @@
-//! Any values, any shapes, any bytes.
+//! Arbitrary values, shapes and bytes.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use crate::codec::{
     Codec, Decoder, EncodeError, PayloadError, Recipe, TILE, Tile, TileValues, decode, encode, measure,
 };
 
-/// Values that a model delta may have, large and tiny ones among them.
+/// Values of possible model deltas, including large and tiny ones.
 fn value() -> impl Strategy<Value = f32> {
     prop_oneof![4 => -1.0f32..1.0, 1 => Just(0.0), 1 => Just(-0.0), 1 => -1e28f32..1e28, 1 => -1e-38f32..1e-38]
 }
@@ -27,7 +27,7 @@ fn count(schema: &TensorSchema) -> usize {
     schema.parameter_count() as usize
 }
 
-/// Reads a payload in pieces and checks that the tiles are whole and in order.
+/// Decodes a payload in pieces, and checks that the tiles are complete and in order.
 fn read_in_pieces(
     decoder: &mut Decoder,
     bytes: &[u8],
@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// Found by the fuzz target `recipe`: the last bit of a share was lost where it was read, and a client then sent what its
-/// coordinator refused as another codec.
+/// Found by the fuzz target `recipe`: parsing lost the last bit of a share, so that the coordinator refused a client's
+/// update because of another codec.
 #[test]
 fn a_share_of_seventeen_digits_is_read_exactly() {
     let codec: Codec = "random_k:0.055555500018360036".parse().unwrap();
@@ -175,7 +175,7 @@ fn another_model_or_codec_is_refused() {
     assert!(decoder.recipes().eq([1]));
     let refused = push(Decoder::expecting_one_of(&model, &[recipe("eden:2"), recipe("fp16")]), &bytes);
     assert_eq!(refused, Err(PayloadError::OtherCodec { tensor: 0, codec }));
-    // Not one tensor by this recipe and one by that.
+    // All tensors must follow the same recipe.
     let two = schema(&[&[300], &[300]]);
     let rule = Rule { tensors: "t1".into(), codec: "fp16".parse().unwrap() };
     let mixed = Recipe { rules: vec![rule], ..recipe("eden:4") };

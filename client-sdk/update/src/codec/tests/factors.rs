@@ -1,5 +1,5 @@
-//! Sufficient factors: that they are found in what clients really send, keep to their error, and are sent only where
-//! they are shorter.
+//! Sufficient factors: they are found in realistic updates, stay within their error, and are sent only if they are
+//! shorter.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
     words.iter().map(|word| f64::from(*word) / 2_147_483_648.0 - 1.0).collect()
 }
 
-/// The sum of outer products, the n-th of which counts `strength(n)` times.
+/// Returns the sum of outer products, with the weight `strength(n)` for the n-th.
 fn outer_products(rows: usize, columns: usize, count: usize, strength: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut sum = vec![0.0; rows * columns];
     for product in 0..count {
@@ -31,14 +31,14 @@ fn outer_products(rows: usize, columns: usize, count: usize, strength: impl Fn(u
     sum
 }
 
-/// What a client sends after a step: the difference of its float32 weights before it and behind it.
+/// Returns a client's update after a step: the difference of its float32 weights after and before.
 fn step(gradient: &[f64], learning_rate: f64) -> Vec<f32> {
     let before = numbers(gradient.len(), 1000).into_iter().map(|weight| 0.1 * weight as f32);
     let pairs = before.zip(gradient);
     pairs.map(|(before, slope)| (before - (learning_rate * slope) as f32) - before).collect()
 }
 
-/// The normalised error of a matrix that is encoded, and how many times fewer its bytes are.
+/// Returns the normalised error of an encoded matrix, and the compression ratio.
 fn sent(codec: &str, rows: usize, columns: usize, values: &[f32]) -> (f64, f64) {
     let schema = schema(&[&[rows as u64, columns as u64]]);
     let bytes = encode(&schema, &recipe(codec), values, 5, None).unwrap().bytes;
@@ -71,7 +71,7 @@ fn the_error_keeps_to_its_bound_and_the_rank_is_nearly_the_least() {
                 sent(&format!("sufficient_factors:1024,error={bound}"), rows, columns, &values);
             assert!(error <= bound, "{decay} {bound}: {error}");
             let rank = (rows * columns) as f64 / (ratio * (rows + columns) as f64);
-            // Columns that leave a tenth of the bound would be a few too many; float32 values have no error at all.
+            // Columns that use only a tenth of the bound would be a few too many. Float32 values have no error.
             let is_float32 = error == 0.0;
             assert!(is_float32 || error > 0.1 * bound, "{decay} {bound}: {error} at rank {rank}");
             println!("{decay} {bound}: error {error:.1e} at rank {rank:.1}");
@@ -84,7 +84,7 @@ fn the_error_keeps_to_its_bound_and_the_rank_is_nearly_the_least() {
 fn what_has_no_sufficient_factors_travels_exactly() {
     let values: Vec<f32> = numbers(64 * 48, 3).iter().map(|value| *value as f32).collect();
     assert_eq!(sent("sufficient_factors:1024", 64, 48, &values).0, 0.0);
-    // Of nine products eight are not enough.
+    // Of nine products, eight are not enough.
     let nine: Vec<f32> = outer_products(64, 48, 9, |_| 1.0).iter().map(|value| *value as f32).collect();
     assert_eq!(sent("sufficient_factors:8", 64, 48, &nine).0, 0.0);
     assert!(sent("sufficient_factors:9", 64, 48, &nine).1 > 2.9);
@@ -92,7 +92,7 @@ fn what_has_no_sufficient_factors_travels_exactly() {
 
 #[test]
 fn each_tensor_has_the_shorter_form() {
-    // One row that is not 0 is an outer product, and shorter as float32 values whose zeros are entropy-coded.
+    // A single non-zero row is an outer product, but shorter as float32 values, whose zeros are entropy-coded.
     let (rows, columns) = (64, 48);
     let mut one_row = vec![0.0f32; rows * columns];
     one_row[5 * columns..6 * columns].copy_from_slice(&[0.5; 48]);
@@ -104,12 +104,12 @@ fn each_tensor_has_the_shorter_form() {
     let both = [thin.as_slice(), &one_row].concat();
     let (factors, floats) = (length("sufficient_factors:8", &both), length("none", &both));
     let zeros = length("none", &[vec![0.0; thin.len()], one_row].concat());
-    // Both rest with what is shorter: two products, and the zeros as floats.
+    // Both use the shorter form: two products, and the zeros as floats.
     assert!(factors < floats / 3, "{factors} of {floats}");
     assert!(factors <= 4 * 2 * (rows + columns) + zeros + 64, "{factors}: {zeros} of them for zeros");
 }
 
-/// Outer products whose sum is `rate` times that of [`outer_products`] of as many.
+/// Outer products whose sum is `rate` times that of [`outer_products`] with the same count.
 fn recorded(rows: usize, columns: usize, count: usize, rate: f64) -> OuterProducts {
     let mut products = OuterProducts { count, ..OuterProducts::default() };
     for product in 0..count as u64 {
@@ -119,7 +119,7 @@ fn recorded(rows: usize, columns: usize, count: usize, rate: f64) -> OuterProduc
     products
 }
 
-/// Encodes and decodes a matrix whose products were recorded; returns it with the bytes that it took.
+/// Encodes and decodes a matrix with recorded products. Returns it and its size in bytes.
 fn sent_recorded(
     codec: &str,
     (rows, columns): (usize, usize),
@@ -132,7 +132,7 @@ fn sent_recorded(
     (decode(&schema, &encoded.bytes).unwrap(), encoded.bytes.len())
 }
 
-/// The sum of products as a decoder adds them up.
+/// The sum of products, as computed by a decoder.
 fn sum(products: &OuterProducts, rows: usize, columns: usize) -> Vec<f32> {
     let element = |index: usize| {
         let terms = (0..products.count).map(|product| {
@@ -166,7 +166,7 @@ fn recorded_products_are_short_at_any_rate() {
             assert!(!is_exact || apart <= 2.0 * 2f32.powi(-28) + rate as f32 * 2e-6, "rate {rate}: {apart}");
         }
     }
-    // In the difference of weights nothing of it can be seen.
+    // They cannot be found in the difference of the weights.
     let ratio = sent("sufficient_factors:8", rows, columns, &step(&gradient, -1e-6)).1;
     assert!(ratio < 2.0, "{ratio}");
 }
@@ -181,7 +181,7 @@ fn without_an_error_recorded_products_travel_bit_for_bit() {
         sent_recorded("sufficient_factors:6,error=0.0", (rows, columns), &update, &products);
     assert_eq!(bits(&arriving), bits(&sum(&products, rows, columns)));
     assert!(bytes <= 4 * 6 * (rows + columns) + 64);
-    // Where nothing was recorded, or more than may be sent, the update travels bit for bit.
+    // If nothing was recorded, or more than may be sent, the update travels bit for bit.
     assert_eq!(sent("sufficient_factors:6,error=0.0", rows, columns, &update).0, 0.0);
     let (arriving, _) = sent_recorded("sufficient_factors:5,error=0.0", (rows, columns), &update, &products);
     assert_eq!(bits(&arriving), bits(&update));
@@ -207,7 +207,7 @@ fn recorded_products_are_reduced_as_far_as_the_error_allows() {
     assert_eq!(rank("sufficient_factors:16,error=0.0").0, 12);
     let (reduced, error) = rank("sufficient_factors:16");
     assert!(reduced == 3 && error <= 1e-3, "{reduced} {error}");
-    // As many as that are enough, though more were recorded.
+    // Fewer products are enough, although more were recorded.
     assert_eq!(rank("sufficient_factors:3").0, 3);
 }
 
@@ -246,7 +246,7 @@ fn factors_that_cannot_be_the_tensors_are_refused_before_they_are_read() {
         let mut hostile = bytes[..FIRST].to_vec();
         hostile[RANK..RANK + 2].copy_from_slice(&rank.to_le_bytes());
         let refused = push(&mut Decoder::expecting(&schema, &recipe), &hostile).unwrap_err();
-        // Those of 28 columns are no shorter than the matrix, and of those of 9 the recipe knows nothing.
+        // Factors of 28 columns are no shorter than the matrix, and the recipe allows fewer than 9 columns.
         let is_too_long = matches!(refused, PayloadError::Codec { .. });
         assert!(
             is_too_long == (rank > 27) && (is_too_long || matches!(refused, PayloadError::OtherCodec { .. })),
@@ -257,7 +257,7 @@ fn factors_that_cannot_be_the_tensors_are_refused_before_they_are_read() {
     let mut hostile = bytes.clone();
     hostile[RANK + 2..FIRST].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(matches!(decode(&schema, &hostile), Err(PayloadError::ElementCount { found: u32::MAX, .. })));
-    // Products that pass float32, and factors that are no numbers.
+    // Products beyond the range of float32, and non-finite factors.
     for value in [3e38f32, f32::NAN, f32::INFINITY] {
         let mut hostile = bytes.clone();
         hostile[FIRST..FIRST + 4].copy_from_slice(&value.to_le_bytes());
@@ -268,7 +268,7 @@ fn factors_that_cannot_be_the_tensors_are_refused_before_they_are_read() {
     for length in FIRST..bytes.len() {
         assert!(decode(&schema, &bytes[..length]).is_err(), "cut to {length}");
     }
-    // A vector is no matrix, and Q may take no more than 16 MiB, whatever the matrix.
+    // A vector is not a matrix, and Q may have at most 16 MiB for any matrix.
     let vector = super::support::schema(&[&[3072]]);
     assert!(push(&mut Decoder::new(&vector), &bytes[..FIRST]).is_err());
     let wide = super::support::schema(&[&[1 << 8, 1 << 22]]);

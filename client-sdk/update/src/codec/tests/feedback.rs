@@ -1,4 +1,4 @@
-//! The memory: what it keeps, when it counts, and how it is stored.
+//! The memory: its contents, its use, and its storage.
 
 use folkmoot_protocol::TaskId;
 use proptest::prelude::*;
@@ -44,8 +44,7 @@ fn a_biased_codec_with_a_memory_sends_everything_in_the_end() {
             sum.iter_mut().zip(sent).for_each(|(sum, sent)| *sum += f64::from(sent));
             memory = encoded.memory.unwrap().accepted();
         }
-        // The sum of what was sent is that of the updates but for what is still kept: the memory does not
-        // grow.
+        // The sum of the sent updates equals the sum of the updates minus the current memory: the memory does not grow.
         for ((sum, value), kept) in sum.iter().zip(&values).zip(&memory.residual) {
             let expected = f64::from(*value) * rounds as f64 - f64::from(*kept);
             assert!((sum - expected).abs() < 1e-3 * (1.0 + expected.abs()), "{text}: {sum} {expected}");

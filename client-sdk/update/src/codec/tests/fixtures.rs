@@ -1,5 +1,4 @@
-//! The reference values without randomness, within 1e-9: the kernels in float64 where float32 could not show
-//! it.
+//! Deterministic reference values, within 1e-9. The kernels run in float64 where float32 is not precise enough.
 
 use serde_json::Value;
 
@@ -76,7 +75,7 @@ fn hadamard_and_drive_follow_the_reference() {
         .map(|(value, sign)| value * sign as f32)
         .collect();
     transform(&mut values);
-    // Four values: the norm of the transform is 2, and all of it is exact in float32.
+    // Four values: the norm of the transform is 2, and everything is exact in float32.
     assert_close(
         values.iter().map(|value| f64::from(*value) / 2.0),
         &numbers(&reference["fwht_orthonormal"]["output"]),
@@ -88,8 +87,8 @@ fn hadamard_and_drive_follow_the_reference() {
         &numbers(&reference["drive"]["rotated"]),
     );
     let mut codes = [0; 4];
-    // The scale is for `D H q` with Lloyd-Max values; the reference's is for `D H sign / 2`. The sum of the
-    // products is float32: dyadic numbers times one that is not.
+    // The scale is for `D H q` with Lloyd-Max values; the reference's is for `D H sign / 2`. The sum of products is in
+    // float32: dyadic numbers times one that is not.
     for (unbiased, name) in [(true, "scale_unbiased"), (false, "scale_biased")] {
         let scale = quantise(Quantiser::of(ONE), unbiased, &rotated, &mut codes) * ONE[0] * 2.0;
         let expected = reference["drive"][name].as_f64().unwrap();
@@ -111,7 +110,7 @@ fn signs_follow_the_reference() {
 
 #[test]
 fn top_k_and_its_memory_follow_the_reference() {
-    // Three decimals: times a thousand, float32 is exact.
+    // Three decimals: multiplied by a thousand, float32 is exact.
     let schema = schema(&[&[8]]);
     let mut memory = memory(&schema);
     for round in reference()["topk_error_feedback_k2"].as_array().unwrap() {
@@ -141,7 +140,7 @@ fn scaled_sign_with_a_memory_follows_the_reference() {
         residual = wanted.iter().zip(&sent).map(|(value, sent)| value - sent).collect();
         assert_close(sent.iter().copied(), &numbers(&round["sent"]));
         assert_close(residual.iter().copied(), &numbers(&round["residual_after"]));
-        // The codec itself is float32.
+        // The codec itself uses float32.
         let encoded = encode_one("sign", &narrow(&update), 1, Some(&narrow_memory));
         narrow_memory = encoded.memory.unwrap().accepted();
         for (found, expected) in narrow_memory.residual.iter().zip(&residual) {
@@ -169,7 +168,7 @@ fn deep_gradient_compression_follows_the_reference() {
         mask(&sent, &mut u, &mut v);
         assert_close(u.iter().copied(), &numbers(&round["u_after"]));
         assert_close(v.iter().copied(), &numbers(&round["v_after"]));
-        // The codec itself chooses the elements, in float32.
+        // The codec itself selects elements in float32.
         let encoded =
             encode_one("deep_gradient:0.25,clip=4,clients=4", &narrow(&gradient), 1, Some(&narrow_memory));
         narrow_memory = encoded.memory.unwrap().accepted();
@@ -178,7 +177,7 @@ fn deep_gradient_compression_follows_the_reference() {
             assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} {expected}");
         }
     }
-    // The reference writes the last two shares with three digits, as the paper does.
+    // The reference gives the last two shares with three digits, as the paper does.
     for (round, sparsity) in numbers(&reference["dgc_warmup_sparsity_by_epoch"]).iter().enumerate() {
         assert!((1.0 - share_in_round(0.001, 5, round as u32) - sparsity).abs() < 2.5e-4, "{round}");
     }

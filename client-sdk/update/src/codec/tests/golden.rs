@@ -1,5 +1,4 @@
-//! The bytes of each codec stay what they are: updates are stored, and clients are older than their
-//! coordinator.
+//! The bytes of each codec must not change: updates are stored, and clients can be older than their coordinator.
 
 use super::support::{CODECS, recipe, schema, vector};
 use crate::codec::{decode, encode};

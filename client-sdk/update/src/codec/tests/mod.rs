@@ -1,4 +1,4 @@
-//! Tests that look at more than one codec.
+//! Tests of more than one codec.
 
 mod arbitrary;
 mod factors;

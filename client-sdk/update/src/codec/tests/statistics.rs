@@ -1,9 +1,9 @@
-//! The normalised error over seeds against the reference, and unbiasedness where it is promised.
+//! The normalised error over seeds, compared with the reference, and unbiasedness where it is guaranteed.
 
 use super::support::{recipe, schema, through, vector};
 use crate::codec::{decode, encode, measure};
 
-/// Runs of each codec; the reference has 30.
+/// The number of runs per codec. The reference used 30.
 const RUNS: u64 = 300;
 
 struct Row {
@@ -31,7 +31,7 @@ fn reference() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// The codec of a row of the reference.
+/// The codec of a row in the reference.
 fn codec(row: &Row) -> Option<String> {
     let number = row.parameter.split('=').nth(1).unwrap_or_default();
     let share = || number.parse::<f64>().unwrap() / 1024.0;
@@ -68,8 +68,8 @@ fn errors_are_those_of_the_reference() {
             .collect();
         let mean = errors.iter().sum::<f64>() / runs as f64;
         let (expected, standard_error) = if is_random_k {
-            // A few elements are most of the log-normal vector: thirty runs that miss them have a small error
-            // and a small standard error. The exact value is known.
+            // A few elements dominate the log-normal vector. Thirty runs that miss them have a small error and a small
+            // standard error. The exact value is known.
             let variance = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / (runs - 1) as f64;
             (row.exact.unwrap(), (variance / runs as f64).sqrt())
         } else {
@@ -83,10 +83,10 @@ fn errors_are_those_of_the_reference() {
     assert_eq!(compared, 56);
 }
 
-/// The mean over many seeds comes near to the vector as fast as that of independent unbiased draws does: its
-/// squared distance is error / runs. That distance is a sum of 1024 squares; it exceeds twice its mean with a
-/// probability far below 10^-6 for codecs that round elements one by one. Random-k and the rotated ones draw
-/// for many elements at once: their bound is three times the mean.
+/// The mean over many seeds converges to the vector like the mean of independent unbiased draws: the squared distance
+/// is error / runs. It is a sum of 1024 squares. For codecs that round each element separately, it exceeds twice its
+/// mean with a probability far below 10^-6. Random-k and rotated codecs draw for many elements at once; their bound is
+/// three times the mean.
 #[test]
 fn unbiased_codecs_are_right_in_the_mean() {
     for (codec, factor) in [
@@ -131,7 +131,7 @@ fn power_iterations_come_near_the_best_rank() {
     }
 }
 
-/// Normal values of 2^16, by the central limit of the generator's words.
+/// 2^16 normal values, from sums of the generator's words (central limit theorem).
 #[test]
 fn large_rotated_blocks_follow_theory() {
     let place = crate::codec::transform::random::Place { seed: 7, tensor: 0, tile: 0 };

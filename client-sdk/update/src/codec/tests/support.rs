@@ -1,10 +1,10 @@
-//! What the tests share.
+//! Functions that the tests share.
 
 use folkmoot_protocol::{TaskId, TensorSchema, TensorSpec};
 
 use crate::codec::{Codec, Encoded, Memory, Recipe, decode, encode};
 
-/// Every codec, each in some form or other.
+/// Every codec, in at least one form.
 pub const CODECS: [&str; 26] = [
     "none",
     "fp16",
@@ -43,7 +43,7 @@ pub fn schema(shapes: &[&[u64]]) -> TensorSchema {
     TensorSchema { tensors }
 }
 
-/// Makes the recipe of one codec for all tensors, whatever their size.
+/// Makes the recipe of one codec for all tensors, including small ones.
 pub fn recipe(text: &str) -> Recipe {
     let codec: Codec = text.parse().unwrap();
     Recipe { exact_below: 0, ..Recipe::of(codec) }

@@ -1,15 +1,15 @@
-//! The Walsh-Hadamard transform in place, and the random rotation that stands on it.
+//! The in-place Walsh-Hadamard transform, and the random signs of a rotation.
 
 use super::random::{Place, Purpose};
 use crate::codec::vectorised;
 
-/// Values of the innermost transform.
+/// The number of values of the innermost transform.
 const BASE: usize = 256;
 
-/// Transforms 2^n values in place, without normalising: twice gives the values times their number.
+/// Transforms 2^n values in place, without normalising: applying it twice multiplies the values by their number.
 ///
-/// `y[i] = sum_j (-1)^popcount(i & j) · x[j]` (Sylvester's order). The additions of each stage are
-/// independent of one another, so that every machine rounds alike.
+/// `y[i] = sum_j (-1)^popcount(i & j) · x[j]` (Sylvester's order). The additions of each stage are independent, so
+/// every machine rounds in the same way.
 pub(crate) fn transform(values: &mut [f32]) {
     debug_assert!(values.len().is_power_of_two(), "blocks are powers of two");
     vectorised(
@@ -43,7 +43,7 @@ fn pairs(values: &mut [f32], stride: usize) {
     }
 }
 
-/// Three stages at once: each value is loaded and stored once for them.
+/// Three stages at once, so that each value is loaded and stored only once for them.
 #[inline(always)]
 fn octets(values: &mut [f32], stride: usize) {
     for chunk in values.chunks_exact_mut(8 * stride) {
@@ -75,14 +75,13 @@ fn quarters(values: &mut [f32], stride: usize) -> Quarters<'_> {
     (first, second, third, &mut fourth[..stride])
 }
 
-/// All stages of 256 values, in whichever order of the memory the processor has the vectors for.
+/// All stages of 256 values, in the order that suits the CPU's vector width.
 #[inline(always)]
 fn base(values: &mut [f32; BASE]) {
     if cfg!(target_family = "wasm") { base_in_place(values) } else { base_in_turns(values) }
 }
 
-/// Two stages at a time, each in its place: for vectors of four values, which only the last two stages have to take
-/// apart.
+/// Two stages at a time, in place. For vectors of four values, of which only the last two stages need single elements.
 #[inline(always)]
 fn base_in_place(values: &mut [f32; BASE]) {
     fours::<64>(values);
@@ -103,12 +102,12 @@ fn fours<const STRIDE: usize>(values: &mut [f32; BASE]) {
     }
 }
 
-/// The same sums for longer vectors.
+/// Computes the same sums as [`base_in_place`], for vectors of more than four values.
 ///
-/// Neighbours are in one vector, where they cannot be added. So each pass takes the two highest bits of the
-/// index, adds what is far apart, and moves those bits to the lowest place (Pease 1968, "An adaptation of the
-/// fast Fourier transform for parallel processing"): after four passes every bit has had its turn and is
-/// where it was.
+/// Neighbours are in the same vector, where they cannot be added directly. Each pass therefore processes the two
+/// highest bits of the index, whose values are far apart, and moves those bits to the lowest place (Pease 1968, "An
+/// adaptation of the fast Fourier transform for parallel processing"). After four passes, every bit has been processed
+/// and is back in its place.
 #[inline(always)]
 fn base_in_turns(values: &mut [f32; BASE]) {
     let mut other = [0.0; BASE];
@@ -135,15 +134,15 @@ pub(crate) struct Signs {
 }
 
 impl Signs {
-    /// Draws the signs of `count` values, and of what the last block is padded with.
+    /// Draws the signs of `count` values and of the last block's padding.
     pub fn of(place: Place, count: usize) -> Self {
         let mut words = vec![0; count.div_ceil(32) + 2];
         place.stream(Purpose::Signs).fill(&mut words);
         Self { words }
     }
 
-    /// Multiplies values by a factor and by their signs; the first value's sign is the bit at `first`, a
-    /// multiple of 32.
+    /// Multiplies values by a factor and by their signs. The first value's sign is the bit at `first`, a multiple of
+    /// 32.
     pub fn apply(&self, first: usize, factor: f32, values: &mut [f32]) {
         let words = &self.words[first / 32..];
         vectorised(
@@ -193,7 +192,7 @@ mod tests {
     #[test]
     fn every_size_follows_the_definition() {
         for exponent in 0..=11 {
-            // Whole numbers: the sums are exact, whatever their order.
+            // Whole numbers, so that the sums are exact in any order.
             let values: Vec<f32> =
                 (0..1 << exponent).map(|at: u32| ((at * 37 + 11) % 101) as f32 - 50.0).collect();
             let mut transformed = values.clone();

@@ -1,9 +1,8 @@
-//! Evenly spaced levels: what uniform quantisation, QSGD, TernGrad and block weights have in common.
+//! Evenly spaced levels, used by uniform quantisation, QSGD, TernGrad and block weights.
 
 use crate::codec::vectorised;
 
-/// 1.5 · 2^23: adding it to a float32 below 2^22 leaves the nearest whole number in the low bits of the
-/// result.
+/// 1.5 · 2^23: adding it to a float32 below 2^22 leaves the nearest integer in the low bits of the result.
 const ROUND_TO_WHOLE: f32 = 12_582_912.0;
 
 /// Levels `base + step · (symbol - offset)` for the symbols from 0 to `top`, which is at most 255.
@@ -11,7 +10,7 @@ const ROUND_TO_WHOLE: f32 = 12_582_912.0;
 pub(crate) struct Lattice {
     /// The value of the symbol `offset`.
     pub base: f32,
-    /// The distance of two levels, at least 0.
+    /// The distance between two levels, at least 0.
     pub step: f32,
     /// The symbol of `base`.
     pub offset: u8,
@@ -20,11 +19,10 @@ pub(crate) struct Lattice {
 }
 
 impl Lattice {
-    /// Brings each value to the level below or above it, at random so that the mean is the value up to 2^-16
-    /// of a step (`chance` has one number for each value), or to the nearest where there are none, and writes
-    /// the symbols.
+    /// Rounds each value to an adjacent level and writes the symbols. With `chance` (one random number per value),
+    /// rounding is stochastic, and its mean is the value up to 2^-16 of a step. Without it, rounding is to nearest.
     pub fn encode(self, values: &[f32], chance: Option<&[u16]>, symbols: &mut [u8]) {
-        // Below the smallest normal number a step cannot be inverted: all symbols are then that of the base.
+        // A step below the smallest normal number cannot be inverted. All symbols are then that of the base.
         let inverse = if self.step >= f32::MIN_POSITIVE { 1.0 / self.step } else { 0.0 };
         vectorised(
             #[inline(always)]
@@ -45,10 +43,10 @@ impl Lattice {
 
     #[inline(always)]
     fn symbol(self, value: f32, inverse: f32, shift: f32) -> u8 {
-        // Around the base, so that the base itself is exact whatever the shift.
+        // Relative to the base, so that the base itself is exact for any shift.
         let level = (value - self.base) * inverse + shift;
         let (lowest, highest) = (-f32::from(self.offset), f32::from(self.top - self.offset));
-        // Comparisons, not `f32::max`: that also looks for NaN, in many steps where there are only 128 bits.
+        // Comparisons instead of `f32::max`, which also handles NaN and takes many instructions on 128-bit vectors.
         let level = if level > lowest { level } else { lowest };
         let level = if level < highest { level } else { highest };
         let rounded = (level + ROUND_TO_WHOLE).to_bits() as u8;
@@ -69,7 +67,7 @@ impl Lattice {
     }
 }
 
-/// A random number above -1/2 and below 1/2, with mean 0: 2^16 evenly spaced values, all exact.
+/// Returns a random number between -1/2 and 1/2 (exclusive) with mean 0: one of 2^16 evenly spaced values, all exact.
 #[inline(always)]
 fn centred(chance: u16) -> f32 {
     (f32::from(chance) + 0.5) * (1.0 / 65_536.0) - 0.5

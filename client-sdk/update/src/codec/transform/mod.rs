@@ -1,4 +1,4 @@
-//! Values to values, and sums over them: what kinds of codecs share before anything is coded.
+//! Transforms of values, and sums over them, which the codecs share.
 
 pub(in crate::codec) mod hadamard;
 pub(in crate::codec) mod lattice;

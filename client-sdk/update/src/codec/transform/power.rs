@@ -1,21 +1,21 @@
-//! Factors of low rank: `M ~ P Q^T`.
+//! Low-rank factors: `M ~ P Q^T`.
 
 use super::real::Real;
 
-/// A column of a factor is dropped when less than this is left of it after the others are taken out.
+/// A column becomes 0 if less than this share of its norm remains after the other columns are projected out.
 const DEPENDENT: f64 = 1e-12;
 
-/// A matrix by rows.
+/// A row-major matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
-    /// Its elements, row by row.
+    /// The elements, row by row.
     pub elements: &'a [T],
     /// The length of a row.
     pub columns: usize,
 }
 
 impl<T: Real> Matrix<'_, T> {
-    /// Returns `M Q` for a factor of `rank` columns that is given row by row.
+    /// Returns the product `M Q`, row-major, for a row-major factor `Q` with `rank` columns.
     pub fn times(&self, factor: &[f64], rank: usize) -> Vec<f64> {
         let mut product = vec![0.0; self.elements.len() / self.columns * rank];
         for (row, product) in self.elements.chunks_exact(self.columns).zip(product.chunks_exact_mut(rank)) {
@@ -27,7 +27,7 @@ impl<T: Real> Matrix<'_, T> {
         product
     }
 
-    /// Returns `M^T P`.
+    /// Returns the product `M^T P`, row-major, for a row-major factor `P` with `rank` columns.
     pub fn transposed_times(&self, factor: &[f64], rank: usize) -> Vec<f64> {
         let mut product = vec![0.0; self.columns * rank];
         for (row, factor) in self.elements.chunks_exact(self.columns).zip(factor.chunks_exact(rank)) {
@@ -40,8 +40,8 @@ impl<T: Real> Matrix<'_, T> {
     }
 }
 
-/// Makes the columns of a factor orthonormal, in their order (modified Gram-Schmidt, twice, for its
-/// rounding). A column that depends on those before it becomes 0.
+/// Makes the columns of a factor orthonormal, in order (modified Gram-Schmidt, twice because of rounding). A column
+/// that depends on earlier ones becomes 0.
 pub(crate) fn orthonormalise(factor: &mut [f64], rank: usize) {
     for column in 0..rank {
         let before = norm(factor, rank, column);
@@ -70,8 +70,8 @@ pub(crate) fn iterate<T: Real>(matrix: Matrix<'_, T>, start: &[f64], rank: usize
     (left, right)
 }
 
-/// Turns `P Q^T` so that the columns of `Q` are orthogonal and those that contribute most come first, and returns the
-/// squared norms of these columns. The product stays, and so does it that the columns of `P` are orthonormal.
+/// Rotates `P Q^T` so that the columns of `Q` are orthogonal, with the largest contributions first. Returns the squared
+/// norms of these columns. The product does not change, and orthonormal columns of `P` stay orthonormal.
 pub(crate) fn rotate_to_principal(left: &mut [f64], right: &mut [f64], rank: usize) -> Vec<f64> {
     let gram = Matrix { elements: &*right, columns: rank }.transposed_times(right, rank);
     let (strengths, vectors) = eigen(gram, rank);
@@ -87,8 +87,8 @@ pub(crate) fn rotate_to_principal(left: &mut [f64], right: &mut [f64], rank: usi
     order.into_iter().map(|column| strengths[column].max(0.0)).collect()
 }
 
-/// The eigenvalues of a symmetric matrix, and its eigenvectors as columns (cyclic Jacobi; Golub and Van Loan 2013,
-/// section 8.5).
+/// Returns the eigenvalues of a symmetric matrix, and its eigenvectors as columns (cyclic Jacobi; Golub and Van Loan
+/// 2013, section 8.5).
 fn eigen(mut matrix: Vec<f64>, side: usize) -> (Vec<f64>, Vec<f64>) {
     let mut vectors: Vec<f64> =
         (0..side * side).map(|at| if at / side == at % side { 1.0 } else { 0.0 }).collect();
@@ -118,9 +118,9 @@ fn eigen(mut matrix: Vec<f64>, side: usize) -> (Vec<f64>, Vec<f64>) {
     ((0..side).map(|at| matrix[at * side + at]).collect(), vectors)
 }
 
-/// Sweeps of Jacobi's method, at most; it converges quadratically, in about ten.
+/// The maximum number of sweeps of Jacobi's method. The method converges quadratically, in about ten sweeps.
 const SWEEPS_MAX: u32 = 40;
-/// What may be left beside the diagonal, as a share of all squares.
+/// The iteration ends when the off-diagonal part is at most this share of the sum of all squares.
 const NEGLIGIBLE: f64 = 1e-30;
 
 fn turn_columns(matrix: &mut [f64], side: usize, (p, q, cosine, sine): (usize, usize, f64, f64)) {

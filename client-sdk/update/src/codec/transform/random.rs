@@ -1,30 +1,30 @@
 //! The random numbers of the codecs, whose stream is part of the wire format.
 //!
-//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"): a
-//! counter and a key give four words, whatever was asked before. The key is the payload's seed; the counter
-//! is (block, tile, tensor, purpose). Sixteen blocks make a group of 64 words: word `64 · g + 16 · j + l` is
-//! word `j` of block `16 · g + l`, which is the order in which sixteen lanes write them.
+//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"): a counter and a
+//! key give four words, independently of earlier calls. The key is the payload's seed. The counter is (block, tile,
+//! tensor, purpose). Sixteen blocks form a group of 64 words: word `64 · g + 16 · j + l` is word `j` of block
+//! `16 · g + l`. Sixteen lanes write words in this order.
 
-/// Blocks that are computed side by side.
+/// The number of blocks computed in parallel.
 const LANES: usize = 16;
-/// Words of a group.
+/// The number of words per group.
 const GROUP: usize = 4 * LANES;
 
-/// What random numbers are for; each has its own stream.
+/// The purpose of random numbers. Each purpose has its own stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Purpose {
-    /// The states of [`Chances`].
+    /// The initial states of [`Chances`].
     Rounding = 0,
     /// The signs of a rotation.
     Signs = 1,
-    /// The elements that random-k sends.
+    /// The elements that random-k selects.
     Choice = 2,
-    /// The first factor of a power iteration. No decoder draws these.
+    /// The starting factor of a power iteration, which no decoder needs.
     Start = 3,
 }
 
-/// Where in an update a tile stands, and the seed of the whole.
+/// The position of a tile in an update, and the payload's seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The payload's seed.
@@ -41,7 +41,7 @@ impl Place {
         Stream { place: self, purpose, group: 0, words: [0; GROUP], used: GROUP }
     }
 
-    /// Returns this tile's numbers for stochastic rounding.
+    /// Returns this tile's random numbers for stochastic rounding.
     pub fn chances(self) -> Chances {
         let words = self.stream(Purpose::Rounding).next_group();
         let word = |at: usize| std::array::from_fn(|lane| words[LANES * at + lane]);
@@ -59,7 +59,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Fills whole groups from the stream's next group on; what is left of the last group is dropped.
+    /// Fills whole groups, starting at the stream's next group. Unused words of the last group are dropped.
     pub fn fill(&mut self, words: &mut [u32]) {
         crate::codec::vectorised(
             #[inline(always)]
@@ -75,14 +75,14 @@ impl Stream {
         );
     }
 
-    /// Draws a whole number below `bound`, which must be above 0: the high half of a 64-bit word times the
-    /// bound, which is uniform up to 2^-64 · bound (Lemire 2019, without the rejection).
+    /// Draws an integer below `bound`, which must be above 0: the high half of a 64-bit word times the bound. It is
+    /// uniform up to 2^-64 · bound (Lemire 2019, without the rejection).
     pub fn below(&mut self, bound: u32) -> u32 {
         let word = u64::from(self.word()) | u64::from(self.word()) << 32;
         ((u128::from(word) * u128::from(bound)) >> 64) as u32
     }
 
-    /// Draws a number of ±1.
+    /// Draws -1 or 1.
     pub fn sign(&mut self) -> f32 {
         if self.word() & 1 == 0 { 1.0 } else { -1.0 }
     }
@@ -112,16 +112,16 @@ impl Stream {
     }
 }
 
-/// The numbers of stochastic rounding, which no decoder draws, so that they need not be found again by their place:
-/// xoshiro128++ (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators"), which wants neither a
-/// multiplication nor words of 64 bits, in sixteen lanes whose states come from the stream. Half `32 · n + l` is
-/// the lower half of lane `l`'s n-th word, and half `32 · n + 16 + l` its upper half.
+/// Random numbers for stochastic rounding. No decoder needs them, so they need not be reproducible by position. The
+/// generator is xoshiro128++ (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators"), which needs
+/// neither multiplications nor 64-bit words. It runs in sixteen lanes whose states come from the stream. Half
+/// `32 · n + l` is the lower half of lane `l`'s n-th word, and half `32 · n + 16 + l` its upper half.
 pub(crate) struct Chances {
     states: [[u32; LANES]; 4],
 }
 
 impl Chances {
-    /// Fills half words.
+    /// Fills a slice of 16-bit numbers.
     pub fn fill(&mut self, halves: &mut [u16]) {
         crate::codec::vectorised(
             #[inline(always)]
@@ -158,7 +158,7 @@ fn next_halves([s0, s1, s2, s3]: &mut [[u32; LANES]; 4]) -> [u16; 2 * LANES] {
     halves
 }
 
-/// Ten rounds for each lane; the constants are those of the paper.
+/// Ten rounds per lane, with the paper's constants.
 #[inline(always)]
 fn philox(mut counter: [[u32; LANES]; 4], mut key: [u32; 2]) -> [[u32; LANES]; 4] {
     for _ in 0..10 {
@@ -232,8 +232,9 @@ mod tests {
     fn chances_are_even() {
         let mut halves = vec![0; 1 << 20];
         Place { seed: 4, tensor: 0, tile: 0 }.chances().fill(&mut halves);
-        // Chi-square of the 256 values of the upper byte, 255 degrees of freedom: standard deviation 22.6, and five of
-        // them are passed once in 10^6 seeds; this seed is fixed. The same of neighbours in time of one lane.
+        // A chi-square test of the 256 values of the upper byte: 255 degrees of freedom, standard deviation 22.6. One
+        // seed in 10^6 exceeds five standard deviations; this seed is fixed. The second test does the same for pairs of
+        // numbers that follow each other in one lane.
         let squares = |values: &mut dyn Iterator<Item = usize>| {
             let mut counts = [0f64; 256];
             let mut all = 0.0;
@@ -255,8 +256,8 @@ mod tests {
         for _ in 0..7000 {
             counts[stream.below(7) as usize] += 1;
         }
-        // Binomial, standard deviation 29: five of them are passed once in 10^6 seeds, and this seed is
-        // fixed.
+        // The counts are binomial with standard deviation 29. One seed in 10^6 exceeds five standard deviations; this
+        // seed is fixed.
         assert!(counts.iter().all(|count| count.abs_diff(1000) < 150), "{counts:?}");
     }
 }

@@ -1,7 +1,6 @@
 use std::ops::{Add, AddAssign, Mul};
 
-/// The numbers that the kernels compute with: float32 in the codecs, float64 where a test wants to see the
-/// formula alone.
+/// The number type of the kernels: float32 in the codecs, and float64 in tests that check only the formula.
 pub(crate) trait Real:
     Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> + AddAssign
 {
@@ -11,7 +10,7 @@ pub(crate) trait Real:
     /// Rounds to this precision.
     fn from_f64(value: f64) -> Self;
 
-    /// Widens.
+    /// Converts to float64, which is exact.
     fn to_f64(self) -> f64;
 }
 

@@ -1,31 +1,31 @@
-//! A tile in blocks, each under its own randomised Hadamard rotation `H D / sqrt(d)`.
+//! Rotates the blocks of a tile, each with its own randomised Hadamard rotation `H D / sqrt(d)`.
 //!
 //! Ailon and Chazelle 2009, "The fast Johnson-Lindenstrauss transform"; Suresh et al. 2017, "Distributed mean
-//! estimation with limited communication", section 3: `D` holds the random signs of the tile, `H` is
-//! Sylvester's matrix.
+//! estimation with limited communication", section 3. `D` contains the tile's random signs, and `H` is Sylvester's
+//! matrix.
 
 use super::{
     hadamard::{Signs, transform},
     random::Place,
 };
 
-/// The smallest block that a remainder is cut into; what is shorter is padded.
+/// The minimum length of a block that needs no padding. A shorter rest is padded to a power of two.
 const PIECE_MIN: usize = 64;
 
 /// A block of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Its first value's index in the tile, a multiple of 64.
+    /// The index of the block's first value in the tile, a multiple of 64.
     pub start: usize,
-    /// Its values.
+    /// The number of values in the block.
     pub length: usize,
-    /// Its values with the zeros that make them a power of two.
+    /// The number of values in the block including zero padding, a power of two.
     pub padded: usize,
 }
 
-/// Cuts a tile into blocks: whole ones, then the powers of two of what is left, the last one padded.
+/// Splits a tile into full blocks, then the remainder into powers of two, of which the last is padded.
 ///
-/// Padding a remainder of 4,097 values to 8,192 would cost twice the bytes.
+/// Padding 4,097 values to 8,192 instead would double the bytes.
 pub(crate) fn pieces(count: usize, block: usize) -> impl Iterator<Item = Piece> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -59,14 +59,14 @@ impl Rotation {
         pieces(self.count, self.block)
     }
 
-    /// Fills `buffer` with a block's values times `factor`, rotated but not normalised: sqrt(d) times too
-    /// long.
+    /// Fills `buffer` with a block's values times `factor`, rotated but not normalised: too long by a factor of
+    /// sqrt(d).
     pub fn forward(&self, piece: Piece, values: &[f32], factor: f32, buffer: &mut Vec<f32>) {
         buffer.clear();
         self.append(piece, values, factor, buffer);
     }
 
-    /// Appends the same.
+    /// Like [`Self::forward`], but appends to `all`.
     fn append(&self, piece: Piece, values: &[f32], factor: f32, all: &mut Vec<f32>) {
         let start = all.len();
         all.extend_from_slice(&values[piece.start..piece.start + piece.length]);
@@ -75,7 +75,7 @@ impl Rotation {
         transform(&mut all[start..]);
     }
 
-    /// Rotates a block back, not normalised, times `factor`; `rotated` is used up.
+    /// Rotates a block back, without normalising, and multiplies it by `factor`. Overwrites `rotated`.
     pub fn backward(&self, piece: Piece, rotated: &mut [f32], factor: f32, values: &mut [f32]) {
         transform(rotated);
         let values = &mut values[piece.start..piece.start + piece.length];
@@ -83,7 +83,7 @@ impl Rotation {
         self.signs.apply(piece.start, factor, values);
     }
 
-    /// Rotates every block, normalised; the result has each block's padding.
+    /// Rotates every block, normalised. The result includes each block's padding.
     pub fn rotate_all(&self, values: &[f32]) -> Vec<f32> {
         let mut all = Vec::with_capacity(values.len() + PIECE_MIN);
         for piece in self.pieces() {
@@ -94,7 +94,7 @@ impl Rotation {
 
     /// Rotates every block back, normalised.
     pub fn rotate_all_back(&self, rotated: &mut [f32], values: &mut [f32]) {
-        // Only the last block is padded, so that each starts where its values do.
+        // Only the last block is padded, so all blocks start at the same index with and without padding.
         for piece in self.pieces() {
             let block = &mut rotated[piece.start..piece.start + piece.padded];
             self.backward(piece, block, normaliser(piece), values);

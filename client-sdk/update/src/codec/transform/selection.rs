@@ -1,18 +1,19 @@
-//! Which elements of a tensor are sent: the k largest, or all above a threshold.
+//! Selects the elements of a tensor to send: the k largest, or all above a threshold.
 
-/// Which elements are chosen, told tile by tile in order.
+/// A selection of elements, listed tile by tile in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Selection {
-    /// Magnitudes above this, as bits of a float32, are chosen.
+    /// The bits of a float32 magnitude. All elements with a larger magnitude are selected.
     above: u32,
-    /// So many that are equal to it are chosen too, the first ones.
+    /// The number of elements with exactly this magnitude that are selected too. These are the first ones.
     equal: u64,
 }
 
 impl Selection {
-    /// Chooses the `count` largest magnitudes; of equal ones the first.
+    /// Selects the elements with the `count` largest magnitudes. Among equal magnitudes, selects the first elements.
     ///
-    /// Two passes with a histogram of half the bits each: no copy, and time that depends on the length alone.
+    /// Uses two passes, each with a histogram of half the bits. It needs no copy, and its time depends only on the
+    /// length.
     pub fn largest(values: &[f32], count: u64) -> Self {
         if count == 0 {
             return Self { above: u32::MAX, equal: 0 };
@@ -28,12 +29,12 @@ impl Selection {
         Self { above: prefix << 16 | suffix, equal }
     }
 
-    /// Chooses every element whose magnitude is at least `magnitude`, which is above 0.
+    /// Selects every element whose magnitude is at least `magnitude`, which must be above 0.
     pub fn from_magnitude(magnitude: f32) -> Self {
         Self { above: magnitude.to_bits() - 1, equal: 0 }
     }
 
-    /// Lists the chosen elements of the next tile.
+    /// Lists the selected elements of the next tile.
     pub fn positions(&mut self, tile: &[f32], positions: &mut Vec<u32>) {
         positions.clear();
         for (at, value) in tile.iter().enumerate() {
@@ -51,7 +52,7 @@ impl Selection {
     }
 }
 
-/// Returns the bin that holds the `count`-th largest, and which of its entries that is.
+/// Returns the bin that contains the `count`-th largest element, and that element's rank within the bin.
 fn last_needed(histogram: &[u32], count: u64) -> (u32, u64) {
     let mut left = count;
     for (bin, entries) in histogram.iter().enumerate().rev() {
@@ -60,11 +61,11 @@ fn last_needed(histogram: &[u32], count: u64) -> (u32, u64) {
         }
         left -= u64::from(*entries);
     }
-    // More are asked for than there are: all of them.
+    // More elements are requested than exist, so select all.
     (0, u64::MAX)
 }
 
-/// Returns how many of `count` elements a share is, at least one of any.
+/// Returns the number of elements in a share of `count`, at least one unless there are none.
 pub(crate) fn share_of(share: f64, count: u64) -> u64 {
     ((share * count as f64).round() as u64).clamp(count.min(1), count)
 }

@@ -1,15 +1,15 @@
-//! Sums over values in a fixed order, the same on every machine.
+//! Sums over values in a fixed order, with the same result on every machine.
 
 use crate::codec::vectorised;
 
-/// Values whose squares are added in float32 lanes before float64 takes over.
+/// The number of squares that are added in float32 lanes before the sum continues in float64.
 pub(crate) const RUN: usize = 256;
-/// Sums that are added up side by side.
+/// The number of parallel sums.
 pub(crate) const LANES: usize = 16;
 
-/// Returns the largest magnitude, 0 for no values.
+/// Returns the largest magnitude, or 0 if there are no values.
 pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
-    // Without its sign bit a float orders like an integer.
+    // Without its sign bit, a float compares like an integer.
     let bits = vectorised(
         #[inline(always)]
         || values.iter().map(|value| value.to_bits() & 0x7fff_ffff).fold(0, u32::max),
@@ -17,7 +17,7 @@ pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Returns the sum of the squares. Values of every size are taken: squares are float64.
+/// Returns the sum of the squares. No square overflows, because large values are squared in float64.
 pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {
     vectorised(
         #[inline(always)]
