@@ -16,5 +16,5 @@ dependencyResolutionManagement {
 rootProject.name = "folkmoot-digits"
 include(":app")
 
-// The library from this repository, built with the app.
+// Builds the library from this repository with the app.
 includeBuild("../../mobile-bindings/kotlin/android")

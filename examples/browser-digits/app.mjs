@@ -1,6 +1,6 @@
 /**
- * The page: a pad, a client, and what both tell. `folkmoot demo --browser` serves it, with the package, the digits, and a
- * `config.json` that says which coordinator, which token, and how many digits are held out.
+ * The page: a drawing pad, a client, and their state. `folkmoot demo --browser` serves it with the package, the digits,
+ * and a `config.json` with the coordinator, the token, and the number of held-out digits.
  */
 
 import { draw } from './chart.mjs';
@@ -17,7 +17,7 @@ let lastLoss = null;
 const config = await (await fetch('config.json')).json();
 const digits = parse(await (await fetch('digits.csv')).text());
 const others = digits.slice(0, -config.held_out);
-/** The digits that nobody trains on: the last ones of the file. */
+/** The held-out digits: the last ones of the file. No client trains on them. */
 const heldOut = digits.slice(-config.held_out);
 const client = await Folkmoot.connect({
   coordinator: config.coordinator,
@@ -56,7 +56,7 @@ async function showHeld() {
   $('held').textContent = `${count} example${count === 1 ? '' : 's'} here`;
 }
 
-/** Shows what the newest model makes of the drawing. */
+/** Shows the newest model's guess for the drawing. */
 async function guess() {
   const features = pad.features();
   if (features === null) {
@@ -76,7 +76,7 @@ async function guess() {
   }
 }
 
-/** Measures the newest model on digits that nobody trains on. */
+/** Measures the newest model on the held-out digits. */
 async function measure() {
   const features = new Float32Array(heldOut.length * SIZE);
   heldOut.forEach((digit, index) => features.set(digit.features, index * SIZE));
@@ -117,7 +117,7 @@ async function showLog() {
 const say = (text) => ($('status').textContent = text);
 client.on('waiting', () => say('Waiting for a round'));
 client.on('assigned', ({ round_number }) => say(`Round ${round_number}: fetching the model`));
-client.on('device', ({ device }) => ($('device').textContent = device === 'cpu' ? 'processor' : device));
+client.on('device', ({ device }) => ($('device').textContent = device === 'cpu' ? 'CPU' : device));
 client.on('training', ({ step, steps_total, loss }) => {
   say('Training here');
   lastLoss = loss;
@@ -125,10 +125,10 @@ client.on('training', ({ step, steps_total, loss }) => {
   $('loss').textContent = loss.toFixed(3);
 });
 client.on('uploading', ({ total }) => say(`Sending ${total.toLocaleString('en')} bytes`));
-client.on('paused', ({ reason }) => say(`Resting (${reason})`));
-client.on('resumed', () => say('Going on'));
-client.on('standby', () => say('Another tab of this page trains'));
-client.on('backing_off', () => say('The coordinator cannot be reached; trying again soon'));
+client.on('paused', ({ reason }) => say(`Paused (${reason})`));
+client.on('resumed', () => say('Resumed'));
+client.on('standby', () => say('Another tab of this page is training'));
+client.on('backing_off', () => say('Cannot reach the coordinator; retrying soon'));
 client.on('stopped', ({ reason, detail }) => say(reason === 'requested' ? 'Stopped' : `Stopped: ${reason} ${detail}`));
 client.on('model', async () => {
   $('no-model').hidden = true;
@@ -168,7 +168,7 @@ $('starters').addEventListener('click', async () => {
 });
 $('pause').addEventListener('click', () => {
   const isPausing = $('pause').textContent === 'Pause';
-  $('pause').textContent = isPausing ? 'Go on' : 'Pause';
+  $('pause').textContent = isPausing ? 'Resume' : 'Pause';
   if (isPausing) {
     client.pause('you paused it');
   } else {

@@ -1,4 +1,4 @@
-/** Two lines over the rounds, drawn anew for each. */
+/** A chart of two lines over the rounds, redrawn for each round. */
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 220, 44, 44, 12, 28];

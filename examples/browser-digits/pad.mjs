@@ -1,10 +1,10 @@
-/** A pad to draw on, and its drawing as the data set has digits: 8 by 8 counts of inked pixels, 0 to 16. */
+/** A pad to draw on. It converts a drawing to the data set's format: 8 by 8 counts of inked pixels, 0 to 16. */
 
 const SIDE = 8;
-/** Pixels of a side before they are counted in blocks. */
+/** The number of pixels per side of the raster. Inked pixels are then counted in blocks of 4 by 4. */
 const FINE = 32;
 const BLOCK = FINE / SIDE;
-/** What is free around a drawing, as in the data set. */
+/** The width of the free margin around a drawing in pixels, as in the data set. */
 const MARGIN = 2;
 
 export class Pad {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes two classifiers of 8x8 grey digits: model.onnx, a multilayer perceptron 64-64-10, and cnn.onnx, a
+"""Writes two classifiers of 8x8 grey digits: model.onnx, a multilayer perceptron 64-64-10, and cnn.onnx, a
 convolutional network (two 3x3 convolutions of 16 and 32 channels, max pooling, a dense layer).
 
     pip install onnx numpy
     python3 make_model.py
 
-The pixels are 0 to 16. The graphs scale them by a Constant node, which training leaves alone; the
+The pixels are 0 to 16. The graphs scale them with a Constant node, which training does not change; the
 initializers are trained. The weights are drawn after He et al. 2015, from a fixed seed, so the files
 are always the same.
 """

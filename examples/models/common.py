@@ -1,4 +1,4 @@
-"""What the model scripts share: a builder of ONNX graphs, and the draws of first weights."""
+"""Code shared by the model scripts: a builder of ONNX graphs, and the initialisation of weights."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class ModelBuilder:
         self.initializers = []
 
     def weight(self, name, values):
-        """Adds a float initializer: it is trained, or it is a running statistic of a normalization."""
+        """Adds a float initializer: a trained weight, or a running statistic of a normalization."""
         self.initializers.append(numpy_helper.from_array(np.asarray(values, dtype=np.float32), name))
         return name
 
@@ -34,33 +34,33 @@ class ModelBuilder:
         return self.weight(name, self.generator.normal(0.0, np.sqrt(gain / inputs), shape))
 
     def uniform(self, name, shape, bound):
-        """Adds a weight drawn evenly from -bound to bound."""
+        """Adds a weight drawn uniformly from -bound to bound."""
         return self.weight(name, self.generator.uniform(-bound, bound, shape))
 
     def constant(self, name, values, dtype=np.int64):
-        """Adds a Constant node, which training leaves alone."""
+        """Adds a Constant node, which training does not change."""
         tensor = numpy_helper.from_array(np.asarray(values, dtype=dtype), name)
         self.nodes.append(helper.make_node("Constant", [], [name], name, value=tensor))
         return name
 
     def node(self, operator, inputs, output, **attributes):
-        """Adds a node of one output and returns the output's name."""
+        """Adds a node with one output and returns the output's name."""
         return self.node_with_outputs(operator, inputs, [output], **attributes)[0]
 
     def node_with_outputs(self, operator, inputs, outputs, **attributes):
-        """Adds a node of several outputs; an empty name leaves an output out."""
+        """Adds a node with several outputs; an empty name omits an output."""
         name = next(output for output in outputs if output)
         self.nodes.append(helper.make_node(operator, inputs, outputs, name, **attributes))
         return outputs
 
     def dense(self, name, value, inputs, outputs, gain=2.0):
-        """Adds a Gemm with an `[outputs, inputs]` weight and a bias of zeros."""
+        """Adds a Gemm with an `[outputs, inputs]` weight and a zero bias."""
         weight = self.normal(f"{name}.weight", (outputs, inputs), inputs, gain)
         bias = self.weight(f"{name}.bias", np.zeros(outputs))
         return self.node("Gemm", [value, weight, bias], name, transB=1)
 
     def linear(self, name, value, inputs, outputs, bias=True):
-        """Adds a MatMul with an `[inputs, outputs]` weight, for values of any rank, and perhaps a bias."""
+        """Adds a MatMul with an `[inputs, outputs]` weight, for values of any rank, and an optional bias."""
         weight = self.normal(f"{name}.weight", (inputs, outputs), inputs, gain=1.0)
         product = self.node("MatMul", [value, weight], f"{name}.product")
         if not bias:

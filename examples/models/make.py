@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes every model of this folder.
+"""Writes every model in this folder.
 
 pip install onnx numpy
 python3 make.py

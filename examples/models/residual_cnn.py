@@ -1,4 +1,4 @@
-"""The residual network that residual_cnn_batch_norm.py and residual_cnn_group_norm.py make.
+"""The residual network of residual_cnn_batch_norm.py and residual_cnn_group_norm.py.
 
 Digits of 8x8 pixels, 0 to 16, arrive as rows of 64. A convolution, one residual block (He et al. 2016),
 max pooling and global average pooling lead to 10 logits. Only the normalization differs, so that the

@@ -20,7 +20,7 @@ BLOCKS = 2
 
 
 def add_constants(model):
-    """The numbers that all blocks read."""
+    """The constants that all blocks share."""
     hidden_positions = np.triu(np.full((POSITIONS, POSITIONS), -1e9), k=1)
     model.constant("causal_mask", hidden_positions[None, None], np.float32)
     model.constant("attention_scale", np.sqrt(HEAD_WIDTH), np.float32)
@@ -47,7 +47,7 @@ def add_heads(model, name, value, permutation):
 def add_attention(model, name, value):
     """Causal self-attention (Vaswani et al. 2017, equation 1).
 
-    The fused projection has no bias: softmax hides the keys' part of it, which would have no gradient.
+    The fused projection has no bias: softmax cancels the keys' part of it, which would have no gradient.
     """
     fused = model.linear(f"{name}.fused", value, WIDTH, 3 * WIDTH, bias=False)
     parts = [f"{name}.{part}" for part in ("queries", "keys", "values")]
@@ -67,7 +67,7 @@ def add_attention(model, name, value):
 
 
 def add_feed_forward(model, name, value):
-    """Two dense layers with Gelu between them, at each position by itself."""
+    """Two dense layers with Gelu between them, applied at each position."""
     value = model.linear(f"{name}.up", value, WIDTH, HIDDEN)
     curve = model.node("Div", [value, "square_root_of_two"], f"{name}.divided")
     curve = model.node("Erf", [curve], f"{name}.erf")
@@ -85,7 +85,7 @@ def add_normalization(model, name, value):
 
 
 def add_block(model, name, value):
-    """One block: attention, then the feed-forward part, each added to what it reads."""
+    """One block: attention, then the feed-forward part, each with a residual connection."""
     attended = add_attention(model, f"{name}.attention", add_normalization(model, f"{name}.norm_1", value))
     value = model.node("Add", [value, attended], f"{name}.with_attention")
     forwarded = add_feed_forward(model, f"{name}.feed_forward", add_normalization(model, f"{name}.norm_2", value))

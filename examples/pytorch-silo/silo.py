@@ -16,12 +16,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 SILOS = 3
 ROUNDS = 10
-HELD_OUT = 5  # One digit in so many is never trained on.
+HELD_OUT = 5  # One digit in HELD_OUT is never trained on.
 DIGITS = Path(__file__).parents[1] / "digits" / "digits.csv"
 
 
 class PictureTrainer(folkmoot.Trainer):
-    """Trains with AdamW, dropout and shuffled batches: what a silo has anyway, around the weights that it is given."""
+    """An ordinary training loop with AdamW, dropout and shuffled batches, around the weights of the assignment."""
 
     def __init__(self, x, y):
         self.examples = TensorDataset(torch.from_numpy(x), torch.from_numpy(y))
@@ -51,7 +51,7 @@ class PictureTrainer(folkmoot.Trainer):
 
 
 class Measured:
-    """What was seen on the way: the mean loss, and how many digits were right."""
+    """Collects the losses and correct predictions of a training run."""
 
     def __init__(self):
         self.loss_sum, self.correct, self.seen, self.steps = 0.0, 0, 0, 0
@@ -63,7 +63,7 @@ class Measured:
         self.steps += 1
 
     def fields(self, example_count):
-        """The fields of `Trained`: sums are over all passes, and an example counts once."""
+        """Returns the fields of `Trained`: means over all passes, so that each example counts once."""
         share = self.correct / max(self.seen, 1)
         return {
             "loss": self.loss_sum / max(self.seen, 1),
@@ -73,7 +73,7 @@ class Measured:
 
 
 def digits(number):
-    """This silo's part of the digits: pixels of 0 to 16, and which digit it is."""
+    """Returns this silo's part of the digits: pixels from 0 to 16, and labels."""
     table = np.loadtxt(DIGITS, delimiter=",", dtype=np.float32)
     np.random.default_rng(1).shuffle(table)
     own = table[number::SILOS]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client of a small board, which systemd keeps running: see README.md."""
+"""A client for a small board, which systemd keeps running: see README.md."""
 
 import csv
 import logging
@@ -14,7 +14,7 @@ REFUSED = 3
 
 
 def examples(path):
-    """Rows of numbers, the last of which is the class."""
+    """Reads rows of numbers; the last number of a row is the class."""
     with open(path, newline="") as file:
         rows = [[float(value) for value in row] for row in csv.reader(file)]
     return [row[:-1] for row in rows], [int(row[-1]) for row in rows]

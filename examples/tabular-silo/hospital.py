@@ -12,11 +12,11 @@ import numpy as np
 
 HOSPITALS = 3
 ROUNDS = 10
-HELD_OUT = 5  # One patient in so many is never trained on.
+HELD_OUT = 5  # One patient in HELD_OUT is never trained on.
 
 
 def patients(number):
-    """This hospital's part of the table: features in units of its own deviations, and 1 for a benign tumour."""
+    """Returns this hospital's features, standardised by its own means and deviations, and labels: 1 for benign."""
     table = np.loadtxt(Path(__file__).with_name("breast_cancer.csv"), delimiter=",", skiprows=1)
     np.random.default_rng(1).shuffle(table)
     own = table[number::HOSPITALS]
@@ -25,7 +25,7 @@ def patients(number):
 
 
 def accuracy(client, x, y):
-    """The share of tumours that the model on this machine sees right."""
+    """Returns the accuracy of the newest model on this machine."""
     logits = client.predict(x)[:, 0]
     return float(((logits > 0) == (y > 0.5)).mean())
 

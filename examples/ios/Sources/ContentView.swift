@@ -1,6 +1,6 @@
 import SwiftUI
 
-/// Draw, say what it is, take part, and watch.
+/// The main screen: draw, label, take part, and watch.
 struct ContentView: View {
     @ObservedObject var participation: Participation
 
@@ -10,7 +10,7 @@ struct ContentView: View {
 
     var body: some View {
         NavigationView {
-            // Nothing here scrolls, for that would take the pen's strokes.
+            // No scroll view: it would intercept the pen's strokes.
             VStack(alignment: .leading, spacing: 12) {
                 drawingPart
                 Divider()
@@ -34,7 +34,7 @@ struct ContentView: View {
                 Task { await look() }
             }
             HStack {
-                Text(guess.map { "The model sees \($0)." } ?? "The model has no guess.")
+                Text(guess.map { "The model sees a \($0)." } ?? "The model has no guess.")
                 Spacer()
                 Button("Clear") { clear() }
             }
@@ -48,7 +48,7 @@ struct ContentView: View {
                     .accessibilityLabel("This is \(digit)")
                 }
             }
-            Text("\(participation.exampleCount) examples are on this device, and stay here.")
+            Text("\(participation.exampleCount) examples are on this device and never leave it.")
         }
     }
 
@@ -59,7 +59,7 @@ struct ContentView: View {
             if let loss = participation.loss {
                 Text("Loss \(loss, specifier: "%.3f")")
             }
-            Text("\(participation.acceptedRounds) rounds have an update of this device.")
+            Text("\(participation.acceptedRounds) rounds include an update from this device.")
             Text(participation.message)
                 .foregroundColor(.secondary)
         }
@@ -93,7 +93,7 @@ struct ContentView: View {
     }
 }
 
-/// Which coordinator; and an end to everything.
+/// The coordinator's address, token and certificate, and a button that deletes everything.
 struct SettingsView: View {
     @ObservedObject var participation: Participation
 

@@ -17,7 +17,7 @@ struct DigitsApp: App {
     }
 }
 
-/// Asks the system for time in the background.
+/// Requests background time from the system.
 final class AppDelegate: NSObject, UIApplicationDelegate {
     private let background = BackgroundTraining(
         identifier: "org.folkmoot.example.digits.training",

@@ -1,15 +1,15 @@
 import CoreGraphics
 
-/// Lines on a square of side 1, and the same as the data set has digits: 8 by 8 counts of inked points, 0 to 16.
+/// Lines on a square of side 1, and their conversion to the data set's format: 8 by 8 counts of inked points, 0 to 16.
 struct Drawing: Equatable {
     static let side = 8
     static let featureCount = side * side
-    /// Half of the pen's width.
+    /// Half of the pen's width, in units of the square's side.
     static let penRadius: CGFloat = 0.035
-    /// Points of a side before they are counted in blocks.
+    /// The number of points per side of the raster. Inked points are then counted in blocks of 4 by 4.
     private static let fine = 32
     private static let block = fine / side
-    /// Points that are free around a drawing, as in the data set.
+    /// The width of the free margin around a drawing in points, as in the data set.
     private static let margin = 2
 
     private(set) var lines: [[CGPoint]] = []
@@ -18,12 +18,12 @@ struct Drawing: Equatable {
         lines.isEmpty
     }
 
-    /// Puts the pen down.
+    /// Starts a new line.
     mutating func begin(at point: CGPoint) {
         lines.append([point])
     }
 
-    /// Moves the pen.
+    /// Extends the current line.
     mutating func move(to point: CGPoint) {
         guard !lines.isEmpty else {
             return begin(at: point)
@@ -31,7 +31,7 @@ struct Drawing: Equatable {
         lines[lines.count - 1].append(point)
     }
 
-    /// The counts, with the drawing in the middle and as large as there is room; nil if nothing is drawn.
+    /// The counts of the drawing, centred and scaled to fill the space; nil if nothing is drawn.
     func features() -> [Float]? {
         guard let box = box() else {
             return nil
@@ -70,7 +70,7 @@ struct Drawing: Equatable {
         }
     }
 
-    /// How far a point is from the line between two others.
+    /// Returns the distance from a point to the segment between two others.
     private func distance(_ point: CGPoint, _ from: CGPoint, _ to: CGPoint) -> CGFloat {
         let (dx, dy) = (to.x - from.x, to.y - from.y)
         let length = dx * dx + dy * dy

@@ -3,7 +3,7 @@ import SwiftUI
 /// A square to draw on.
 struct DrawingPad: View {
     @Binding var drawing: Drawing
-    /// Called when the pen is lifted.
+    /// Called at the end of each stroke.
     let onDrawn: () -> Void
 
     @State private var isDown = false
@@ -44,7 +44,7 @@ struct DrawingPad: View {
 
     private func path(_ line: [CGPoint], side: CGFloat) -> Path {
         let points = line.map { CGPoint(x: $0.x * side, y: $0.y * side) }
-        // A point is a line of no length, which the round cap shows.
+        // A single point is a line of length 0; the round cap makes it visible.
         return Path { path in path.addLines(points + points.suffix(1)) }
     }
 }

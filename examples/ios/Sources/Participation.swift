@@ -1,22 +1,22 @@
 import Folkmoot
 import Foundation
 
-/// The one client of this app, and what the screen shows of it.
+/// The app's only client, and its state for the screen.
 @MainActor
 final class Participation: ObservableObject {
     static let shared = Participation()
-    /// What the user agrees to.
+    /// The consent text that the user agrees to.
     static let words = "Improve the model with my digits"
 
-    @Published private(set) var message = "Draw a digit and say what it is."
+    @Published private(set) var message = "Draw a digit, then tap its number."
     @Published private(set) var progress = 0.0
     @Published private(set) var loss: Double?
     @Published private(set) var acceptedRounds = 0
     @Published private(set) var exampleCount = 0
-    /// What the user agreed to; it stays when the app ends.
+    /// Whether the user has agreed; kept across restarts of the app.
     @Published private(set) var takesPart = UserDefaults.standard.bool(forKey: "takesPart")
 
-    /// Tells the client of battery, link and heat once it is open.
+    /// Reports battery, connection and temperature to the client once it is open.
     let watcher: DeviceWatcher
     private let link = ClientLink()
     private var opening: Task<FolkmootClient, Error>?
@@ -31,7 +31,7 @@ final class Participation: ObservableObject {
         message = error.localizedDescription
     }
 
-    /// Begins or ends taking part, as the user decides.
+    /// Starts or stops taking part, as the user decides.
     func setTakesPart(_ wanted: Bool) {
         takesPart = wanted
         UserDefaults.standard.set(wanted, forKey: "takesPart")
@@ -44,7 +44,7 @@ final class Participation: ObservableObject {
                 } else {
                     client.consentWithdrawn()
                     try await client.stop()
-                    message = "You do not take part."
+                    message = "You are not taking part."
                 }
             } catch {
                 tell(error)
@@ -52,7 +52,7 @@ final class Participation: ObservableObject {
         }
     }
 
-    /// Goes on with what the user agreed to before, whenever the app comes to the front.
+    /// Resumes taking part, if the user has agreed, when the app comes to the foreground.
     func begin() async {
         do {
             exampleCount = try await openedStore().count()
@@ -68,16 +68,16 @@ final class Participation: ObservableObject {
     private func run(_ client: FolkmootClient) async {
         do {
             try await client.run()
-            message = "The run is over."
+            message = "Training has ended."
         } catch FolkmootError.alreadyRunning {
-            // It goes on with what it does.
+            // The running client continues.
             return
         } catch {
             tell(error)
         }
     }
 
-    /// Keeps a drawing with its digit. A run under way takes it with its next start.
+    /// Stores a drawing with its digit. A client that is already running uses it after its next start.
     func add(_ features: [Float], digit: Int) async {
         do {
             let store = try openedStore()
@@ -86,7 +86,7 @@ final class Participation: ObservableObject {
             let client = try await opened()
             try await store.load(into: client.examples)
             if takesPart {
-                // The first example is what a run may have waited for.
+                // A run cannot start without examples; this may be the first.
                 Task { await run(client) }
             }
         } catch {
@@ -94,7 +94,7 @@ final class Participation: ObservableObject {
         }
     }
 
-    /// The digit that the newest model sees; nil before there is one.
+    /// The newest model's guess; nil if there is no model yet.
     func guess(_ features: [Float]) async -> Int? {
         guard let client = try? await opened(), let outputs = try? await client.predict(features).outputs else {
             return nil
@@ -102,7 +102,7 @@ final class Participation: ObservableObject {
         return outputs.indices.max { outputs[$0] < outputs[$1] }
     }
 
-    /// Deletes everything that the app has of the user, and the client's secret.
+    /// Deletes all of the user's data, and the client's key.
     func forget() async {
         do {
             try await opened().forget()
@@ -112,13 +112,13 @@ final class Participation: ObservableObject {
             acceptedRounds = 0
             takesPart = false
             UserDefaults.standard.set(false, forKey: "takesPart")
-            message = "Everything is deleted."
+            message = "Everything was deleted."
         } catch {
             tell(error)
         }
     }
 
-    /// For a window in the background: only with the user's word.
+    /// Opens the client for a background window, only if the user has agreed.
     func openedForBackground() async throws -> FolkmootClient {
         guard takesPart else {
             throw FolkmootError.badOption("the user does not take part")
@@ -126,7 +126,7 @@ final class Participation: ObservableObject {
         return try await opened()
     }
 
-    /// The client, opened once, with the examples on disk.
+    /// Opens the client once, with the examples from disk.
     private func opened() async throws -> FolkmootClient {
         if let opening = opening {
             return try await opening.value
@@ -136,7 +136,7 @@ final class Participation: ObservableObject {
         do {
             return try await begun.value
         } catch {
-            // With other settings it may succeed.
+            // The next attempt may have other settings and succeed.
             opening = nil
             throw error
         }
@@ -170,26 +170,26 @@ final class Participation: ObservableObject {
     private func heard(_ event: ClientEvent) {
         switch event {
         case .enrolled(_, let population): message = "Enrolled in \(population)."
-        case .waiting: message = "Waits for the next check-in."
+        case .waiting: message = "Waiting for the next check-in."
         case .assigned(_, _, let roundNumber, _): message = "Drawn for round \(roundNumber)."
         case .training(_, let step, let stepsTotal, let loss):
             progress = Double(step) / Double(max(stepsTotal, 1))
             self.loss = loss
-            message = "Trains."
-        case .uploading(_, let sent, let total): message = "Sends \(sent) of \(total) bytes."
+            message = "Training."
+        case .uploading(_, let sent, let total): message = "Sending \(sent) of \(total) bytes."
         case .round(_, let roundNumber, _, _, _):
             acceptedRounds += 1
-            message = "Round \(roundNumber) has this update."
-        case .paused(let reason): message = "Rests: \(reason)."
-        case .resumed: message = "Goes on."
-        case .aborted(_, let reason, _): message = "Gave the assignment up: \(reason)."
+            message = "Round \(roundNumber) includes this update."
+        case .paused(let reason): message = "Paused: \(reason)."
+        case .resumed: message = "Resumed."
+        case .aborted(_, let reason, _): message = "Gave up the assignment: \(reason)."
         case .backingOff(_, _, let detail): message = detail
         default: break
         }
     }
 }
 
-/// The client that conditions are told to, which is opened after the watcher is made.
+/// Forwards conditions to the client, which is opened after the watcher is created.
 final class ClientLink: @unchecked Sendable {
     private let lock = NSLock()
     private weak var linked: FolkmootClient?

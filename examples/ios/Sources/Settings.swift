@@ -1,14 +1,14 @@
 import Folkmoot
 import Foundation
 
-/// Which coordinator, and the right to enrol.
+/// The coordinator's address and certificate, and the enrolment token.
 struct Settings: Equatable {
-    /// When this app lets a device train. Between two windows in the background an assignment waits for an hour.
+    /// The conditions under which this app trains. An assignment waits up to an hour for the next background window.
     static let policy = DevicePolicy(giveUpAfterSeconds: 3_600)
 
     var coordinator = "https://127.0.0.1:8443"
     var token = ""
-    /// The coordinator's `ca.pem`; without it the system's certificates are trusted.
+    /// The coordinator's `ca.pem`; if empty, the client trusts the system's certificates.
     var certificate = ""
 
     static func stored(in defaults: UserDefaults = .standard) -> Settings {

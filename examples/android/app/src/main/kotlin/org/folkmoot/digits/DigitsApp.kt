@@ -18,11 +18,11 @@ import org.folkmoot.android.KeystoreSecrets
 
 const val PIXELS = 64
 
-/** Where a worker finds the client when no screen is open. */
+/** Opens the client for a worker when no screen is open. */
 class DigitsApp : Application(), FolkmootHost {
     private val lock = Mutex()
 
-    /** Does something with the drawings on this device. */
+    /** Opens the store of drawings on this device for the duration of a call. */
     suspend fun <T> withStore(use: (ExampleStore) -> T): T = lock.withLock {
         val file = File(noBackupFilesDir, "drawings.db")
         val limits = StoreLimits(countMax = 2_000, ageMax = 90.days)

@@ -19,15 +19,15 @@ import org.folkmoot.FolkmootException
 import org.folkmoot.android.DeviceWatcher
 import org.folkmoot.android.FolkmootWorker
 
-/** What the screen shows. */
+/** The state of the screen. */
 data class DigitsState(
     val drawings: Long = 0,
     val isRunning: Boolean = false,
-    val line: String = "Draw a digit and say which it is.",
+    val line: String = "Draw a digit, then tap its number.",
     val rounds: List<Long> = emptyList(),
 )
 
-/** What the screen does. */
+/** The actions of the screen. */
 class DigitsModel(application: Application) : AndroidViewModel(application) {
     private val app = application as DigitsApp
     private val shown = MutableStateFlow(DigitsState())
@@ -38,14 +38,14 @@ class DigitsModel(application: Application) : AndroidViewModel(application) {
         doing { countDrawings() }
     }
 
-    /** Keeps a drawing as an example of a digit. */
+    /** Stores a drawing as an example of a digit. */
     fun label(features: FloatArray, digit: Int) = doing {
         app.withStore { it.add(features, digit) }
         countDrawings()
-        say("A drawing of $digit is kept on this device.")
+        say("A drawing of $digit is stored on this device.")
     }
 
-    /** What the newest model takes a drawing for. */
+    /** Shows the newest model's guess for a drawing. */
     fun guess(features: FloatArray) = doing {
         app.open().use { client ->
             val outputs = client.predict(features).outputs
@@ -53,16 +53,16 @@ class DigitsModel(application: Application) : AndroidViewModel(application) {
         }
     }
 
-    /** Takes part now, as long as the screen is there; tapped again, it stops. */
+    /** Takes part while the screen is open; a second tap stops it. */
     fun takePartOrStop() {
         val job = running
         if (job != null && job.isActive) job.cancel() else running = doing(::takePart)
     }
 
-    /** Takes part in the background, when the device is charging and the network costs nothing. */
+    /** Takes part in the background while the device charges on an unmetered network. */
     fun takePartWhenIdle() {
         FolkmootWorker.schedule(app, app.policy.device)
-        shown.update { it.copy(line = "From now on in the background, while the device charges.") }
+        shown.update { it.copy(line = "Taking part in the background while the device charges.") }
     }
 
     private suspend fun takePart() {
@@ -88,8 +88,8 @@ class DigitsModel(application: Application) : AndroidViewModel(application) {
             is Event.Training -> say("Training: step ${event.step} of ${event.stepsTotal}.")
             is Event.Uploading -> say("Sending ${event.sent} of ${event.total} bytes.")
             is Event.Round -> shown.update { it.copy(rounds = it.rounds + event.roundNumber) }
-            is Event.Paused -> say("Resting: ${event.reason}.")
-            is Event.BackingOff -> say("Trying again: ${event.detail}")
+            is Event.Paused -> say("Paused: ${event.reason}.")
+            is Event.BackingOff -> say("Retrying: ${event.detail}")
             else -> {}
         }
     }

@@ -2,20 +2,20 @@ package org.folkmoot.digits
 
 private const val SIDE = 8
 
-/** Pixels of a side before they are counted in blocks. */
+/** The number of pixels per side of the raster. Inked pixels are then counted in blocks of 4 by 4. */
 private const val FINE = 32
 private const val BLOCK = FINE / SIDE
 
-/** What is free around a drawing, as in the data set. */
+/** The width of the free margin around a drawing in pixels, as in the data set. */
 private const val MARGIN = 2
 
-/** How thick a line is, as a share of the pad's side. */
+/** The width of a line, as a share of the pad's side. */
 const val PEN = 0.1f
 
-/** A point of a drawing; the pad's side is 1. */
+/** A point of a drawing, in units of the pad's side. */
 data class Dot(val x: Float, val y: Float)
 
-/** A drawing as the data set has digits: 8 by 8 counts of inked pixels, 0 to 16. Null if nothing is drawn. */
+/** Converts a drawing to the data set's format: 8 by 8 counts of inked pixels, 0 to 16. Null if nothing is drawn. */
 fun features(lines: List<List<Dot>>): FloatArray? {
     val dots = lines.flatten()
     if (dots.isEmpty()) return null
@@ -40,7 +40,7 @@ private fun isOn(line: List<Dot>, dot: Dot): Boolean {
     return line.zipWithNext().any { (from, to) -> distance(from, to, dot) <= PEN / 2 }
 }
 
-/** How far a dot is from a piece of a line. */
+/** Returns the distance from a dot to a line segment. */
 private fun distance(from: Dot, to: Dot, dot: Dot): Float {
     val (dx, dy) = to.x - from.x to to.y - from.y
     val square = dx * dx + dy * dy

@@ -50,7 +50,7 @@ fun DigitsScreen(model: DigitsModel = viewModel()) {
             OutlinedButton(onClick = model::takePartWhenIdle) { Text("While charging") }
         }
         Text(state.line)
-        if (state.rounds.isNotEmpty()) Text("This device's update counts in the rounds ${state.rounds.joinToString()}.")
+        if (state.rounds.isNotEmpty()) Text("Rounds with an update from this device: ${state.rounds.joinToString()}.")
     }
 }
 

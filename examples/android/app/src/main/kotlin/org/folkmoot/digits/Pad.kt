@@ -29,7 +29,7 @@ fun Pad(lines: SnapshotStateList<List<Dot>>) {
     Canvas(Modifier.fillMaxWidth(0.6f).aspectRatio(1f).border(1.dp, INK).then(drawing)) {
         fun offset(dot: Dot) = Offset(dot.x * size.width, dot.y * size.height)
         for (line in lines) {
-            // A line of one dot is drawn, too.
+            // A line of one dot must be drawn, too.
             for ((from, to) in (line.take(1) + line).zipWithNext()) {
                 drawLine(INK, offset(from), offset(to), PEN * size.width, StrokeCap.Round)
             }
