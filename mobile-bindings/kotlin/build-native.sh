@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds what the Android library needs: the native library for each kind of processor, and the sources that call it.
+# Builds the parts of the Android library: the native library for each ABI, and the Kotlin sources that call it.
 #
 #     ./build-native.sh                     # all four
 #     ./build-native.sh arm64-v8a           # one
-#     ./build-native.sh --slim [ABI...]     # without the GPU: smaller, and it trains on the processor only
+#     ./build-native.sh --slim [ABI...]     # without GPU support: smaller, and trains on the CPU only
 #
 # It needs Rust with `rustup`, the NDK (ANDROID_NDK_HOME names its folder) and cargo-ndk:
 #
@@ -16,9 +16,9 @@ package=mobile-bindings/kotlin/android
 platform=29
 
 for program in cargo rustup cargo-ndk; do
-    command -v "$program" >/dev/null || { echo "build-native.sh: $program is missing; the first lines say how to get it" >&2; exit 1; }
+    command -v "$program" >/dev/null || { echo "build-native.sh: $program is missing; see the top of this script" >&2; exit 1; }
 done
-[ -d "${ANDROID_NDK_HOME:-}" ] || { echo "build-native.sh: ANDROID_NDK_HOME names no folder" >&2; exit 1; }
+[ -d "${ANDROID_NDK_HOME:-}" ] || { echo "build-native.sh: ANDROID_NDK_HOME is not a folder; set it to the NDK's" >&2; exit 1; }
 
 slim=
 if [ "${1:-}" = --slim ]; then
@@ -33,14 +33,14 @@ for abi in "$@"; do
         armeabi-v7a) triple=armv7-linux-androideabi ;;
         x86_64) triple=x86_64-linux-android ;;
         x86) triple=i686-linux-android ;;
-        -*) echo "build-native.sh: there is no option $abi; --slim, before the kinds of processors, is the only one" >&2; exit 1 ;;
-        *) echo "build-native.sh: $abi is none of arm64-v8a, armeabi-v7a, x86_64, x86" >&2; exit 1 ;;
+        -*) echo "build-native.sh: unknown option $abi; the only option is --slim, before the ABIs" >&2; exit 1 ;;
+        *) echo "build-native.sh: unknown ABI $abi; use arm64-v8a, armeabi-v7a, x86_64 or x86" >&2; exit 1 ;;
     esac
     rustup target add "$triple"
     targets="$targets -t $abi"
 done
 
-# The words are to be split: each is an argument.
+# $targets and $slim must be split into words: each word is an argument.
 # shellcheck disable=SC2086
 cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
     build --package folkmoot-mobile --profile mobile $slim
@@ -49,7 +49,7 @@ for abi in "$@"; do
     echo "build-native.sh: $library: $(wc -c < "$library") bytes"
 done
 
-# The generator reads a library for this machine: the sources are the same for all.
+# The generator reads a library for this machine. The generated sources are the same for all machines.
 cargo build --package folkmoot-bindgen --package folkmoot-mobile --lib --bins
 target=${CARGO_TARGET_DIR:-target}
 # shellcheck disable=SC2012 # the names are ours

@@ -1,15 +1,15 @@
-//! Takes the dearest part out of a call from Kotlin: the structure in which the library says whether it failed.
+//! Makes calls from Kotlin cheaper by reusing the status structure in which the library reports errors.
 //!
-//! The generator makes a new one for each crossing, with memory of the system's and a cleaner, and a call crosses twice.
-//! A call that went well leaves it as it was, so the next one on the same thread can have it. A call within a call (a
-//! listener that asks the client something) finds the outer one taken and gets another.
+//! UniFFI's generated code allocates a new status for each crossing, with native memory and a cleaner, and a call
+//! crosses twice. A successful call leaves the status unchanged, so the next call on the same thread can reuse it. A
+//! nested call, such as a listener that calls the client, finds the outer status in use and allocates another.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// What the generator writes, word for word; another version of it may write something else.
+/// The generated code to replace, verbatim. Another version of UniFFI may generate something else.
 const GENERATED: &str = "    var status = UniffiRustCallStatus()
     val return_value = callback(status)
     uniffiCheckCallStatus(errorHandler, status)
@@ -28,16 +28,16 @@ const REUSING: &str = "    val free = uniffiFreeStatuses.get()
 private val uniffiFreeStatuses = ThreadLocal.withInitial { ArrayDeque<UniffiRustCallStatus>() }
 ";
 
-/// Returns the folder into which these arguments had Kotlin written.
+/// Returns the output folder if these arguments generate Kotlin.
 pub fn written_by(arguments: &[String]) -> Option<PathBuf> {
     let after = |name: &str| arguments.iter().skip_while(|one| *one != name).nth(1);
     (after("--language")? == "kotlin").then(|| after("--out-dir").map(PathBuf::from))?
 }
 
-/// Has every generated source below a folder keep its structures.
+/// Rewrites every generated source below a folder so that it reuses its statuses.
 ///
 /// # Errors
-/// Says which file cannot be changed, or that no source has what is to be changed.
+/// Names the file that cannot be changed, or says that no source contains the code to replace.
 pub fn reuse_statuses(folder: &Path) -> Result<(), String> {
     let mut changed = 0;
     for source in sources(folder)? {
@@ -50,14 +50,14 @@ pub fn reuse_statuses(folder: &Path) -> Result<(), String> {
     }
     match changed {
         0 => Err(format!(
-            "no source in {} makes its statuses as expected: compare `GENERATED` with what this version of uniffi writes",
+            "no source in {} contains the expected code; compare `GENERATED` with the output of this version of UniFFI",
             folder.display()
         )),
         _ => Ok(()),
     }
 }
 
-/// Returns the source with structures that are kept; none if it makes them otherwise.
+/// Returns the source with reused statuses, or `None` if it does not contain the code to replace.
 fn reusing(text: &str) -> Option<String> {
     (text.matches(GENERATED).count() == 1).then(|| text.replacen(GENERATED, REUSING, 1))
 }

@@ -6,7 +6,7 @@ plugins {
 group = "org.folkmoot"
 version = "0.1.0"
 
-// What `build-native.sh` makes: the sources that call the library. The library itself lies in `src/main/jniLibs`.
+// The output of `build-native.sh`: the sources that call the library. The library itself is in `src/main/jniLibs`.
 val bindings: File = projectDir.resolve("build/bindings")
 
 android {
@@ -14,7 +14,7 @@ android {
     compileSdk = 36
 
     defaultConfig {
-        // The first version that tells how warm the device is.
+        // The first version that reports the thermal state.
         minSdk = 29
         consumerProguardFiles("consumer-rules.pro")
     }
@@ -34,7 +34,7 @@ kotlin.jvmToolchain(17)
 
 tasks.named("preBuild") {
     doFirst {
-        check(bindings.isDirectory) { "$bindings is not there: run build-native.sh, which makes it and the libraries" }
+        check(bindings.isDirectory) { "$bindings is missing; run build-native.sh to create it and the libraries" }
     }
 }
 

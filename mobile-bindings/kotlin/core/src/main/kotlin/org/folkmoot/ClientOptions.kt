@@ -3,18 +3,18 @@ package org.folkmoot
 import java.io.File
 import org.folkmoot.bindings.DeviceChoice
 
-/** Where to train. */
+/** The choice of the training device. */
 sealed interface Device {
-    /** Where a step of the plan at hand is faster. */
+    /** The CPU or a graphics adapter: the one that a measurement shows to be faster for the current plan. */
     data object Auto : Device
 
-    /** On the processor. */
+    /** The CPU. */
     data object Cpu : Device
 
-    /** On the first graphics adapter. A slim library, built without the GPU, refuses it with [FolkmootException.BadOption]. */
+    /** The first graphics adapter. A slim library, built without GPU support, throws [FolkmootException.BadOption]. */
     data object Gpu : Device
 
-    /** On the adapter whose name contains this. */
+    /** The adapter whose name contains this text. */
     data class Named(val name: String) : Device
 }
 
@@ -25,51 +25,62 @@ internal fun Device.native(): DeviceChoice = when (this) {
     is Device.Named -> DeviceChoice.Named(name)
 }
 
-/** What is known of an assignment when the app is asked. */
+/** An assignment, as shown to the app before the client accepts it. */
 data class AssignmentOffer(
     val assignmentId: String,
     val taskId: String,
     val roundNumber: Long,
     val baseVersion: Long,
-    /** Bytes that are still to be fetched, at most. */
+    /** The maximum number of bytes that would still be downloaded. */
     val downloadBytes: Long,
-    /** The plan as JSON, as the coordinator wrote it. */
+    /** The plan as JSON, as sent by the coordinator. */
     val plan: String,
 )
 
-/** Answers whether an assignment is taken. What throws counts as no; the coordinator does not learn why. */
+/** Accepts or declines assignments. An exception counts as no. The coordinator does not learn the reason. */
 fun interface Consent {
-    /** Asked on a thread of its own before anything is fetched; it is to answer at once. */
+    /**
+     * Returns whether to accept this assignment. Called on its own thread, before the model and weights are downloaded.
+     * Return quickly.
+     */
     fun ask(offer: AssignmentOffer): Boolean
 }
 
-/** What an app says when it connects. */
+/**
+ * The settings of a client. [coordinator] and [state] are required, and [token] until the client is enrolled. All other
+ * settings have defaults.
+ */
 class ClientOptions(
-    /** The coordinator's address: `https://host[:port]`; `http://` for this machine only. */
+    /** The coordinator's address: `https://host[:port]`, or `http://` for this machine only. */
     val coordinator: String,
-    /** A directory for key, session and models, of this client alone. */
+    /** A directory for the key, session and models of this client alone. */
     val state: File,
     /** The enrolment token, needed until the client is enrolled. */
     val token: String? = null,
-    /** The coordinator's `ca.pem`; without it, the system's certificates are trusted. */
+    /** The coordinator's `ca.pem`. By default, the system's certificates are trusted. */
     val certificate: ByteArray? = null,
-    /** What the app tells the coordinator, for eligibility. */
+    /** Attributes that the coordinator uses to decide eligibility. */
     val attributes: Map<String, String> = emptyMap(),
-    /** What plans' device rules are evaluated with, here. It is never sent and never stored. */
+    /**
+     * Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
+     * sent or stored.
+     */
     val privateAttributes: Map<String, String> = emptyMap(),
     val device: Device = Device.Auto,
-    /** Trains instead of the engine. */
+    /** The app's own training loop. By default, the engine trains. */
     val trainer: Trainer? = null,
-    /** Asked about each assignment; without it, all are taken. */
+    /** Called for each assignment. By default, all assignments are accepted. */
     val askBefore: Consent? = null,
-    /** How long a check-in waits for an assignment, at most 60. */
+    /** Seconds that a check-in waits for an assignment, at most 60. Default: 30. */
     val waitSeconds: Int? = null,
-    /** Bytes of models that are kept. */
+    /** The maximum size of all cached plans, models and weights together, in bytes. Default: 1 GiB. */
     val blobCacheBytesMax: Long? = null,
-    /** What has to hold of the device while it trains; [FolkmootClient.setConditions] says what does. */
+    /**
+     * The conditions under which the device trains. The app reports the current ones to [FolkmootClient.setConditions].
+     */
     val policy: DevicePolicy = DevicePolicy(),
-    /** How much the client may use. */
+    /** Limits on traffic, training time and the cost of assignments. */
     val limits: Limits = Limits(),
-    /** Where the client's key is kept, instead of a file in [state]. */
+    /** The storage of the client's key. By default, the key is in a file in [state]. */
     val secrets: SecretStorage? = null,
 )

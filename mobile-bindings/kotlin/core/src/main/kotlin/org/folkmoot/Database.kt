@@ -1,18 +1,21 @@
 package org.folkmoot
 
-/** What a store needs of SQLite: the JVM and Android have other classes for it. One thread at a time. */
+/**
+ * The SQLite functions that a store needs, because the JVM and Android have different classes for it. Used by one
+ * thread at a time.
+ */
 interface Database : AutoCloseable {
-    /** Runs a statement, and returns how many rows it changed. */
+    /** Runs a statement and returns the number of changed rows. */
     fun execute(sql: String, vararg values: Any): Int
 
-    /** Runs a query, and reads its rows one after the other. */
+    /** Runs a query and calls [read] for each row. */
     fun query(sql: String, vararg values: Any, read: (Row) -> Unit)
 
-    /** Does all of it or nothing. */
+    /** Runs [block] in a transaction. */
     fun <T> transaction(block: () -> T): T
 }
 
-/** A row of an answer. Columns count from 0. */
+/** A row of a result. Columns count from 0. */
 interface Row {
     fun long(column: Int): Long
 

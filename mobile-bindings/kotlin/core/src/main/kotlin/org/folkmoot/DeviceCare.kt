@@ -6,10 +6,10 @@ import org.folkmoot.bindings.Limits as NativeLimits
 import org.folkmoot.bindings.ProtectionLevel as NativeLevel
 import org.folkmoot.bindings.Thermal as NativeThermal
 
-/** How warm the device is. */
+/** The thermal state of a device. */
 enum class Thermal { NOMINAL, FAIR, SERIOUS, CRITICAL }
 
-/** How the device is now; null where it is not known. */
+/** The device's current conditions. Null means unknown. */
 data class DeviceConditions(
     val isCharging: Boolean? = null,
     val isUnmetered: Boolean? = null,
@@ -18,30 +18,31 @@ data class DeviceConditions(
     val thermal: Thermal? = null,
 )
 
-/** When this device may work. */
+/** The conditions under which this device trains. */
 data class DevicePolicy(
     val requiresCharging: Boolean = false,
     val requiresUnmetered: Boolean = false,
     val requiresIdle: Boolean = false,
-    /** Counts only while the device is not charging. */
+    /** In percent, 0 to 100. Ignored while the device is charging. */
     val batteryPercentMin: Int = 20,
     val thermalMax: Thermal = Thermal.FAIR,
-    /** Seconds of a pause after which an assignment is given up. */
+    /** Seconds of pause after which the client gives up its assignment. */
     val giveUpAfterSeconds: Int = 30,
 ) {
     init {
         if (giveUpAfterSeconds < 0) {
-            throw FolkmootException.BadOption("giveUpAfterSeconds is $giveUpAfterSeconds: 0 or more is expected")
+            throw FolkmootException.BadOption("giveUpAfterSeconds is $giveUpAfterSeconds; it must be 0 or more")
         }
         if (batteryPercentMin !in 0..100) {
-            throw FolkmootException.BadOption("batteryPercentMin is $batteryPercentMin: 0 to 100 is expected")
+            throw FolkmootException.BadOption("batteryPercentMin is $batteryPercentMin; it must be 0 to 100")
         }
     }
 
     /**
-     * What keeps the device from working: `charging`, `unmetered`, `idle`, `battery` or `thermal`; null for nothing.
+     * Returns the condition that prevents training: `charging`, `unmetered`, `idle`, `battery` or `thermal`. Null if
+     * there is none.
      *
-     * What is not known does not hold a requirement, and a battery or warmth that is not known does not hinder.
+     * A requirement fails if its condition is unknown. An unknown battery level or thermal state prevents nothing.
      */
     fun hindrance(now: DeviceConditions): String? = when {
         requiresCharging && now.isCharging != true -> "charging"
@@ -53,7 +54,7 @@ data class DevicePolicy(
     }
 }
 
-/** Where noise is added that hides what one client's update reveals, the weakest first. */
+/** The protection of one client's update by noise, from the weakest level to the strongest. */
 enum class ProtectionLevel {
     NONE,
 
@@ -64,44 +65,56 @@ enum class ProtectionLevel {
     LOCAL,
 }
 
-/** How much a client may use, and what it declines. What is null is not limited; the others have the defaults that they say. */
+/**
+ * Limits on traffic, training time and the cost of assignments. Null means unlimited; the other fields have defaults.
+ */
 data class Limits(
-    /** Bytes in a day (UTC), both ways together. An assignment that would pass it is declined. */
+    /**
+     * The maximum number of bytes per day (UTC), both directions together. An assignment that would exceed it is
+     * declined.
+     */
     val bytesPerDay: Long? = null,
-    /** Bytes in a second, each way. */
+    /** The maximum number of bytes per second in each direction. */
     val bytesPerSecond: Long? = null,
-    /** Seconds of training in a day (UTC). */
+    /** The maximum number of seconds of training per day (UTC). */
     val trainingSecondsPerDay: Long? = null,
-    /** Of these, seconds while the device is not told to charge. */
+    /** The maximum number of seconds of training per day (UTC) while the device is not known to be charging. */
     val batterySecondsPerDay: Long? = null,
-    /** Bytes of memory that a training or an evaluation may hold: 2 GiB. */
+    /** The maximum memory of a training or an evaluation, in bytes. Default: 2 GiB. */
     val memoryBytesMax: Long = 2L shl 30,
-    /** Bytes of the model and its weights, which are declined before they are fetched: 1 GiB. */
+    /**
+     * The maximum size of model and weights, in bytes. A larger model is declined before it is fetched. Default: 1 GiB.
+     */
     val modelBytesMax: Long = 1L shl 30,
-    /** Seconds of training in one assignment. What was trained until then is sent. */
+    /**
+     * The maximum number of seconds of training in one assignment. When the time is up, the client sends what it has.
+     */
     val trainingSecondsMax: Long = 3_600,
-    /** Parameters of a model. */
+    /** The maximum number of parameters of a model. */
     val parametersMax: Long = 1L shl 28,
-    /** Operations of a model's graph. */
+    /** The maximum number of operations in a model's graph. */
     val operationsMax: Long = 200_000,
-    /** How many clients' updates a released version has to combine, by the coordinator's word; 0 is any number. */
+    /**
+     * The minimum number of clients whose updates a released version must combine, as stated by the coordinator. 0
+     * accepts any number.
+     */
     val cohortMin: Long = 0,
-    /** Where noise has to be added that hides this client's update. */
+    /** The weakest protection by noise that the client accepts for its update. */
     val protectionMin: ProtectionLevel = ProtectionLevel.NONE,
 ) {
     init {
         for (limit in listOfNotNull(bytesPerDay, bytesPerSecond, trainingSecondsPerDay, batterySecondsPerDay, cohortMin)) {
-            if (limit < 0) throw FolkmootException.BadOption("a limit is $limit: 0 or more is expected")
+            if (limit < 0) throw FolkmootException.BadOption("a limit is $limit; it must be 0 or more")
         }
         for (limit in listOf(memoryBytesMax, modelBytesMax, trainingSecondsMax, parametersMax, operationsMax)) {
-            if (limit < 1) throw FolkmootException.BadOption("a limit is $limit: 1 or more is expected")
+            if (limit < 1) throw FolkmootException.BadOption("a limit is $limit; it must be 1 or more")
         }
     }
 }
 
 internal fun DeviceConditions.native(): NativeConditions {
     if (batteryPercent != null && batteryPercent !in 0..100) {
-        throw FolkmootException.BadOption("batteryPercent is $batteryPercent: 0 to 100 is expected")
+        throw FolkmootException.BadOption("batteryPercent is $batteryPercent; it must be 0 to 100")
     }
     return NativeConditions(isCharging, isUnmetered, isIdle, batteryPercent?.toUByte(), thermal?.native())
 }

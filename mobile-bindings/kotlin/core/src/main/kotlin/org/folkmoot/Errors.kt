@@ -4,67 +4,67 @@ import org.folkmoot.bindings.InternalException
 import org.folkmoot.bindings.errorCodes
 import org.folkmoot.bindings.FolkmootException as NativeException
 
-/** Why a coordinator refuses. The text of a code never changes. */
+/** Why a coordinator refused a request. The text of a code is stable. */
 typealias ErrorCode = org.folkmoot.bindings.ErrorCode
 
-/** What a client is to do about an error: send it again, check in again, or give up. */
+/** The action that a client should take after an error: retry, check in again, or give up. */
 typealias Disposition = org.folkmoot.bindings.Disposition
 
 private val infos by lazy { errorCodes().associateBy { it.code } }
 
-/** The stable text, as it travels. */
+/** The code's stable text, as in the protocol. */
 val ErrorCode.text: String get() = infos.getValue(this).text
 
-/** The HTTP status that carries it. */
+/** The HTTP status of responses with this code. */
 val ErrorCode.httpStatus: Int get() = infos.getValue(this).httpStatus.toInt()
 
-/** What a client is to do about it. */
+/** The action that a client should take after an error with this code. */
 val ErrorCode.disposition: Disposition get() = infos.getValue(this).disposition
 
-/** What this package throws. The classes do not change; the messages are for humans. */
+/** The base class of this package's exceptions. The class names are stable; the messages are for people to read. */
 sealed class FolkmootException(message: String, cause: Throwable? = null) : Exception(message, cause) {
-    /** An option makes no sense or passes a limit. */
+    /** An option is invalid or exceeds its limit. */
     class BadOption(message: String) : FolkmootException(message)
 
-    /** Examples do not have the shape or the values that they must have. */
+    /** The examples have the wrong shape or invalid values. */
     class BadExample(message: String) : FolkmootException(message)
 
-    /** There is nothing to train on. */
-    class NoExamples : FolkmootException("there are no examples: add some, or give a trainer that has its own")
+    /** There are no examples to train on. */
+    class NoExamples : FolkmootException("there are no examples; add some, or set a trainer that has its own")
 
-    /** The client is not enrolled, and has no token. */
+    /** The client is not enrolled and has no token. */
     class NotEnrolled(message: String) : FolkmootException(message)
 
-    /** The coordinator refuses this client; [code] is null if it gave no reason that this version knows. */
+    /** The coordinator refused this client. [code] is null if this version does not know the error code. */
     class Refused(val code: ErrorCode?, message: String) : FolkmootException(message)
 
-    /** No coordinator answers there. */
+    /** The coordinator cannot be reached, or its response is unusable. */
     class Unreachable(message: String) : FolkmootException(message)
 
-    /** The state directory, or a store of examples, cannot be used: the message names the file. */
+    /** A file, a store of examples or the secret storage cannot be used. The message says which. */
     class StorageFailed(message: String, cause: Throwable? = null) : FolkmootException(message, cause)
 
-    /** No assignment has brought a model yet. */
-    class NoModel : FolkmootException("there is no model yet: it comes with the first assignment")
+    /** There is no model on this device yet. */
+    class NoModel : FolkmootException("there is no model yet; the first assignment brings one")
 
-    /** It runs already. */
-    class AlreadyRunning : FolkmootException("this client runs already: stop it first")
+    /** The client is already running. */
+    class AlreadyRunning : FolkmootException("this client is already running; stop it first")
 
     /** The client was forgotten or closed. */
-    class Forgotten : FolkmootException("this client was forgotten or closed: connect again")
+    class Forgotten : FolkmootException("this client was forgotten or closed; connect a new one")
 
-    /** The package has a mistake: please report it. */
+    /** A bug in the package. Please report it. */
     class Internal(message: String) : FolkmootException(message)
 }
 
-/** Throws errors of this package instead of the native library's. */
+/** Replaces exceptions of the native library with this package's. */
 internal inline fun <T> translating(block: () -> T): T =
     try {
         block()
     } catch (error: NativeException) {
         throw translated(error)
     } catch (error: InternalException) {
-        throw FolkmootException.Internal(error.message ?: "the native library failed without a word")
+        throw FolkmootException.Internal(error.message ?: "the native library failed without a message")
     }
 
 internal fun translated(error: NativeException): FolkmootException = when (error) {

@@ -2,15 +2,15 @@ package org.folkmoot
 
 import org.folkmoot.bindings.ClientEvent
 
-/** What a client tells. Ids are texts; moments are milliseconds since 1970. */
+/** An event of a client. Ids are strings; times are milliseconds since 1970. */
 sealed interface Event {
-    /** The client was enrolled, in the population to which the token belongs. */
+    /** The client was enrolled in the token's population. */
     data class Enrolled(val clientId: String, val population: String) : Event
 
-    /** There is nothing to do until then. */
+    /** The client waits until its next check-in, at [until]. */
     data class Waiting(val until: Long) : Event
 
-    /** The client was drawn for a round, and starts from the model version [baseVersion]. */
+    /** The client was selected for a round. Training starts from the model version [baseVersion]. */
     data class Assigned(
         val assignmentId: String,
         val taskId: String,
@@ -21,10 +21,13 @@ sealed interface Event {
     /** Training runs on [device]: `cpu`, or an adapter's name. [energyClass] is `low`, `high` or `processor`. */
     data class Device(val assignmentId: String, val device: String, val energyClass: String) : Event
 
-    /** The engine's training goes on; [loss] is the mean of the last batch. A trainer of your own tells nothing. */
+    /**
+     * The engine's training made progress. [loss] is the mean over the last batch. Your own trainer sends no such
+     * events.
+     */
     data class Training(val assignmentId: String, val step: Long, val stepsTotal: Long, val loss: Double) : Event
 
-    /** The model is measured: sums over the first [exampleCount] of [examplesTotal] examples. */
+    /** The model is being evaluated: sums over the first [exampleCount] of [examplesTotal] examples. */
     data class Evaluating(
         val assignmentId: String,
         val exampleCount: Long,
@@ -33,10 +36,10 @@ sealed interface Event {
         val examplesTotal: Long,
     ) : Event
 
-    /** The update is on its way: bytes handed to the connection, and of the whole update. */
+    /** The update is being sent: [sent] bytes of [total] were passed to the connection so far. */
     data class Uploading(val assignmentId: String, val sent: Long, val total: Long) : Event
 
-    /** The update was accepted and counts in this round. */
+    /** The coordinator accepted the update for this round. */
     data class Round(
         val assignmentId: String,
         val roundNumber: Long,
@@ -45,22 +48,22 @@ sealed interface Event {
         val uploadBytes: Long,
     ) : Event
 
-    /** The client gave the assignment up; [reason] is `stopped`, `training_failed`, `declined` and so on. */
+    /** The client gave up the assignment. [reason] is `stopped`, `training_failed`, `declined` and so on. */
     data class Aborted(val assignmentId: String, val reason: String, val detail: String) : Event
 
-    /** The coordinator no longer wants the update: the round closed, say. */
+    /** The coordinator no longer wants the update, for example because the round has closed. */
     data class Dropped(val assignmentId: String, val detail: String) : Event
 
     /**
-     * Nothing is trained now; [reason] is `charging`, `unmetered`, `idle`, `battery`, `thermal`, `plan`,
-     * `training_time`, `battery_time`, or the app's own words. An assignment under way is given up if it lasts.
+     * Training is paused. [reason] is `charging`, `unmetered`, `idle`, `battery`, `thermal`, `plan`, `training_time`,
+     * `battery_time`, or the app's own text. If the pause is too long, the client gives up the assignment.
      */
     data class Paused(val reason: String) : Event
 
-    /** What was paused goes on. */
+    /** The pause is over. */
     data object Resumed : Event
 
-    /** A request failed and is sent again at [until], after [failures] in a row. */
+    /** A request failed and will be sent again at [until]. [failures] counts failures in a row. */
     data class BackingOff(val until: Long, val failures: Int, val detail: String) : Event
 }
 

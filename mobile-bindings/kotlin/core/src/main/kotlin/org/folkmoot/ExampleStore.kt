@@ -3,30 +3,30 @@ package org.folkmoot
 import java.nio.FloatBuffer
 import kotlin.time.Duration
 
-/** What the examples of a store look like; all have the same form. */
+/** The form of all examples in a store. */
 data class ExampleForm(
-    /** The dimensions of one example's features. */
+    /** The shape of one example's features. */
     val shape: List<Int>,
-    /** Whether labels are class numbers, or target values. */
+    /** Whether labels are class numbers. Otherwise they are target values. */
     val areClasses: Boolean = true,
     val labelsPerExample: Int = 1,
 )
 
-/** How much a store keeps. The oldest go first. */
+/** Limits on the size of a store. The oldest examples are deleted first. */
 data class StoreLimits(
     val countMax: Long = 10_000,
     val bytesMax: Long = 256L * 1024 * 1024,
-    /** How old an example may become; without it, it stays until another limit is met. */
+    /** The age at which an example is deleted. Null means never. */
     val ageMax: Duration? = null,
 )
 
-/** What a load found: damaged examples are deleted, and the rest is used. */
+/** The result of loading a store. Damaged examples were deleted; the others were loaded. */
 data class Loaded(val count: Long, val damagedCount: Long)
 
 /**
- * Examples on disk, which stay when the app ends, with limits and an expiry. They never leave this device.
+ * Examples on disk, which survive a restart of the app, with limits and an expiry. They never leave this device.
  *
- * [clock] tells milliseconds since 1970. A store belongs to one thread at a time.
+ * [clock] returns milliseconds since 1970. Use a store from one thread at a time.
  */
 class ExampleStore(
     private val database: Database,
@@ -43,14 +43,14 @@ class ExampleStore(
         prune()
     }
 
-    /** How many examples there are. */
+    /** The number of examples. */
     val count: Long get() = number("SELECT count(*) FROM examples")
 
-    /** Adds an example, and lets the oldest go where a limit is met. */
+    /** Adds an example. Deletes the oldest ones if a limit is exceeded. */
     fun add(features: FloatArray, label: Int) = add(features, Labels.Classes(intArrayOf(label)))
 
     /**
-     * As the other, with labels of any kind.
+     * Adds an example with labels of any kind. Deletes the oldest ones if a limit is exceeded.
      *
      * @throws FolkmootException.BadExample if it does not have the store's form, or a value is not finite.
      */
@@ -63,7 +63,10 @@ class ExampleStore(
         }
     }
 
-    /** Deletes what is too old or too much, and returns how many that were. It happens by itself with each use. */
+    /**
+     * Deletes examples that are too old or exceed a limit, and returns their number. Every other call does this by
+     * itself.
+     */
     fun prune(): Long {
         val expired = limits.ageMax?.let { age ->
             database.execute("DELETE FROM examples WHERE at < ?", clock() - age.inWholeMilliseconds)
@@ -76,7 +79,7 @@ class ExampleStore(
         return (expired + excess).toLong()
     }
 
-    /** Adds what there is to a client's examples, in parts, so that all of it is in memory once only. */
+    /** Adds all stored examples to a client's examples. Works in parts, so that they are in memory only once. */
     fun loadInto(examples: Examples): Loaded {
         prune()
         val batch = Batch(form, featureCount, examples)
@@ -103,11 +106,11 @@ class ExampleStore(
 
     private fun checked(features: FloatArray, labels: Labels): FloatArray {
         fun refuse(reason: String): Nothing = throw FolkmootException.BadExample(reason)
-        if (features.size != featureCount) refuse("${features.size} feature values: ${form.shape} has $featureCount")
+        if (features.size != featureCount) refuse("${features.size} feature values do not fit the shape ${form.shape}")
         if (labels is Labels.Classes != form.areClasses) {
-            refuse("this store's labels are ${if (form.areClasses) "classes" else "targets"}")
+            refuse("this store's labels must be ${if (form.areClasses) "classes" else "targets"}")
         }
-        if (labels.size != form.labelsPerExample) refuse("${labels.size} labels: ${form.labelsPerExample} are expected")
+        if (labels.size != form.labelsPerExample) refuse("${labels.size} labels; an example has ${form.labelsPerExample}")
         val numbers = values(labels)
         if (!features.all(Float::isFinite) || !numbers.all(Float::isFinite)) refuse("a value is NaN or infinite")
         return numbers
@@ -120,7 +123,7 @@ class ExampleStore(
     }
 }
 
-/** Examples on their way from a store to a client, some megabytes at a time. */
+/** Examples on their way from a store to a client, a few megabytes at a time. */
 private class Batch(private val form: ExampleForm, featureCount: Int, private val examples: Examples) {
     private val capacity = (VALUES_PER_BATCH / maxOf(featureCount, form.labelsPerExample)).coerceAtLeast(1)
     private val x = FloatBuffer.allocate(capacity * featureCount)
@@ -155,10 +158,10 @@ private const val VALUES_PER_BATCH = 1 shl 20
 
 private fun check(form: ExampleForm, limits: StoreLimits, bytesPerExample: Long) {
     fun refuse(reason: String): Nothing = throw FolkmootException.BadOption(reason)
-    if (form.labelsPerExample < 1) refuse("labelsPerExample is ${form.labelsPerExample}: 1 or more is expected")
-    if (limits.countMax < 1) refuse("countMax is ${limits.countMax}: 1 or more is expected")
+    if (form.labelsPerExample < 1) refuse("labelsPerExample is ${form.labelsPerExample}; it must be 1 or more")
+    if (limits.countMax < 1) refuse("countMax is ${limits.countMax}; it must be 1 or more")
     if (limits.bytesMax < bytesPerExample) {
-        refuse("bytesMax is ${limits.bytesMax}: one example has $bytesPerExample bytes")
+        refuse("bytesMax is ${limits.bytesMax}; one example has $bytesPerExample bytes")
     }
-    if (limits.ageMax?.isPositive() == false) refuse("ageMax is ${limits.ageMax}: a positive time is expected")
+    if (limits.ageMax?.isPositive() == false) refuse("ageMax is ${limits.ageMax}; it must be positive")
 }

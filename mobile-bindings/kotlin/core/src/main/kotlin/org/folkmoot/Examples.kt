@@ -4,12 +4,12 @@ import java.nio.FloatBuffer
 import org.folkmoot.bindings.ExampleSet
 import org.folkmoot.bindings.LabelKind
 
-/** What the examples are to be recognised as. */
+/** The labels of examples: what the model should predict. */
 sealed interface Labels {
-    /** How many values there are. */
+    /** The number of values. */
     val size: Int
 
-    /** How many belong to one example: 1, or one for each position of a sequence or each output. */
+    /** The number of labels per example: 1, or one for each position of a sequence or each output. */
     val perExample: Int
 
     /** Class numbers from 0 to 2^24. */
@@ -23,18 +23,18 @@ sealed interface Labels {
     }
 }
 
-/** The examples of this device, which never leave it. In memory: an app that starts again adds them again. */
+/** The examples of this device, which never leave it. They are only in memory: add them again after a restart. */
 class Examples internal constructor(private val native: ExampleSet) {
-    /** How many there are. */
+    /** The number of examples. */
     val count: Long get() = native.count().toLong()
 
     /**
-     * Adds examples for the next run: all of them, or none.
+     * Adds examples for the next run: all of them, or none if there is an error.
      *
-     * [features] are row-major, one example after the other, and [shape] is that of one example. They cross with one
-     * copy; a direct buffer in the machine's own byte order is the fastest.
+     * [features] are in row-major order, one example after the other, and [shape] is the shape of one example. They are
+     * copied once; a direct buffer in native byte order is the fastest.
      *
-     * @throws FolkmootException.BadExample if shapes do not fit, or a value is not finite.
+     * @throws FolkmootException.BadExample if the shapes do not match, or a value is not finite.
      */
     fun add(features: FloatBuffer, shape: List<Int>, labels: Labels) {
         val perExample = featureCount(shape)
@@ -43,7 +43,7 @@ class Examples internal constructor(private val native: ExampleSet) {
             examples * labels.perExample != labels.size.toLong()
         ) {
             throw FolkmootException.BadExample(
-                "${features.remaining()} feature values and ${labels.size} labels: one example has " +
+                "there are ${features.remaining()} feature values and ${labels.size} labels; one example has " +
                     "$perExample values and ${labels.perExample} labels",
             )
         }
@@ -55,18 +55,18 @@ class Examples internal constructor(private val native: ExampleSet) {
         }
     }
 
-    /** As the other, from an array. */
+    /** Adds examples from an array; see the other overload. */
     fun add(features: FloatArray, shape: List<Int>, labels: Labels) =
         add(FloatBuffer.wrap(features), shape, labels)
 
-    /** Takes all of them out. A run under way goes on with those that it began with. */
+    /** Removes all examples. A current run continues with the examples that it started with. */
     fun clear() = native.clear()
 }
 
-/** How many values one example of this shape has. */
+/** Returns the number of values in one example of this shape. */
 internal fun featureCount(shape: List<Int>): Long {
     val count = shape.fold(1L) { product, size ->
-        if (size < 1 || product > VALUES_MAX) throw FolkmootException.BadExample("$shape is no shape of an example")
+        if (size < 1 || product > VALUES_MAX) throw FolkmootException.BadExample("$shape is not a valid example shape")
         product * size
     }
     if (count > VALUES_MAX) throw FolkmootException.BadExample("an example of shape $shape is too large")
@@ -85,7 +85,7 @@ internal fun values(labels: Labels): FloatArray = when (labels) {
     is Labels.Classes -> FloatArray(labels.size) { index ->
         val value = labels.values[index]
         if (value !in 0..CLASS_MAX) {
-            throw FolkmootException.BadExample("label $index is $value: a class of 0 to $CLASS_MAX is expected")
+            throw FolkmootException.BadExample("label $index is $value; a class must be 0 to $CLASS_MAX")
         }
         value.toFloat()
     }

@@ -13,13 +13,13 @@ import org.folkmoot.bindings.EventListener
 import org.folkmoot.bindings.Folkmoot
 import org.folkmoot.bindings.AssignmentOffer as NativeOffer
 
-/** How far a collector of events may be behind before the oldest are left out. */
+/** The number of events that are buffered for a slow collector. Older ones are dropped. */
 private const val EVENTS_MAX = 1024
 
 /**
- * One client of one coordinator: it trains on examples that never leave this device.
+ * One client of one coordinator. It trains on examples that never leave this device.
  *
- * A client that was killed goes on where it was when one is opened over the same state directory.
+ * If the process is killed, opening a client with the same state directory continues where it stopped.
  */
 class FolkmootClient private constructor(private val listener: Listener, native: Folkmoot) : AutoCloseable {
     @Volatile
@@ -28,52 +28,56 @@ class FolkmootClient private constructor(private val listener: Listener, native:
     /** The examples to train on. */
     val examples = Examples(native.examples())
 
-    /** What the client does, as it does it. One that collects too late or too slowly misses the oldest. */
+    /** The client's events. A collector that starts too late or is too slow misses the oldest ones. */
     val events: SharedFlow<Event> get() = listener.events.asSharedFlow()
 
-    /** Whether it takes part in rounds now. */
+    /** Whether the client is taking part in rounds. */
     val isRunning: Boolean get() = native?.status()?.isRunning ?: false
 
     /**
-     * Takes part in rounds until [stop] is called elsewhere, or until so many updates were accepted.
+     * Takes part in rounds until [stop] is called elsewhere, or until [rounds] updates were accepted.
      *
-     * Returns how many were accepted. It enrols first if it has to. A cancelled run is gone on with by the next.
+     * Returns the number of accepted updates. The client enrols first if necessary. If the run is cancelled, the next
+     * one continues from there.
      *
      * @throws FolkmootException.NoExamples, NotEnrolled, Refused, StorageFailed or AlreadyRunning.
      */
     suspend fun run(rounds: Long? = null): Long {
-        if (rounds != null && rounds < 0) throw FolkmootException.BadOption("rounds is $rounds: 0 or more is expected")
+        if (rounds != null && rounds < 0) throw FolkmootException.BadOption("rounds is $rounds; it must be 0 or more")
         return translating { opened().start(rounds?.toULong()) }.acceptedRounds.toLong()
     }
 
-    /** Stops taking part. An assignment under way is given up, of which the coordinator hears. */
+    /** Stops taking part in rounds. Gives up the current assignment and tells the coordinator. */
     suspend fun stop() = translating { opened().stop() }
 
-    /** Says what holds of the device now. A training pauses within 250 ms when it may not go on, until it may. */
+    /**
+     * Sets the device's current conditions. If training is no longer allowed, it pauses within 250 ms until it is
+     * allowed again.
+     */
     fun setConditions(conditions: DeviceConditions) = opened().setConditions(conditions.native())
 
-    /** Pauses for a reason of the app's own, in its own words. */
+    /** Pauses training for a reason of the app's own, given as text. */
     fun pause(reason: String) = opened().setPaused(reason)
 
-    /** Ends a pause of the app's own. */
+    /** Ends the app's own pause. */
     fun resume() = opened().setPaused(null)
 
-    /** What the client did with the user's data, the oldest first; the newest 2,000 entries are kept. */
+    /** Returns how the user's data was used, the oldest entry first. The newest 2,000 entries are kept. */
     fun transparencyLog(): List<LogEntry> = translating { opened().transparencyLog() }.map(::translated)
 
-    /** Notes in the transparency log that the user agreed, and to which words. */
+    /** Records in the transparency log that the user consented, and the text that the user consented to. */
     fun consentGiven(words: String) = opened().consentGiven(words)
 
-    /** Notes in the transparency log that the user does not agree any more. It stops nothing. */
+    /** Records in the transparency log that the user withdrew consent. This does not stop the client. */
     fun consentWithdrawn() = opened().consentWithdrawn()
 
     /**
-     * The newest global model's outputs for [rows] rows of features, row-major.
+     * Returns the newest global model's outputs for [rows] rows of features, in row-major order.
      *
      * @throws FolkmootException.NoModel, or BadExample if the features do not fit the model.
      */
     fun predict(features: FloatArray, rows: Int = 1): Prediction {
-        if (rows < 1) throw FolkmootException.BadExample("rows is $rows: 1 or more is expected")
+        if (rows < 1) throw FolkmootException.BadExample("rows is $rows; it must be 1 or more")
         val predicted = filled(FloatBuffer.wrap(features)).use { x ->
             translating { opened().predict(x, rows.toULong()) }
         }
@@ -81,7 +85,7 @@ class FolkmootClient private constructor(private val listener: Listener, native:
         return Prediction(taken(predicted.outputs), shape, predicted.taskId, predicted.version.toLong())
     }
 
-    /** Stops, and deletes key, session, models and examples. The client cannot be used any more. */
+    /** Stops the client and deletes its key, session, models and examples. It cannot be used afterwards. */
     suspend fun forget() {
         val forgotten = opened()
         translating { forgotten.forget() }
@@ -89,10 +93,13 @@ class FolkmootClient private constructor(private val listener: Listener, native:
         forgotten.close()
     }
 
-    /** Stops, and lets the state directory go. It may be called twice, and waits until a run has ended. */
+    /**
+     * Stops the client, waits until its run has ended, and releases the state directory. Calling it again has no
+     * effect.
+     */
     override fun close() = runBlocking { closeAndWait() }
 
-    /** As [close], for where nothing may block. */
+    /** Like [close], for code that must not block. */
     suspend fun closeAndWait() {
         val closed = native ?: return
         native = null
@@ -104,7 +111,8 @@ class FolkmootClient private constructor(private val listener: Listener, native:
 
     companion object {
         /**
-         * Opens a client: locks its state directory, and draws its key if it has none. Nothing is sent before [run].
+         * Opens a client: locks its state directory, and generates its key if there is none. Sends nothing until [run]
+         * is called.
          *
          * @throws FolkmootException.BadOption or StorageFailed.
          */
@@ -119,14 +127,14 @@ class FolkmootClient private constructor(private val listener: Listener, native:
     }
 }
 
-/** The outputs of the newest model that this device has; [shape] is that of one row. */
+/** The outputs of the newest model on this device. [shape] is the shape of one row. */
 class Prediction internal constructor(
     val outputs: FloatArray,
     val shape: List<Int>,
     val taskId: String,
     val version: Long,
 ) {
-    /** The outputs of one row. */
+    /** Returns the outputs of one row. */
     fun row(index: Int): FloatArray {
         val size = shape.fold(1) { product, dimension -> product * dimension }
         return outputs.copyOfRange(index * size, (index + 1) * size)
@@ -135,7 +143,7 @@ class Prediction internal constructor(
 
 private fun native(options: ClientOptions): ConnectOptions {
     fun refuse(name: String, value: Number): Nothing =
-        throw FolkmootException.BadOption("$name is $value: 0 or more is expected")
+        throw FolkmootException.BadOption("$name is $value; it must be 0 or more")
     return ConnectOptions(
         coordinator = options.coordinator,
         stateDirectory = options.state.absolutePath,
@@ -157,7 +165,7 @@ private class Listener : EventListener {
     val events = MutableSharedFlow<Event>(0, EVENTS_MAX, BufferOverflow.DROP_OLDEST)
 
     override fun onEvent(event: ClientEvent) {
-        // It never waits, for the oldest go.
+        // This never suspends, because the oldest events are dropped.
         events.tryEmit(translated(event))
     }
 }

@@ -4,18 +4,21 @@ import org.folkmoot.bindings.LogLevel as NativeLevel
 import org.folkmoot.bindings.LogSink as NativeSink
 import org.folkmoot.bindings.setLogSink
 
-/** How much a line of the log matters. */
+/** The severity of a log line. */
 enum class LogLevel { ERROR, WARN, INFO, DEBUG }
 
-/** Where the log goes. It never holds examples. It must not block. */
+/** Receives the client's log. It never contains examples. It must not block. */
 fun interface LogSink {
-    /** Takes a line; [part] names the part of the client that wrote it. */
+    /** Receives a line. [part] names the part of the client that wrote it. */
     fun log(level: LogLevel, part: String, line: String)
 }
 
 /** The log of all clients of this process. */
 object FolkmootLog {
-    /** Sends the log there, from this level on. Only the first call does; it says whether it was that. */
+    /**
+     * Sends the log to [sink], from this level on. Only the first call has an effect. Returns whether this was the
+     * first call.
+     */
     fun begin(level: LogLevel, sink: LogSink): Boolean {
         val isFirst = setLogSink(Sink(sink), NativeLevel.valueOf(level.name))
         if (isFirst) own = sink
@@ -26,7 +29,7 @@ object FolkmootLog {
     internal var own: LogSink? = null
 }
 
-/** This package's own lines, which go where the native library's go. */
+/** Log lines of this package. They go to the same sink as the native library's. */
 internal object Log {
     fun error(line: String, error: Throwable) {
         FolkmootLog.own?.log(LogLevel.ERROR, "kotlin", "$line: ${error.stackTraceToString()}")

@@ -2,18 +2,18 @@ package org.folkmoot
 
 import org.folkmoot.bindings.LogEntry as NativeEntry
 
-/** An entry of the transparency log: what was done with the user's data. It never leaves the device. */
+/** An entry of the transparency log, which says how the user's data was used. It never leaves the device. */
 data class LogEntry(
-    /** Milliseconds since 1970. */
+    /** The time of the action, in milliseconds since 1970. */
     val at: Long,
-    /** What was done: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `gave_up` and so on. */
+    /** The action: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `gave_up` and so on. */
     val action: String,
     val taskId: String?,
     val roundNumber: Long?,
-    /** Bytes that left the device. An update is noted before it goes, with all that is to go. */
+    /** Bytes sent. The entry for an update is written before it is sent, with the full size. */
     val bytesSent: Long,
     val bytesReceived: Long,
-    /** More for humans. */
+    /** Details for people to read. */
     val detail: String?,
 )
 

@@ -13,17 +13,17 @@ private const val NONCE_BYTES = 12
 private const val TAG_BITS = 128
 private const val SEALED_BYTES_MAX = 64L * 1024
 
-/** Some bytes on disk, encrypted and authenticated with AES-GCM under a key that is kept elsewhere. */
+/** A file that is encrypted and authenticated with AES-GCM, under a key that is kept elsewhere. */
 class SealedFile(private val file: File) {
     /**
-     * What was kept; null if there is nothing.
+     * Returns the content, or null if there is no file.
      *
-     * @throws java.security.GeneralSecurityException if it was changed, or another key closed it.
+     * @throws java.security.GeneralSecurityException if the file was changed, or was written with another key.
      */
     fun load(key: SecretKey): ByteArray? {
         if (!file.exists()) return null
         if (file.length() !in NONCE_BYTES + TAG_BITS / 8L..SEALED_BYTES_MAX) {
-            throw IOException("${file.path} has ${file.length()} bytes, which no sealed file has")
+            throw IOException("${file.path} has ${file.length()} bytes, so it is not a sealed file")
         }
         val bytes = file.readBytes()
         val cipher = Cipher.getInstance(TRANSFORMATION)
@@ -31,10 +31,10 @@ class SealedFile(private val file: File) {
         return cipher.doFinal(bytes, NONCE_BYTES, bytes.size - NONCE_BYTES)
     }
 
-    /** Keeps this instead of what was kept: all of it or nothing, whenever the process is killed. */
+    /** Replaces the content atomically, even if the process is killed. */
     fun save(content: ByteArray, key: SecretKey) {
         val cipher = Cipher.getInstance(TRANSFORMATION)
-        // The key draws the nonce: a keystore lets nobody else.
+        // The key's provider generates the nonce, because a keystore does not accept one from outside.
         cipher.init(Cipher.ENCRYPT_MODE, key)
         val new = File("${file.path}.new")
         FileOutputStream(new).use { output ->
@@ -45,7 +45,7 @@ class SealedFile(private val file: File) {
         Files.move(new.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE)
     }
 
-    /** Deletes it. */
+    /** Deletes the file. */
     fun delete() {
         Files.deleteIfExists(file.toPath())
     }

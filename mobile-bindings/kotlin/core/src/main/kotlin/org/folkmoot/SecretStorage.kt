@@ -3,19 +3,19 @@ package org.folkmoot
 import org.folkmoot.bindings.CallbackException
 import org.folkmoot.bindings.SecretStorage as NativeStorage
 
-/** Where a client's key is kept, instead of a file in its state directory: a phone's key store, say. */
+/** A storage for the client's key other than a file in its state directory, for example a phone's key store. */
 interface SecretStorage {
-    /** The secret; null if none was saved. */
+    /** Returns the secret, or null if none was saved. */
     fun load(): ByteArray?
 
-    /** Keeps these 32 bytes, durably when it returns. */
+    /** Saves these 32 bytes. They must be durable when this returns. */
     fun save(secret: ByteArray)
 
     /** Deletes the secret, if there is one. */
     fun delete()
 }
 
-/** A storage as the native library calls it. */
+/** Adapts a storage to the native library's interface. */
 internal class NativeSecrets(private val storage: SecretStorage) : NativeStorage {
     override fun load(): ByteArray? = telling("load") { storage.load() }
 

@@ -4,12 +4,12 @@ import java.nio.ByteBuffer
 import java.nio.ByteOrder
 import java.util.zip.CRC32
 
-/** What the tables are like; another number is another format. */
+/** The version of the table format. */
 private const val FORMAT = 1L
 
-/** Makes the tables where there are none, and compares the form where there are. */
+/** Creates the tables if there are none. Otherwise, checks that the form matches. */
 internal fun prepare(database: Database, form: ExampleForm) {
-    // What is deleted is overwritten: an example that expired is not to be found in the file.
+    // Overwrite deleted data, so that expired examples cannot be found in the file.
     database.query("PRAGMA secure_delete = ON") {}
     database.transaction {
         database.execute("CREATE TABLE IF NOT EXISTS form (format INTEGER NOT NULL, form TEXT NOT NULL)")
@@ -24,8 +24,8 @@ internal fun prepare(database: Database, form: ExampleForm) {
             null -> database.execute("INSERT INTO form (format, form) VALUES (?, ?)", own.first, own.second)
             own -> {}
             else -> throw FolkmootException.BadOption(
-                "this store has format ${first.first} and ${first.second}, not format ${own.first} and " +
-                    "${own.second}: delete its file, or give another",
+                "this store has format ${first.first} and ${first.second}, but expected is format ${own.first} and " +
+                    "${own.second}; delete its file, or use another one",
             )
         }
     }
@@ -48,7 +48,7 @@ internal fun decoded(bytes: ByteArray): FloatArray {
     return values
 }
 
-/** A sum over both parts: storage in cheap devices goes bad without a word. */
+/** Returns a checksum over both parts, because storage in cheap devices can fail silently. */
 internal fun crc(x: ByteArray, y: ByteArray): Long = CRC32().apply {
     update(x)
     update(y)

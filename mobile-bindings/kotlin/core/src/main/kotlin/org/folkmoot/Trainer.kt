@@ -9,19 +9,26 @@ import org.folkmoot.bindings.Trained as NativeTrained
 import org.folkmoot.bindings.Trainer as NativeTrainerInterface
 import org.folkmoot.bindings.TrainerWork as NativeWork
 
-/** A training loop of your own, instead of the engine's. Clipping, noise, codec and upload stay in the client. */
+/**
+ * Your own training loop, used instead of the engine. The client still does the clipping, noise, compression and
+ * upload.
+ */
 interface Trainer {
-    /** How many examples there are to train on, which a check-in states. */
+    /** The number of examples available for training, which the client sends with its check-in. */
     val exampleCount: Long
 
-    /** Trains from the weights of [work], on a thread of its own; it may block. What it throws gives the work up. */
+    /**
+     * Trains from the weights of [work]. Called on its own thread; it may block. An exception gives up the assignment.
+     */
     fun train(work: Work): Trained
 
-    /** Measures the weights of [work]; null leaves that to the engine and the client's examples. */
+    /**
+     * Measures the weights of [work] without training. Return null to let the engine evaluate the client's examples.
+     */
     fun evaluate(work: Work): Evaluated? = null
 }
 
-/** What was trained: [exampleCount] is also what the update weighs in the mean, up to the plan's limit. */
+/** The result of a training. [exampleCount] is also the update's weight in the mean, up to the plan's limit. */
 class Trained(
     val weights: Map<String, FloatArray>,
     val exampleCount: Long,
@@ -30,10 +37,10 @@ class Trained(
     val stepCount: Long = 0,
 )
 
-/** What was measured. */
+/** The result of an evaluation. */
 data class Evaluated(val exampleCount: Long, val lossSum: Double, val correctCount: Long = 0)
 
-/** What a training loop is given. */
+/** The inputs of a training loop. */
 class Work internal constructor(private val native: TrainerWorkInterface) {
     private val tensors = native.tensors()
     private val buffer: NativeBuffer = native.weights()
@@ -43,35 +50,44 @@ class Work internal constructor(private val native: TrainerWorkInterface) {
     val roundNumber: Long get() = native.roundNumber().toLong()
     val baseVersion: Long get() = native.baseVersion().toLong()
 
-    /** The plan as JSON: the loop is to keep to its `training` as far as it can. */
+    /** The plan as JSON. Follow its `training` settings as far as you can. */
     val plan: String get() = native.plan()
 
-    /** Whether the work is not wanted any more, to be asked between steps. What is returned then is thrown away. */
+    /**
+     * Whether the assignment was cancelled. Check it between steps. If so, the result is discarded. Blocks while
+     * training is paused.
+     */
     val isStopped: Boolean get() = native.isStopped()
 
-    /** Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far. */
+    /**
+     * Whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far if you
+     * can.
+     */
     val isAsked: Boolean get() = native.isAsked()
 
-    /** The dimensions of the weights by their names in the ONNX file, in its order. */
+    /** The shapes of the weights, by their names in the ONNX file, in the file's order. */
     val shapes: Map<String, List<Long>> = tensors.associate { it.name to it.shape.map(ULong::toLong) }
 
-    /** A copy of the weights to begin with, by name. */
+    /** Returns a copy of the weights to start from, by name. */
     fun weights(): Map<String, FloatArray> {
         val all = view(buffer)
         return shapes.mapValues { (_, shape) -> FloatArray(elements(shape)).also(all::get) }
     }
 
-    /** The weights in a buffer that the library takes: nobody may look at its memory after that, so it is a new one. */
+    /**
+     * Copies the weights into a new buffer. The library takes its values, so nothing else may access its memory
+     * afterwards.
+     */
     internal fun joined(weights: Map<String, FloatArray>): NativeBuffer {
         require(weights.keys == shapes.keys) {
-            "the trainer returned the weights ${weights.keys.sorted()}: ${shapes.keys.sorted()} are expected"
+            "the trainer returned the weights ${weights.keys.sorted()}, but the model has ${shapes.keys.sorted()}"
         }
         val joined = zeros(buffer.count().toInt())
         val all: FloatBuffer = view(joined)
         for ((name, shape) in shapes) {
             val values = weights.getValue(name)
             require(values.size == elements(shape)) {
-                "the trainer returned ${values.size} values of `$name`: ${elements(shape)} are expected"
+                "the trainer returned ${values.size} values of `$name`; it has ${elements(shape)}"
             }
             all.put(values)
         }
@@ -81,7 +97,7 @@ class Work internal constructor(private val native: TrainerWorkInterface) {
     private fun elements(shape: List<Long>) = shape.fold(1L) { product, size -> product * size }.toInt()
 }
 
-/** A trainer as the native library calls it. */
+/** Adapts a trainer to the native library's interface. */
 internal class NativeTrainer(private val trainer: Trainer, private val log: Log) : NativeTrainerInterface {
     override fun exampleCount(): ULong = telling("exampleCount") { count(trainer.exampleCount, "exampleCount") }
 
@@ -105,17 +121,19 @@ internal class NativeTrainer(private val trainer: Trainer, private val log: Log)
         )
     }
 
-    /** Logs what a trainer throws, which only this device may know, and tells the client that it failed. */
+    /**
+     * Logs a trainer's exception, which may contain private data, and tells the client only that the trainer failed.
+     */
     private inline fun <T> telling(method: String, block: () -> T): T =
         try {
             block()
         } catch (error: Throwable) {
-            log.error("the trainer's $method failed, and the assignment is given up", error)
+            log.error("$method of the trainer failed; the client gives up the assignment", error)
             throw CallbackException.Failed("${error.javaClass.simpleName} in $method")
         }
 }
 
 private fun count(value: Long, name: String): ULong {
-    require(value >= 0) { "$name is $value: 0 or more is expected" }
+    require(value >= 0) { "$name is $value; it must be 0 or more" }
     return value.toULong()
 }

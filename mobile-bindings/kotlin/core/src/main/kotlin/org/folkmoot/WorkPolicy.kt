@@ -9,29 +9,29 @@ import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withTimeout
 
-/** How a piece of background work ended. */
+/** The outcome of a run of background work. */
 enum class WorkOutcome {
-    /** It is done until the next time. */
+    /** The work is done until the next scheduled run. */
     SUCCESS,
 
-    /** It is to be tried again, later. */
+    /** The scheduler should try again later. */
     RETRY,
 
-    /** Trying again changes nothing: a human or an update of the app must. */
+    /** Trying again will not help: a person or an update of the app must change something first. */
     FAILURE,
 }
 
-/** When and how long a client works in the background. It knows nothing of any system's scheduler. */
+/** The conditions and the time limit of a client's work in the background. They do not depend on the scheduler. */
 class WorkPolicy(
     val device: DevicePolicy = DevicePolicy(),
-    /** Schedulers end work after some minutes; a run that is ended before is gone on with by the next. */
+    /** The maximum duration of a run. Schedulers end work after some minutes, so the next run continues from there. */
     val timeMax: Duration = 9.minutes,
 ) {
     init {
-        if (!timeMax.isPositive()) throw FolkmootException.BadOption("timeMax is $timeMax: a positive time is expected")
+        if (!timeMax.isPositive()) throw FolkmootException.BadOption("timeMax is $timeMax; it must be positive")
     }
 
-    /** Runs while [conditions] allow it, and says what the scheduler is to do. A cancellation passes through. */
+    /** Runs while [conditions] allow it, and returns what the scheduler should do. Rethrows a cancellation. */
     suspend fun perform(conditions: Flow<DeviceConditions>, run: suspend () -> Unit): WorkOutcome =
         try {
             withTimeout(timeMax) { whileAllowed(conditions, run) }
@@ -60,7 +60,7 @@ class WorkPolicy(
     }
 
     companion object {
-        /** What a scheduler is to do about an error. */
+        /** Returns what a scheduler should do about an error. */
         fun outcome(error: FolkmootException): WorkOutcome = when (error) {
             is FolkmootException.Unreachable, is FolkmootException.AlreadyRunning -> WorkOutcome.RETRY
             is FolkmootException.StorageFailed -> WorkOutcome.RETRY
@@ -68,7 +68,7 @@ class WorkPolicy(
                 Disposition.RETRY, Disposition.CHECK_IN -> WorkOutcome.RETRY
                 Disposition.GIVE_UP, null -> WorkOutcome.FAILURE
             }
-            // Examples may have come until the next time.
+            // There may be examples by the next run.
             is FolkmootException.NoExamples -> WorkOutcome.SUCCESS
             is FolkmootException.BadOption,
             is FolkmootException.BadExample,

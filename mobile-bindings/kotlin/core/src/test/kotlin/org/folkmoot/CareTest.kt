@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.io.TempDir
 
-/** When the client rests, where its key is, and what it tells the user. */
+/** Tests pauses, the storage of the key, and the transparency log. */
 @Timeout(120)
 class CareTest {
     @TempDir

@@ -9,7 +9,7 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
-/** A client in a process of its own, which tells each event in a line, until it is killed. Without a certificate: `-`. */
+/** A client in a separate process, which prints each event as a line until it is killed. `-` means no certificate. */
 fun main(arguments: Array<String>) {
     val (url, state, token, certificate, kind) = arguments
     val trainer = when (kind) {
@@ -55,21 +55,21 @@ private fun say(word: String) {
     System.out.flush()
 }
 
-/** How a program of these tests is started in a process of its own. */
+/** The command that starts a program of these tests in a separate process. */
 fun javaCommand(mainClass: String): List<String> {
     val java = File(System.getProperty("java.home"), "bin/java").path
     val properties = listOf("jna.library.path", "folkmoot.repository").map { "-D$it=${System.getProperty(it)}" }
     return listOf(java, "-Xmx512m", "-cp", System.getProperty("java.class.path")) + properties + mainClass
 }
 
-/** Starts such a process. */
+/** Starts a separate process. */
 fun child(coordinator: Coordinator, state: File, token: String, kind: String): Process {
     val arguments = listOf(coordinator.url, state.path, token, coordinator.certificate.path, kind)
     val errors = File(state.parentFile, "${state.name}.log")
     return ProcessBuilder(javaCommand("org.folkmoot.ChildKt") + arguments).redirectError(errors).start()
 }
 
-/** Kills a process as a system does that needs its memory, and waits until it is gone. */
+/** Kills a process like a system that needs its memory, and waits until it has ended. */
 fun kill(process: Process) {
     process.destroyForcibly()
     check(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) { "a killed process is still there" }

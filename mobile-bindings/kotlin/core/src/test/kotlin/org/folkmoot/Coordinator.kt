@@ -5,14 +5,14 @@ import java.util.concurrent.TimeUnit
 
 const val PATIENCE_SECONDS = 60L
 
-/** The repository, for the examples' data and models. */
+/** The root of the repository, for the examples' data and models. */
 val repository = File(System.getProperty("folkmoot.repository"))
 val digits = File(repository, "examples/digits")
 
-/** What the task says of one round. */
+/** A round, as shown by the task. */
 data class Round(val phase: String, val cohort: Int, val accepted: Int)
 
-/** `folkmoot serve` in a process of its own on a port of the system's choice, over TLS, until it is closed. */
+/** Runs `folkmoot serve` in a separate process over TLS, on a free port, until it is closed. */
 class Coordinator(private val folder: File) : AutoCloseable {
     private val program = System.getenv("FOLKMOOT_PROGRAM") ?: "folkmoot"
     private val log = File(folder, "coordinator.log")
@@ -28,7 +28,7 @@ class Coordinator(private val folder: File) : AutoCloseable {
         "FOLKMOOT_API_KEY" to text(serving, "first_api_key"),
     )
 
-    /** Runs a command of an operator and returns what it answers. */
+    /** Runs an operator's command and returns its output. */
     fun call(vararg arguments: String): String {
         val errors = File(folder, "command.log")
         val builder = ProcessBuilder(program, *arguments, "--json").redirectError(errors)
@@ -61,7 +61,7 @@ class Coordinator(private val folder: File) : AutoCloseable {
         return phases.indices.map { Round(phases[it], cohorts[it], accepted[it]) }.reversed()
     }
 
-    /** Waits until so many rounds are committed, and returns all rounds. */
+    /** Waits until this many rounds are committed, and returns all rounds. */
     fun committed(task: String, count: Int): List<Round> {
         val until = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS)
         while (true) {
@@ -95,7 +95,10 @@ class Coordinator(private val folder: File) : AutoCloseable {
     }
 }
 
-/** Makes a task over the digits steady: at the example's own rate the last batch of five sometimes throws the model back. */
+/**
+ * Makes a task over the digits steady. At the example's own learning rate, the last batch of five sometimes sets the
+ * model back.
+ */
 fun steadily(description: String) = description.replace("learning_rate = 0.1", "learning_rate = 0.05")
 
 private fun text(json: String, name: String): String =

@@ -12,7 +12,7 @@ private const val PARAMETERS = 10_000_000
 private const val CALLS = 20_000
 private const val ROUNDS = 7
 
-/** Measures what it costs to cross into the native library: `-Dtest=CrossingBench`. It is no part of the tests. */
+/** Measures the cost of crossing into the native library: `-Dtest=CrossingBench`. It is not one of the tests. */
 class CrossingBench {
     @TempDir
     lateinit var folder: File
@@ -45,7 +45,7 @@ class CrossingBench {
     private fun say(name: String, value: Double) = println("%s %.2f".format(name, value))
 }
 
-/** What the library gives to a trainer, without a coordinator. */
+/** A trainer's inputs, without a coordinator. */
 private class Given(private val count: Int) : TrainerWorkInterface {
     override fun assignmentId() = "none"
 

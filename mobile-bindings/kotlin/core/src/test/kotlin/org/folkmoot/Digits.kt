@@ -17,7 +17,7 @@ class Digits(val features: FloatArray, val classes: IntArray) {
     }
 }
 
-/** Returns the weights that it was given with a small step, so that rounds are short and known. */
+/** Returns its input weights with a small known step, so that rounds are short. */
 open class Nudge(private val step: Float = 0.001f, override val exampleCount: Long = 4) : Trainer {
     val seen = mutableListOf<Work>()
 

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource
 
 private const val ROUNDS = 2
 
-/** Processes that are killed in every state of a round: no update is lost, and none counts twice. */
+/** Kills processes in every state of a round: no update is lost, and none counts twice. */
 @Timeout(180)
 class KilledTest {
     @TempDir

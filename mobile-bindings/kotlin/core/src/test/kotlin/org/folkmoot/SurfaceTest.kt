@@ -8,7 +8,9 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.folkmoot.bindings.FolkmootException as NativeException
 
-/** What the library has, this package has. The compiler sees that every kind is translated. */
+/**
+ * Checks that this package has everything that the library has. The compiler checks that every variant is translated.
+ */
 class SurfaceTest {
     private fun names(kind: Class<*>) =
         kind.classes.filter { kind.isAssignableFrom(it) }.map { it.simpleName }.toSet()

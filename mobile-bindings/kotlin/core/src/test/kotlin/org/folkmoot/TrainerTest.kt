@@ -74,7 +74,7 @@ class TrainerTest {
             assertEquals(1, client.run(rounds = 1))
             val event = aborted.await()
             assertEquals("training_failed", event.reason)
-            assertFalse(event.detail.contains("are expected"), event.detail)
+            assertFalse(event.detail.contains("but the model has"), event.detail)
         }
         val all = lines.joinToString("\n")
         for (words in listOf("returned the weights []", "returned 1 values of", "exampleCount is -1")) {

@@ -6,7 +6,7 @@ import java.sql.PreparedStatement
 import java.sql.ResultSet
 import java.sql.SQLException
 
-/** SQLite on the JVM, by `org.xerial:sqlite-jdbc`, which an app that uses this adds to its dependencies. */
+/** SQLite on the JVM, through `org.xerial:sqlite-jdbc`. Add that library to the app's dependencies. */
 class JdbcDatabase(private val file: File) : Database {
     private val connection = naming { DriverManager.getConnection("jdbc:sqlite:${file.absolutePath}") }
 

@@ -10,9 +10,9 @@ import org.folkmoot.Database
 import org.folkmoot.FolkmootException
 import org.folkmoot.Row
 
-/** SQLite as Android has it. Give it a file in `noBackupFilesDir`: examples are not to travel in a backup. */
+/** Android's SQLite. Use a file in `noBackupFilesDir`, so that backups do not contain examples. */
 class AndroidDatabase(private val file: File) : Database {
-    // Android deletes a damaged file without a word; an app is to know.
+    // By default, Android silently deletes a damaged file. Keep it, so that the app sees an error.
     private val keeping = DatabaseErrorHandler { }
     private val database = naming { SQLiteDatabase.openOrCreateDatabase(file.path, null, keeping) }
 

@@ -6,24 +6,24 @@ import android.os.BatteryManager
 import android.os.PowerManager
 import org.folkmoot.Thermal
 
-/** What Android's own numbers mean here. */
+/** Converts Android's values to the client's. */
 internal object DeviceReadings {
-    /** Whether the device is charging, from the broadcast that tells of the battery. */
+    /** Whether the device is charging, from the battery broadcast. Null if unknown. */
     fun isCharging(battery: Intent): Boolean? =
         battery.getIntExtra(BatteryManager.EXTRA_PLUGGED, -1).takeIf { it >= 0 }?.let { it != 0 }
 
-    /** How full the battery is. */
+    /** The battery level in percent. Null if unknown. */
     fun batteryPercent(battery: Intent): Int? {
         val level = battery.getIntExtra(BatteryManager.EXTRA_LEVEL, -1)
         val scale = battery.getIntExtra(BatteryManager.EXTRA_SCALE, -1)
         return if (level < 0 || scale <= 0) null else (100 * level / scale).coerceIn(0, 100)
     }
 
-    /** Whether bytes cost nothing there; no network is no unmetered one. */
+    /** Whether the network is unmetered. False without a network. */
     fun isUnmetered(network: NetworkCapabilities?): Boolean =
         network?.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_METERED) ?: false
 
-    /** How warm the device is. */
+    /** The thermal state. */
     fun thermal(status: Int): Thermal = when {
         status <= PowerManager.THERMAL_STATUS_NONE -> Thermal.NOMINAL
         status <= PowerManager.THERMAL_STATUS_LIGHT -> Thermal.FAIR

@@ -15,18 +15,21 @@ import kotlinx.coroutines.flow.conflate
 import kotlinx.coroutines.flow.distinctUntilChanged
 import org.folkmoot.DeviceConditions
 
-/** Tells how the device is: battery, network, idleness and warmth. It asks for no permission beyond the network's. */
+/**
+ * Reads the device's conditions: battery, network, idle state and temperature. Needs only the permission for the
+ * network state.
+ */
 class DeviceWatcher(private val context: Context) {
     private val power = context.getSystemService(PowerManager::class.java)
     private val connectivity = context.getSystemService(ConnectivityManager::class.java)
 
-    /** How the device is now. */
+    /** Returns the current conditions. */
     fun now(): DeviceConditions {
-        // This broadcast stays: without a receiver, the last one comes back at once.
+        // This broadcast is sticky: without a receiver, the call returns the last one at once.
         return conditions(context.registerReceiver(null, IntentFilter(Intent.ACTION_BATTERY_CHANGED)))
     }
 
-    /** How it is now, and again with each change, as long as somebody collects. */
+    /** Emits the current conditions, and again after each change, as long as it is collected. */
     val conditions: Flow<DeviceConditions> = callbackFlow {
         val receiver = object : BroadcastReceiver() {
             override fun onReceive(context: Context, intent: Intent) {
@@ -57,7 +60,7 @@ class DeviceWatcher(private val context: Context) {
     private fun conditions(battery: Intent?) = DeviceConditions(
         isCharging = battery?.let(DeviceReadings::isCharging),
         isUnmetered = connectivity?.let { DeviceReadings.isUnmetered(it.getNetworkCapabilities(it.activeNetwork)) },
-        // A screen that is off is idle enough: the deep kind of idleness takes the network away, too.
+        // A screen that is off counts as idle. Doze mode is not required, because it also cuts off the network.
         isIdle = power?.let { !it.isInteractive },
         batteryPercent = battery?.let(DeviceReadings::batteryPercent),
         thermal = power?.let { DeviceReadings.thermal(it.currentThermalStatus) },

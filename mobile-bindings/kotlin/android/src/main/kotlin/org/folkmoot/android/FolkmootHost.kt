@@ -7,20 +7,20 @@ import org.folkmoot.FolkmootException
 import org.folkmoot.WorkOutcome
 import org.folkmoot.WorkPolicy
 
-/** What an app's `Application` implements, so that a worker finds its client when nothing else of the app runs. */
+/** Implement this in the app's `Application`, so that a worker can open the client while the app is not running. */
 interface FolkmootHost {
-    /** When this device may work. */
+    /** The conditions and the time limit for this device's work. */
     val policy: WorkPolicy get() = WorkPolicy(DevicePolicy(requiresCharging = true, requiresUnmetered = true))
 
-    /** How many updates one piece of work may send; the rest of the day is the app's and its user's. */
+    /** The maximum number of accepted updates per run of the worker. */
     val roundsPerWork: Long get() = 1
 
-    /** Opens the client, with its examples, or returns null if there is nothing to do. */
+    /** Opens the client, with its examples. Return null if there is nothing to do. */
     suspend fun connect(): FolkmootClient?
 
-    /** Hears of each event while a worker runs: the place to show or renew a notification. */
+    /** Called for each event while a worker runs, for example to show or update a notification. */
     fun onEvent(event: Event) {}
 
-    /** Hears how a piece of work ended; [error] says why it failed, where it did. */
+    /** Called when a run of the worker has ended. [error] is the reason if it failed. */
     fun onWorkEnded(outcome: WorkOutcome, error: FolkmootException?) {}
 }

@@ -9,9 +9,9 @@ import org.folkmoot.FolkmootClient
 import org.folkmoot.FolkmootException
 import org.folkmoot.WorkOutcome
 
-/** One piece of background work for a host, whatever scheduled it. */
+/** One run of background work for a host, independent of the scheduler. */
 class HostedWork(private val host: FolkmootHost, private val conditions: Flow<DeviceConditions>) {
-    /** Opens the host's client, runs it while the device allows it, and closes it in any case. */
+    /** Opens the host's client, runs it while the conditions allow it, and always closes it. */
     suspend fun perform(): WorkOutcome {
         var failure: FolkmootException? = null
         val outcome = host.policy.perform(conditions) {
@@ -27,7 +27,7 @@ class HostedWork(private val host: FolkmootHost, private val conditions: Flow<De
     }
 
     private suspend fun run(client: FolkmootClient) = coroutineScope {
-        // Before the run, so that no event is missed.
+        // Start collecting before the run, so that no event is missed.
         val telling = launch(start = CoroutineStart.UNDISPATCHED) { client.events.collect(host::onEvent) }
         val watching = launch { conditions.collect(client::setConditions) }
         client.run(host.roundsPerWork)

@@ -16,20 +16,21 @@ private const val KEYSTORE = "AndroidKeyStore"
 private const val KEY_BITS = 256
 
 /**
- * Keeps a client's secret in a file that only a key of the Android Keystore opens.
+ * Stores a client's secret in a file that is encrypted with a key of the Android Keystore.
  *
- * That key never leaves the device, in most devices not even its secure hardware. Give each client a name of its own.
+ * That key never leaves the device; on most devices, it never leaves the secure hardware. Give each client a name of
+ * its own.
  */
 class KeystoreSecrets(file: File, private val name: String = "folkmoot") : SecretStorage {
     private val sealed = SealedFile(file)
 
-    /** The secret; null if there is none yet. */
+    /** Returns the secret, or null if there is none yet. */
     override fun load(): ByteArray? = naming { key()?.let(sealed::load) }
 
-    /** Keeps it. */
+    /** Saves the secret. */
     override fun save(secret: ByteArray) = naming { sealed.save(secret, key() ?: newKey()) }
 
-    /** Deletes it, and the key that opened it. */
+    /** Deletes the secret and the key that encrypts it. */
     override fun delete() = naming {
         sealed.delete()
         keystore().deleteEntry(name)
@@ -55,8 +56,8 @@ class KeystoreSecrets(file: File, private val name: String = "folkmoot") : Secre
         try {
             block()
         } catch (error: GeneralSecurityException) {
-            throw FolkmootException.StorageFailed("the keystore's key `$name`: ${error.message}", error)
+            throw FolkmootException.StorageFailed("cannot use the keystore key `$name`: ${error.message}", error)
         } catch (error: IOException) {
-            throw FolkmootException.StorageFailed("the secret under `$name`: ${error.message}", error)
+            throw FolkmootException.StorageFailed("cannot use the secret of `$name`: ${error.message}", error)
         }
 }

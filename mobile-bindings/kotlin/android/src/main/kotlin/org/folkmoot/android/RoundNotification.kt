@@ -6,17 +6,17 @@ import android.app.NotificationManager
 import android.content.Context
 import org.folkmoot.Event
 
-/** What a notification shows about an event: an app may have words of its own. */
+/** Chooses the notification text for an event. Implement it to use your own texts. */
 fun interface NotificationText {
-    /** The text, or null to leave what is shown. */
+    /** Returns the text, or null to keep the current notification. */
     fun of(event: Event): String?
 }
 
 /**
- * Shows that the client works, while it does. An app calls it from its host's `onEvent` and `onWorkEnded`.
+ * Shows a notification while the client works. Call it from the host's `onEvent` and `onWorkEnded`.
  *
- * Since Android 13 an app has to ask its user for `POST_NOTIFICATIONS`, which this library does not declare: without it
- * nothing is shown, and the work goes on.
+ * Since Android 13, the app must declare and request the permission `POST_NOTIFICATIONS`, which this library does not
+ * declare. Without it, no notification is shown, and the work continues.
  */
 class RoundNotification(
     private val context: Context,
@@ -32,14 +32,14 @@ class RoundNotification(
         manager?.createNotificationChannel(channel)
     }
 
-    /** Shows or renews it. */
+    /** Shows or updates the notification. */
     fun show(event: Event) {
         val line = text.of(event) ?: return
         manager?.notify(id, Notification.Builder(context, CHANNEL).setSmallIcon(icon).setContentTitle(title)
             .setContentText(line).setOnlyAlertOnce(true).build())
     }
 
-    /** Takes it away. */
+    /** Removes the notification. */
     fun hide() {
         manager?.cancel(id)
     }

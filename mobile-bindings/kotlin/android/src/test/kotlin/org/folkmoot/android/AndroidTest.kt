@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
-/** What of Android's own classes runs without a device: those that call no native code. */
+/** Tests the parts that run without a device: those that call no native Android code. */
 class AndroidTest {
     private fun battery(vararg extras: Pair<String, Int>) =
         Intent(Intent.ACTION_BATTERY_CHANGED).apply { extras.forEach { (name, value) -> putExtra(name, value) } }

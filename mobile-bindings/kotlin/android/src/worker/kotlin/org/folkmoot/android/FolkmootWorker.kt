@@ -15,11 +15,11 @@ import org.folkmoot.WorkOutcome
 
 private const val WORK_NAME = "org.folkmoot.rounds"
 
-/** Takes part in rounds when WorkManager finds the device idle enough. All that it decides is in [HostedWork]. */
+/** Takes part in rounds when WorkManager runs it. [HostedWork] makes all decisions. */
 class FolkmootWorker(context: Context, parameters: WorkerParameters) : CoroutineWorker(context, parameters) {
     override suspend fun doWork(): Result {
         val host = applicationContext as? FolkmootHost
-            ?: throw FolkmootException.BadOption("the app's Application class has to implement FolkmootHost")
+            ?: throw FolkmootException.BadOption("the app's Application class must implement FolkmootHost")
         return when (HostedWork(host, DeviceWatcher(applicationContext).conditions).perform()) {
             WorkOutcome.SUCCESS -> Result.success()
             WorkOutcome.RETRY -> Result.retry()
@@ -28,19 +28,22 @@ class FolkmootWorker(context: Context, parameters: WorkerParameters) : Coroutine
     }
 
     companion object {
-        /** Works from now on, about so often; it may be called at each start of the app. */
+        /** Schedules the worker to run about this often. You may call it each time the app starts. */
         fun schedule(context: Context, policy: DevicePolicy, every: Duration = Duration.ofHours(6)) {
             val request = PeriodicWorkRequestBuilder<FolkmootWorker>(every).setConstraints(constraints(policy)).build()
             WorkManager.getInstance(context)
                 .enqueueUniquePeriodicWork(WORK_NAME, ExistingPeriodicWorkPolicy.UPDATE, request)
         }
 
-        /** Works no more. */
+        /** Cancels the scheduled worker. */
         fun cancel(context: Context) {
             WorkManager.getInstance(context).cancelUniqueWork(WORK_NAME)
         }
 
-        /** The same policy in WorkManager's words; warmth is not among them, and is looked at while it works. */
+        /**
+         * Converts the policy to WorkManager's constraints. They have no temperature, so that is checked while the
+         * worker runs.
+         */
         internal fun constraints(policy: DevicePolicy): Constraints = Constraints.Builder()
             .setRequiresCharging(policy.requiresCharging)
             .setRequiredNetworkType(if (policy.requiresUnmetered) NetworkType.UNMETERED else NetworkType.CONNECTED)
