@@ -1,4 +1,4 @@
-"""Puts the native library and the module that calls it into the wheel, and names the wheel for this platform."""
+"""Adds the native library and its Python module to the wheel, and names the wheel for this platform."""
 
 import sysconfig
 from pathlib import Path
@@ -10,7 +10,7 @@ LIBRARIES = ("libfolkmoot_mobile.so", "libfolkmoot_mobile.dylib", "folkmoot_mobi
 
 
 class NativeLibraryHook(BuildHookInterface):
-    """Adds what `cargo xtask python` has built; git does not know of it."""
+    """Adds the files that `cargo xtask python` has built. Git ignores them."""
 
     def initialize(self, version, build_data):
         if self.target_name != "wheel":
@@ -18,7 +18,9 @@ class NativeLibraryHook(BuildHookInterface):
         folder = Path(self.root, "src", "folkmoot", "_native")
         libraries = [folder / name for name in LIBRARIES if (folder / name).is_file()]
         if len(libraries) != 1 or not (folder / MODULE).is_file():
-            raise RuntimeError(f"{folder} needs {MODULE} and one library: run `cargo xtask python`, which builds them")
+            raise RuntimeError(
+                f"{folder} must contain {MODULE} and one library; run `cargo xtask python` to build them"
+            )
         for path in (folder / MODULE, *libraries):
             build_data["force_include"][str(path)] = f"folkmoot/_native/{path.name}"
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")

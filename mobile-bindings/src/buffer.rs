@@ -2,27 +2,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::FolkmootError;
 
-/// Float32 values that both sides read and write in place, so that millions of them cross with one copy at most.
+/// Float32 values that both sides read and write in place. Even millions of values need at most one copy to cross
+/// between the languages.
 ///
-/// The values lie at [`FloatBuffer::address`], in the machine's own byte order, as long as the buffer is there. A
-/// function that takes a buffer takes its values with it: the buffer is empty then, and the address means nothing.
+/// The values are at [`FloatBuffer::address`], in native byte order, as long as the buffer exists. A function that
+/// takes a buffer also takes its values: the buffer is then empty, and its address is invalid.
 #[derive(Debug, uniffi::Object)]
 pub struct FloatBuffer(Mutex<Vec<f32>>);
 
 #[uniffi::export]
 impl FloatBuffer {
-    /// So many zeros, to be written to.
+    /// Creates a buffer of `count` zeros.
     #[uniffi::constructor]
     pub fn zeros(count: u64) -> Result<Arc<Self>, FolkmootError> {
         let mut values = Vec::new();
         let length = usize::try_from(count).ok().filter(|length| values.try_reserve_exact(*length).is_ok());
         let length = length
-            .ok_or_else(|| FolkmootError::bad_option(format!("there is no memory for {count} values")))?;
+            .ok_or_else(|| FolkmootError::bad_option(format!("not enough memory for {count} values")))?;
         values.resize(length, 0.0);
         Ok(Arc::new(values.into()))
     }
 
-    /// Values from little-endian bytes, for languages in which an address is of no use.
+    /// Creates a buffer from little-endian bytes, for languages that cannot use an address.
     #[uniffi::constructor]
     pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Self>, FolkmootError> {
         let (values, rest) = bytes.as_chunks();
@@ -34,24 +35,25 @@ impl FloatBuffer {
         Ok(Arc::new(values.into()))
     }
 
-    /// The values as little-endian bytes.
+    /// Returns the values as little-endian bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.lock().iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// How many values there are; 0 when they were taken.
+    /// Returns the number of values; 0 after they were taken.
     pub fn count(&self) -> u64 {
         self.lock().len() as u64
     }
 
-    /// Where the first value lies in this process. Nothing else may use the buffer while its memory is written to.
+    /// Returns the address of the first value in this process. While you write to the memory, nothing else may use the
+    /// buffer.
     pub fn address(&self) -> u64 {
         self.lock().as_mut_ptr().expose_provenance() as u64
     }
 }
 
 impl FloatBuffer {
-    /// Takes the values out.
+    /// Takes the values out and leaves the buffer empty.
     pub(crate) fn take(&self) -> Vec<f32> {
         std::mem::take(&mut self.lock())
     }

@@ -4,68 +4,69 @@ use folkmoot_client as client;
 
 use crate::{CallbackError, FolkmootError, event::word};
 
-/// What holds of the device now. What is not known is left out; device rules of plans see the rest as `device.charging`,
-/// `device.unmetered`, `device.idle`, `device.battery_percent` and `device.thermal`. Nothing of it is sent.
+/// The device's current conditions. Leave out values that are unknown. Device rules of plans see known values as
+/// `device.charging`, `device.unmetered`, `device.idle`, `device.battery_percent` and `device.thermal`. None of them is
+/// ever sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct DeviceConditions {
-    /// Whether the battery is charging, or there is none.
+    /// Whether the battery is charging. Also true for a device without a battery.
     #[uniffi(default = None)]
     pub is_charging: Option<bool>,
-    /// Whether bytes cost the user nothing.
+    /// Whether the network connection is unmetered, so that traffic costs the user nothing.
     #[uniffi(default = None)]
     pub is_unmetered: Option<bool>,
     /// Whether nobody is using the device.
     #[uniffi(default = None)]
     pub is_idle: Option<bool>,
-    /// The battery's charge, 0 to 100.
+    /// The battery level in percent, 0 to 100.
     #[uniffi(default = None)]
     pub battery_percent: Option<u8>,
-    /// How hot it is.
+    /// The thermal state.
     #[uniffi(default = None)]
     pub thermal: Option<Thermal>,
 }
 
-/// How hot a device is, in the steps of Apple's `ProcessInfo.ThermalState`. Android's `none` is `NOMINAL`, `light` is
-/// `FAIR`, `moderate` and `severe` are `SERIOUS`, and what is above them is `CRITICAL`.
+/// The thermal state of a device, with the levels of Apple's `ProcessInfo.ThermalState`. On Android, `none` maps to
+/// `NOMINAL`, `light` to `FAIR`, `moderate` and `severe` to `SERIOUS`, and higher levels to `CRITICAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Thermal {
-    /// Within its limits.
+    /// Within its thermal limits.
     Nominal,
-    /// A little warm.
+    /// Slightly warm.
     Fair,
-    /// So hot that the system slows down.
+    /// Hot: the system throttles performance.
     Serious,
-    /// So hot that everything else is to stop.
+    /// So hot that all other work should stop.
     Critical,
 }
 
-/// What has to hold of a device while it trains. A requirement does not hold where what it is about is not known.
+/// The conditions under which a device trains. A requirement fails if its condition is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct DevicePolicy {
-    /// Only while the battery is charging.
+    /// Train only while the battery is charging.
     #[uniffi(default = false)]
     pub requires_charging: bool,
-    /// Only while bytes cost nothing.
+    /// Train only on an unmetered connection.
     #[uniffi(default = false)]
     pub requires_unmetered: bool,
-    /// Only while nobody is using the device.
+    /// Train only while nobody is using the device.
     #[uniffi(default = false)]
     pub requires_idle: bool,
-    /// Only with this charge at least, 0 to 100, or while charging; 20 without this.
+    /// Train only at this battery level or above, or while charging. In percent, 0 to 100. Default: 20.
     #[uniffi(default = None)]
     pub battery_percent_min: Option<u8>,
-    /// Only while it is not hotter; `FAIR` without this.
+    /// Train only in this thermal state or a cooler one. Default: `FAIR`.
     #[uniffi(default = None)]
     pub thermal_max: Option<Thermal>,
-    /// Seconds of a pause after which an assignment is given up; 30 without this.
+    /// The number of seconds of pause after which the client gives up its assignment. Default: 30.
     #[uniffi(default = None)]
     pub give_up_after_seconds: Option<u32>,
 }
 
-/// Where noise is added that hides what one client's update reveals, the weakest first.
+/// The protection of one client's update by noise, from the weakest level to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ProtectionLevel {
-    /// Nowhere.
+    /// Nobody adds noise.
     None,
     /// The coordinator promises to add noise to the sum of clipped updates. The client cannot check it.
     Central,
@@ -73,75 +74,80 @@ pub enum ProtectionLevel {
     Local,
 }
 
-/// How much a client may use in a day (UTC), in a second and for one assignment, and what it declines. What is left out of the
-/// first four is not limited; the others have a default.
+/// Limits on traffic, training time and the cost of one assignment, and the smallest cohort and weakest protection that
+/// the client accepts. Days are UTC days. The first four fields are unlimited if left out; the others have defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct Limits {
-    /// Bytes of bodies in a day, both ways together. An assignment that would pass it is declined.
+    /// The maximum number of bytes per day, in the bodies of requests and responses, both directions together. An
+    /// assignment that would exceed it is declined.
     #[uniffi(default = None)]
     pub bytes_per_day: Option<u64>,
-    /// Bytes in a second, each way, at least 32,768.
+    /// The maximum number of bytes per second in each direction, at least 32,768.
     #[uniffi(default = None)]
     pub bytes_per_second: Option<u64>,
-    /// Seconds of training in a day.
+    /// The maximum number of seconds of training per day.
     #[uniffi(default = None)]
     pub training_seconds_per_day: Option<u64>,
-    /// Of these, seconds while it is not told that the device charges.
+    /// The maximum number of seconds of training per day while the device is not known to be charging.
     #[uniffi(default = None)]
     pub battery_seconds_per_day: Option<u64>,
-    /// Bytes of memory that a training or an evaluation may hold; 2 GiB without this.
+    /// The maximum memory of a training or an evaluation, in bytes. Default: 2 GiB.
     #[uniffi(default = None)]
     pub memory_bytes_max: Option<u64>,
-    /// Bytes of the model and its weights, which are declined before they are fetched; 1 GiB without this.
+    /// The maximum size of model and weights for one assignment, in bytes. A larger model is declined before it is
+    /// fetched. Default: 1 GiB.
     #[uniffi(default = None)]
     pub model_bytes_max: Option<u64>,
-    /// Seconds of training in one assignment; 3,600 without this. What was trained until then is sent.
+    /// The maximum number of seconds of training in one assignment. When the time is up, the client sends what it has.
+    /// Default: 3,600.
     #[uniffi(default = None)]
     pub training_seconds_max: Option<u64>,
-    /// Parameters of a model; 268,435,456 without this.
+    /// The maximum number of parameters of a model. Default: 268,435,456.
     #[uniffi(default = None)]
     pub parameters_max: Option<u64>,
-    /// Operations of a model's graph; 200,000 without this.
+    /// The maximum number of operations in a model's graph. Default: 200,000.
     #[uniffi(default = None)]
     pub operations_max: Option<u64>,
-    /// How many clients' updates a released version has to combine, by the coordinator's word; any number without this.
+    /// The minimum number of clients whose updates a released version must combine, as stated by the coordinator.
+    /// Default: any number.
     #[uniffi(default = None)]
     pub cohort_min: Option<u64>,
-    /// Where noise has to be added that hides this client's update; nowhere without this.
+    /// The weakest protection by noise that the client accepts for its update. Default: none is required.
     #[uniffi(default = None)]
     pub protection_min: Option<ProtectionLevel>,
 }
 
-/// Where the client's key is kept, instead of a file: a phone's key store, say.
+/// A storage for the client's key other than a file, for example a phone's key store.
 #[uniffi::export(with_foreign)]
 pub trait SecretStorage: Send + Sync {
     /// Returns the secret, or nothing if none was saved.
     fn load(&self) -> Result<Option<Vec<u8>>, CallbackError>;
 
-    /// Keeps these 32 bytes, durably when it returns.
+    /// Saves these 32 bytes. They must be durable when this returns.
     fn save(&self, secret: Vec<u8>) -> Result<(), CallbackError>;
 
     /// Deletes the secret, if there is one.
     fn delete(&self) -> Result<(), CallbackError>;
 }
 
-/// An entry of the transparency log. It never leaves the device.
+/// An entry of the transparency log, which never leaves the device.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct LogEntry {
-    /// Milliseconds since 1970.
+    /// The time of the action, in milliseconds since 1970.
     pub at: u64,
-    /// What was done: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `reported`, `declined`, `gave_up`,
-    /// `told_gave_up` or `consent`. The detail of `declined` names the limit, which the coordinator is not told.
+    /// The action: `enrolled`, `asked`, `fetched`, `trained`, `evaluated`, `sent`, `reported`, `declined`, `gave_up`,
+    /// `told_gave_up` or `consent`. For `declined`, the detail names the exceeded limit, which the coordinator does not
+    /// learn.
     pub action: String,
-    /// For which task.
+    /// The task, if the action belongs to one.
     pub task_id: Option<String>,
-    /// In which round of it.
+    /// The round's number in its task.
     pub round_number: Option<u64>,
-    /// Bytes that left the device. An update is noted before it goes, with all that is to go.
+    /// The number of bytes sent. The entry for an update is written before it is sent, with the full size.
     pub bytes_sent: u64,
-    /// Bytes that came.
+    /// The number of bytes received.
     pub bytes_received: u64,
-    /// More for humans.
+    /// Details for people to read.
     pub detail: Option<String>,
 }
 
@@ -202,7 +208,7 @@ impl Limits {
     }
 }
 
-/// The app's storage as the client calls it.
+/// Adapts the app's storage to the client's trait.
 pub(crate) struct ForeignSecrets(pub Arc<dyn SecretStorage>);
 
 impl client::SecretStorage for ForeignSecrets {
@@ -235,7 +241,7 @@ impl From<client::LogEntry> for LogEntry {
     }
 }
 
-/// The entries, the oldest first.
+/// Returns the log's entries, the oldest first.
 pub(crate) fn entries(log: &client::TransparencyLog) -> Result<Vec<LogEntry>, FolkmootError> {
     Ok(log.entries()?.into_iter().map(Into::into).collect())
 }

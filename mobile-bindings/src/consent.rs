@@ -4,15 +4,15 @@ use folkmoot_client::protocol::{Plan, messages::Assignment};
 
 use crate::CallbackError;
 
-/// Answers whether an assignment is taken.
+/// Accepts or declines assignments. Implement this in the app.
 #[uniffi::export(with_foreign)]
 pub trait ConsentCallback: Send + Sync {
-    /// Asked when the plan has come and before anything else is fetched, on a thread of its own; it is to answer at once.
-    /// What fails counts as no. The coordinator does not learn why.
+    /// Returns whether to accept this assignment. Called on its own thread after the plan has arrived and before
+    /// anything else is fetched. Return quickly. An error counts as no. The coordinator does not learn the reason.
     fn ask(&self, offer: AssignmentOffer) -> Result<bool, CallbackError>;
 }
 
-/// What is known of an assignment when the app is asked.
+/// An assignment, as shown to the app before the client accepts it.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct AssignmentOffer {
     /// The assignment.
@@ -21,21 +21,21 @@ pub struct AssignmentOffer {
     pub task_id: String,
     /// The round's number in its task.
     pub round_number: u64,
-    /// The model version from which it starts.
+    /// The model version that training starts from.
     pub base_version: u64,
-    /// Bytes that are still to be fetched, at most.
+    /// The maximum number of bytes that would still be downloaded.
     pub download_bytes: u64,
-    /// The plan as JSON, as the coordinator wrote it.
+    /// The plan as JSON, as sent by the coordinator.
     pub plan: String,
 }
 
-/// Asks the app in its own words.
+/// Calls the app's callback with a translated offer.
 pub(crate) fn ask(
     callback: Arc<dyn ConsentCallback>,
 ) -> impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static {
     move |assignment, plan| {
         callback.ask(AssignmentOffer::of(assignment, plan)).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the app could not be asked, which counts as no");
+            tracing::warn!(%error, "the app's consent callback failed, which counts as no");
             false
         })
     }
@@ -54,7 +54,7 @@ impl AssignmentOffer {
     }
 }
 
-/// A plan as JSON.
+/// Serializes a plan as JSON.
 pub(crate) fn plan_json(plan: &Plan) -> String {
     serde_json::to_string(plan).expect("a plan has string keys only")
 }

@@ -23,7 +23,7 @@ ROUNDS = 7
 
 
 def median_microseconds(call, calls):
-    """The median of several rounds of so many calls."""
+    """Returns the median over several rounds of `calls` calls."""
     times = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()
@@ -34,7 +34,7 @@ def median_microseconds(call, calls):
 
 
 class Echo(folkmoot.Trainer):
-    """Returns other arrays than it was given, as most loops do."""
+    """Returns new arrays, as most loops do."""
 
     def __init__(self, weights):
         self.weights = weights
@@ -48,7 +48,7 @@ class Echo(folkmoot.Trainer):
 
 
 class Given:
-    """What the library gives to a trainer, without a coordinator."""
+    """A trainer's inputs, without a coordinator."""
 
     def __init__(self):
         self.buffer = native.FloatBuffer.zeros(PARAMETERS)
@@ -69,7 +69,7 @@ def resident_bytes():
 
 
 def update():
-    """Milliseconds and copies of an update through a trainer, from the weights given to those taken."""
+    """Measures an update through a trainer, from the weights given to the weights taken, in milliseconds and copies."""
     trainer = Echo({"weights": np.full(PARAMETERS, 0.5, np.float32)})
     native_trainer, given = NativeTrainer(trainer), Given()
     milliseconds = median_microseconds(lambda: native_trainer.train(given), 1) / 1000

@@ -1,4 +1,4 @@
-"""What tests share: a coordinator, and examples."""
+"""Fixtures that tests share: a coordinator, and examples."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from coordinator import Coordinator
 
 @pytest.fixture
 def coordinator(tmp_path):
-    """A coordinator of its own for each test: kinds of failure do not reach the next one."""
+    """A separate coordinator for each test, so that failures do not affect the next one."""
     running = Coordinator(tmp_path)
     yield running
     running.close()
@@ -21,5 +21,5 @@ def coordinator(tmp_path):
 
 @pytest.fixture
 def generator():
-    """Draws that are always the same."""
+    """A random generator with a fixed seed."""
     return np.random.default_rng(20240607)

@@ -1,4 +1,4 @@
-"""A real coordinator in a process of its own, over TLS."""
+"""A real coordinator in a separate process, over TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = os.environ.get("FOLKMOOT_PROGRAM", "folkmoot")
 
 
 class Coordinator:
-    """`folkmoot serve` on a port of the system's choice, until it is closed."""
+    """Runs `folkmoot serve` on a free port until it is closed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Coordinator:
         }
 
     def call(self, *arguments: str) -> Any:
-        """Runs a command of an operator and returns what it answers."""
+        """Runs an operator's command and returns its output."""
         done = subprocess.run(
             [PROGRAM, *arguments, "--json"], env=self.environment, capture_output=True, text=True, check=False
         )
@@ -62,7 +62,7 @@ class Coordinator:
         return list(reversed(self.call("task", "rounds", task, "--limit", "100")))
 
     def committed(self, task: str, rounds: int) -> list[dict]:
-        """Waits until so many rounds are committed, and returns all rounds."""
+        """Waits until this many rounds are committed, and returns all rounds."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             all_rounds = self.rounds(task)
@@ -87,7 +87,7 @@ class Coordinator:
 
 
 def linear_model(path: Path, weight, bias) -> Path:
-    """Writes `y = x · weight + bias`."""
+    """Writes the model `y = x · weight + bias`."""
     inputs, outputs = weight.shape
     graph = helper.make_graph(
         [helper.make_node("Gemm", ["x", "weight", "bias"], ["y"])],
@@ -102,7 +102,7 @@ def linear_model(path: Path, weight, bias) -> Path:
 
 
 def task_text(name: str, *, report_goal: int, rounds: int, loss: str = "mean_squared_error", plan: str = "") -> str:
-    """A task whose rounds take all clients."""
+    """Returns a task whose rounds take all clients."""
     return f"""
 name = "{name}"
 population = "{name}"

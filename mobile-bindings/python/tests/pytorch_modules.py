@@ -1,11 +1,11 @@
-"""Modules of the kinds that people write, for the tests of exports."""
+"""Typical PyTorch modules, for the tests of exports."""
 
 import torch
 from torch import nn
 
 
 class Text(nn.Module):
-    """Reads words one after the other; it has a second output, which is not trained."""
+    """Reads a sequence of words. It has a second output, which is not trained."""
 
     def __init__(self):
         super().__init__()
@@ -19,7 +19,7 @@ class Text(nn.Module):
 
 
 class Tied(nn.Module):
-    """Two layers with one weight, in double precision."""
+    """Two layers with a shared weight, in double precision."""
 
     def __init__(self):
         super().__init__()
@@ -61,7 +61,7 @@ class Residual(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Two layers of a recurrence in both directions."""
+    """Two bidirectional recurrent layers."""
 
     def __init__(self):
         super().__init__()
@@ -73,7 +73,7 @@ class Recurrent(nn.Module):
 
 
 class Picture(nn.Module):
-    """A picture to a picture."""
+    """Maps an image to an image."""
 
     def __init__(self):
         super().__init__()

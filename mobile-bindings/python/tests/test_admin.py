@@ -1,4 +1,4 @@
-"""An operator's side, against a real coordinator."""
+"""The operator's API, against a real coordinator."""
 
 import http.server
 import json
@@ -21,7 +21,7 @@ OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
 FOR_THE_PAGE_ALONE = {"/v1/admin/events", "/v1/admin/session"}
-"""What the coordinator's own page needs: a program has `watch`, and its key."""
+"""Endpoints that only the coordinator's own page needs. A program has `watch` and its API key."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def endpoints():
 
 @pytest.fixture
 def called(monkeypatch):
-    """The endpoints of which the coordinator answered a request."""
+    """The endpoints that the coordinator answered requests for."""
     heard = set()
     opened = Connection._opened
 
@@ -57,7 +57,7 @@ def called(monkeypatch):
         try:
             answer = opened(self, method, path, content)
         except AdminRefusedError as refused:
-            # It was there, and had a reason of its own.
+            # The endpoint exists and refused for a reason of its own.
             if refused.code is not folkmoot.ErrorCode.ENDPOINT_UNKNOWN:
                 heard.add((method, place))
             raise
@@ -265,7 +265,7 @@ def test_who_does_not_answer_is_named(coordinator, monkeypatch):
     with pytest.raises(folkmoot.UnreachableError, match="CERTIFICATE_VERIFY_FAILED.*certificate"):
         Admin(coordinator.url, "a.b").populations()
     assert pauses == [], "a certificate does not become another one"
-    # No proxy is given a key where there is no TLS.
+    # Without TLS, no proxy may see the key.
     monkeypatch.setenv("http_proxy", "http://proxy.example:1")
     with pytest.raises(folkmoot.UnreachableError, match="127.0.0.1:1/.*refused.*serve"):
         Admin("http://127.0.0.1:1", "a.b").populations()
@@ -283,7 +283,7 @@ def test_what_is_left_out_within_an_answer_is_none():
 
 
 class Elsewhere(http.server.BaseHTTPRequestHandler):
-    """Something that is no coordinator: it redirects, or shows a page."""
+    """A server that is not a coordinator: it redirects, or returns a page."""
 
     keys = []
 
@@ -308,7 +308,7 @@ def test_who_is_no_coordinator_is_not_believed(monkeypatch):
         with pytest.raises(folkmoot.UnreachableError, match="status 302"):
             admin.populations()
         assert set(Elsewhere.keys) == {"Bearer a.b"} and len(Elsewhere.keys) == 4, "nobody is told the key elsewhere"
-        with pytest.raises(folkmoot.UnreachableError, match="no JSON: '<html>'"):
+        with pytest.raises(folkmoot.UnreachableError, match="not JSON: '<html>'"):
             admin.tokens()
     finally:
         server.shutdown()

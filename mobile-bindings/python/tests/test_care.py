@@ -1,4 +1,4 @@
-"""A device that may train only now and then."""
+"""A device that may train only at times."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The examples do what their READMEs say."""
+"""The examples work as their READMEs say."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ TABLE = EXAMPLES / "tabular-silo" / "breast_cancer.csv"
 
 def start(command, folder, **environment):
     everything = {**os.environ, **environment}
-    # Apart: a graphics driver has its own remarks on a machine without a display.
+    # Separate, because a graphics driver prints messages on a machine without a display.
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, *command], cwd=folder, env=everything, **pipes)
 
@@ -67,7 +67,7 @@ def test_a_client_from_flower(coordinator, tmp_path):
 def test_three_silos_with_pytorch(coordinator, tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     folder = EXAMPLES / "pytorch-silo"
-    # Three processes on few cores: a thread each.
+    # One thread each, because three processes share few cores.
     slim = {"OMP_NUM_THREADS": "1"}
     [written] = ended([start([str(folder / "model.py"), "picture.onnx"], tmp_path, **slim)])
     assert "convolution.weight [16, 1, 3, 3]" in written
@@ -113,7 +113,7 @@ def test_a_board_goes_on_after_its_power_was_cut_and_stops_when_told(coordinator
     cut.communicate(timeout=30)
     before = sum(one["phase"] == "committed" for one in coordinator.rounds(task))
     again = board(coordinator, tmp_path, token)
-    # One may have been under way; the rest is of the second process.
+    # One round may have been in progress; the second process does the rest.
     coordinator.committed(task, before + 3)
     again.send_signal(signal.SIGINT)
     output = "".join(again.communicate(timeout=30))
@@ -134,7 +134,8 @@ def test_the_guides_first_program(coordinator, tmp_path):
     guide = (EXAMPLES.parent / "docs" / "guides" / "python.md").read_text()
     program = guide.split("```python\n")[1].split("```")[0]
     digits = EXAMPLES / "digits"
-    # With the example's own rate the last batch of five digits sometimes throws the model back, 1 time in 2,000 below 0.9.
+    # At the example's own learning rate, the last batch of five digits sometimes sets the model back, in 1 of 2,000
+    # runs below 0.9.
     description = (digits / "task.toml").read_text().replace("learning_rate = 0.1", "learning_rate = 0.05")
     task = coordinator.task(description, digits / "model.onnx")
     replaced = {

@@ -1,4 +1,4 @@
-"""Models of other libraries, as files that the engine takes, with the outputs that they had."""
+"""Models of other libraries, exported as files that the engine accepts, with unchanged outputs."""
 
 import json
 import re
@@ -20,14 +20,14 @@ FEATURES = 5
 
 
 def engine(*arguments):
-    """What `folkmoot engine` says of a model."""
+    """Returns the output of `folkmoot engine` for a model."""
     done = subprocess.run([PROGRAM, "engine", *arguments, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)
 
 
 def trained(path):
-    """The names that the engine trains; the others are statistics."""
+    """Returns the names that the engine trains; the others are statistics."""
     return [one["name"] for one in engine("inspect", str(path))["parameters"] if one["role"] == "trained"]
 
 
@@ -36,7 +36,7 @@ def outputs(path, x):
 
 
 def engines_outputs(coordinator, path, x, tmp_path):
-    """What the engine predicts, with the version from which the first round begins."""
+    """Returns the engine's predictions, with the version that the first round starts from."""
     y = outputs(path, x)
     task = coordinator.task(task_text("exported", report_goal=1, rounds=1), path)
     token = coordinator.token("exported")
@@ -60,7 +60,7 @@ class TestScikitLearn:
 
     @pytest.fixture
     def table(self, generator):
-        """Features of different sizes, two kinds of labels, and targets."""
+        """Features at different scales, two kinds of labels, and targets."""
         x = generator.normal(size=(60, FEATURES)) * [1.0, 10.0, 0.1, 3.0, 1.0] + [0.0, 100.0, 1.0, -2.0, 0.5]
         return x, (x[:, 0] > 0).astype(int), (x[:, 3] > -2).astype(int) + (x[:, 0] > 0), x @ np.arange(FEATURES) / 10.0
 
@@ -182,7 +182,9 @@ class TestPyTorch:
 
     @pytest.fixture
     def picture(self):
-        """A convolutional network with all that is not a weight: buffers, statistics, dropout, something frozen."""
+        """A convolutional network with everything that is not a weight: buffers, statistics, dropout, frozen
+        parameters.
+        """
         import torch
         from torch import nn
 
@@ -238,7 +240,7 @@ class TestPyTorch:
         assert tuple(shown["output_shape"]) == shape
         expected = {name: tuple(one.shape) for name, one in given.named_parameters()}
         assert {one["name"]: tuple(one["shape"]) for one in shown["parameters"] if one["role"] == "trained"} == expected
-        # The engine's outputs against another implementation, and its gradients against differences.
+        # Compares the engine's outputs with another implementation, and its gradients with finite differences.
         engine("check", str(exported.path))
         rows = (
             torch.randint(0, 20, (5, *example.shape[1:]))
@@ -312,7 +314,7 @@ class TestPyTorch:
 def test_a_package_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(folkmoot.BadOptionError, match="torch is needed.*pip install torch"):
+    with pytest.raises(folkmoot.BadOptionError, match="needs torch.*pip install torch"):
         to_onnx(None, None, tmp_path / "model.onnx")
-    with pytest.raises(folkmoot.BadOptionError, match="sklearn is needed.*pip install scikit-learn"):
+    with pytest.raises(folkmoot.BadOptionError, match="needs sklearn.*pip install scikit-learn"):
         sklearn_to_onnx(None, tmp_path / "model.onnx")

@@ -21,7 +21,7 @@ from flwr.serverapp.strategy import FedAvg as MessageFedAvg
 ROUNDS = 4
 COUNTS = (10, 25, 40)
 WEIGHT, BIAS = np.array([[0.5], [-0.5], [0.0]], np.float32), np.array([0.25], np.float32)
-# Clients compute in float32; Folkmoot's sums are whole numbers of 2^-28, Flower's are float32.
+# Clients compute in float32. Folkmoot sums multiples of 2^-28 exactly, and Flower sums in float32.
 TOLERANCE = 2e-6
 
 
@@ -32,7 +32,7 @@ def silo(number):
 
 
 def steps(arrays, x, y, rate=0.02, count=3):
-    """Some steps of least squares: all that is deterministic and not linear in the number of steps."""
+    """A few steps of least squares: deterministic, and not linear in the number of steps."""
     weight, bias = (array.copy() for array in arrays)
     for _ in range(count):
         error = x @ weight + bias - y
@@ -42,7 +42,7 @@ def steps(arrays, x, y, rate=0.02, count=3):
 
 
 class Regression(NumPyClient):
-    """Written against Flower's API alone."""
+    """Uses only Flower's API."""
 
     def __init__(self, number):
         self.x, self.y = silo(number)
@@ -60,7 +60,7 @@ class Regression(NumPyClient):
 
 
 def message_app(number):
-    """The same as an app of messages."""
+    """The same client as a message-based app."""
     app, (x, y) = ClientApp(), silo(number)
 
     @app.train()
@@ -90,7 +90,7 @@ FORMS = {
 
 
 def by_flower():
-    """Flower's own strategy over the same clients."""
+    """Runs Flower's own strategy over the same clients."""
     strategy, clients = FedAvg(), [Regression(number) for number in range(len(COUNTS))]
     arrays = [WEIGHT, BIAS]
     for server_round in range(1, ROUNDS + 1):
@@ -105,7 +105,7 @@ def by_flower():
 
 
 def by_flowers_messages():
-    """Flower's newer strategy over the same clients as apps of messages."""
+    """Runs Flower's newer strategy over the same clients as message-based apps."""
     strategy, record = MessageFedAvg(), ArrayRecord([WEIGHT, BIAS])
     apps = [message_app(number) for number in range(len(COUNTS))]
     for server_round in range(1, ROUNDS + 1):
@@ -121,7 +121,7 @@ def by_flowers_messages():
 
 def by_folkmoot(coordinator, tmp_path, make):
     model = linear_model(tmp_path / "model.onnx", WEIGHT, BIAS)
-    # FedAvg takes clients' word for their weights.
+    # FedAvg trusts the weights that clients report.
     text = task_text("flower", report_goal=len(COUNTS), rounds=ROUNDS) + '\n[aggregator]\nkind = "weighted_mean"\n'
     task = coordinator.task(text, model)
     token = coordinator.token("flower")
@@ -159,14 +159,14 @@ def test_the_same_weights_as_under_flowers_fedavg(coordinator, tmp_path, form):
     reached = by_folkmoot(coordinator, tmp_path, FORMS[form])
     for ours, theirs in zip(reached, expected):
         np.testing.assert_allclose(ours, theirs, atol=TOLERANCE)
-    # It was a training: the weights are far from where they began, and not those of one client alone.
+    # Training took place: the weights are far from the start, and are not those of a single client.
     assert np.abs(reached[0] - WEIGHT).max() > 0.1
     alone, _ = steps([WEIGHT, BIAS], *silo(0))
     assert np.abs(reached[0] - alone[0]).max() > 0.01
 
 
 class Given:
-    """What an evaluation is given."""
+    """The inputs of an evaluation."""
 
     round_number = 1
     shapes = {"weight": (3, 1), "bias": (1,)}
@@ -192,7 +192,7 @@ def test_a_client_with_another_order_of_weights_names_it():
     straight = FlowerTrainer(Regression(0)).train(Given())
     for name in Given.shapes:
         np.testing.assert_array_equal(trained.weights[name], straight.weights[name])
-    with pytest.raises(ValueError, match="order names"):
+    with pytest.raises(ValueError, match="order lists"):
         FlowerTrainer(Swapped(0), order=["bias"]).train(Given())
 
 

@@ -1,4 +1,4 @@
-"""What the guide shows beyond a first round runs as it stands there."""
+"""The guide's code beyond a first round runs as shown."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 60
 
 
 def program(words):
-    """The one block of Python in the guide with these words, with paths that lead into the repository."""
+    """Returns the guide's only block of Python that contains these words, with paths into the repository."""
     guide = (REPOSITORY / "docs" / "guides" / "python.md").read_text()
     blocks = [part.split("```")[0] for part in guide.split("```python\n")[1:]]
     [block] = [block for block in blocks if words in block]

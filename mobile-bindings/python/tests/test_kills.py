@@ -1,4 +1,4 @@
-"""A process that is killed in any state of its session goes on: nothing is lost, and nothing counts twice."""
+"""A process that is killed in any state of its session continues: nothing is lost, and nothing counts twice."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from coordinator import linear_model, task_text
 
 PATIENCE_SECONDS = 60
 FEATURES = 20_000
-"""Wide enough that making an update takes a while."""
+"""Wide enough that building an update takes a while."""
 
 STATES = ["checked_in", "assigned", "training", "preparing", "uploading", "done", "aborting", "backing_off", "idle"]
-"""All in which a process can die with something at stake; `stopped` waits for a person."""
+"""All states in which a process has something to lose. `stopped` waits for a person."""
 
 CHILD = """
 import sys, time
@@ -48,7 +48,7 @@ with folkmoot.Client(url, state=state, token=token, certificate=ca, trainer=Slow
 
 
 class Line:
-    """A line to the coordinator, which can be slow or cut."""
+    """A connection to the coordinator that can be slow or cut."""
 
     def __init__(self, port):
         self.port, self.pause, self.is_cut = port, 0.0, False
@@ -102,7 +102,7 @@ def line_to(coordinator):
 
 
 def state_of(folder):
-    """The state that a process would begin with."""
+    """Returns the state that a process would start with."""
     try:
         return json.loads((folder / "session.json").read_bytes())["session"]["state"]["state"]
     except (FileNotFoundError, ValueError):
@@ -110,9 +110,9 @@ def state_of(folder):
 
 
 def is_held(process, folder, wanted):
-    """Stops the process, and says whether it stands in the state all the same; else it goes on."""
+    """Stops the process, and returns whether it is still in the state. If not, it continues."""
     process.send_signal(signal.SIGSTOP)
-    # All its threads stand still then.
+    # All its threads are now stopped.
     os.waitpid(process.pid, os.WUNTRACED)
     if state_of(folder) == wanted:
         return True
@@ -129,9 +129,9 @@ def start(coordinator, tmp_path, population, features=FEATURES):
 @pytest.mark.parametrize("wanted", STATES)
 def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
     folder = tmp_path / "state"
-    # Who has nothing to do waits: in these two there is no task yet.
+    # A client without work waits: in these two states there is no task yet.
     is_early = wanted in ("checked_in", "idle")
-    # What is prepared must be large, so that it takes long enough to be seen.
+    # The prepared update must be large, so that preparing it takes long enough to be noticed.
     features = 2_000_000 if wanted == "preparing" else FEATURES
     task, token = (None, coordinator.token("killed")) if is_early else start(coordinator, tmp_path, "killed", features)
     with line_to(coordinator) as line:
@@ -159,7 +159,7 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
         before = state_of(folder)
         again = child()
         if wanted == "done":
-            # Its update was accepted before: there is no second round to wait for.
+            # Its update was already accepted, so there is no second round to wait for.
             coordinator.committed(task, 1)
             again.terminate()
         output, _ = again.communicate(timeout=120)
@@ -167,7 +167,7 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
     said += output.splitlines()
     rounds = [one for one in coordinator.committed(task, 1) if one["phase"] == "committed"]
     assert [(one["cohort"], one["accepted"], one["version"]) for one in rounds] == [(1, 1, 1)], coordinator.rounds(task)
-    # Once a quarter more: an update that counted twice, or was trained on top of itself, would be another.
+    # One more quarter. An update that counted twice, or was trained twice, would give a different result.
     np.testing.assert_allclose(coordinator.weights(task)["weight"], 0.25, atol=1e-6)
     accepted = {line.split()[1] for line in said if line.startswith("accepted")}
     trained = [line.split()[1] for line in said if line.startswith("training")]

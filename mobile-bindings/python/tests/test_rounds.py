@@ -44,7 +44,7 @@ def test_a_client_enrols_trains_and_predicts(coordinator, tmp_path, generator):
     assert [event.round_number for event in told[1:]] == [1, 2, 3, 4, 5, 6]
     rounds = coordinator.committed(task, 6)
     assert [one["phase"] for one in rounds] == ["committed"] * 6
-    # The model on the device is that with which the last round began, four fifths of the way or more.
+    # The model on the device is the one that the last round started from, at least four fifths of the way.
     assert outputs.shape == (5, 1) and outputs.dtype == np.float32
     assert np.abs(outputs[:, 0] - y[:5]).max() < 0.2
     weights = coordinator.weights(task)
@@ -59,7 +59,7 @@ def test_lists_do_where_there_is_no_numpy(coordinator, tmp_path, generator, monk
         client.examples.add(x.tolist(), y.tolist())
         client.run(rounds=1)
         outputs = client.predict([[1.0, 0.0], [0.0, 1.0]])
-    # It began from zeros.
+    # Training started from zeros.
     assert outputs == [[0.0], [0.0]]
     coordinator.committed(task, 1)
     assert np.abs(coordinator.weights(task)["weight"]).min() > 0.1
@@ -99,7 +99,7 @@ def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, 
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run
-            # Also where an event loop runs, what blocks may be called.
+            # Blocking functions may be called where an event loop runs, too.
             client.stop()
 
         asyncio.run(cancelled())

@@ -1,4 +1,4 @@
-"""A key that is kept elsewhere than in the state directory."""
+"""A key that is stored outside the state directory."""
 
 import folkmoot
 import pytest
@@ -26,7 +26,7 @@ def files(folder):
 
 
 def trained(coordinator, tmp_path, token, generator, secrets):
-    """The ids under which it was enrolled while it trained in a round."""
+    """Returns the ids that it was enrolled under while it trained in a round."""
     enrolled = []
     with connect(coordinator, tmp_path, token, secrets=secrets, device="cpu") as client:
         client.examples.add(*line(generator))
@@ -42,7 +42,7 @@ def test_the_key_is_where_the_program_keeps_it(coordinator, tmp_path, generator)
     secret = locker.secret
     assert len(secret) == 32
     assert all(secret not in content and content != secret for content in files(tmp_path / "state").values())
-    # Without the file, and without a token: what is kept is the client.
+    # Without the file and without a token: the stored key identifies the client.
     assert trained(coordinator, tmp_path, None, generator, locker) == []
     assert locker.secret == secret
     # Another folder is another install, but the key enrols as the same client.
@@ -80,7 +80,7 @@ def test_the_systems_store(coordinator, tmp_path, generator):
     from keyring.backend import KeyringBackend
 
     class Memory(KeyringBackend):
-        """A store that ends with the test."""
+        """A store that is discarded after the test."""
 
         priority = 1
         passwords = {}

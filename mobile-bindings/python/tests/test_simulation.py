@@ -53,7 +53,7 @@ def test_a_task_a_world_and_examples_from_python(tmp_path, generator):
 
 @pytest.mark.skipif(os.name == "nt", reason="the program that stands in is a shell's")
 def test_rounds_are_told_while_it_runs(tmp_path):
-    # A file that grows as the program's own does, so that the moment is known.
+    # A file that grows like the program's own, at known moments.
     program = tmp_path / "folkmoot"
     gate = tmp_path / "gate"
     program.write_text(
@@ -112,7 +112,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         folkmoot.simulate(task, DIGITS / "model.onnx", DIGITS / "digits.csv", program=PROGRAM)
     monkeypatch.delenv("FOLKMOOT_PROGRAM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(folkmoot.BadOptionError, match="no program `folkmoot`.*cargo build.*FOLKMOOT_PROGRAM"):
+    with pytest.raises(folkmoot.BadOptionError, match="find the program `folkmoot`.*cargo build.*FOLKMOOT_PROGRAM"):
         folkmoot.simulate("task.toml", "model.onnx")
     monkeypatch.setenv("FOLKMOOT_PROGRAM", str(tmp_path / "absent"))
     with pytest.raises(folkmoot.BadOptionError, match="absent"):

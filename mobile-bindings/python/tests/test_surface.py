@@ -1,4 +1,4 @@
-"""What the package shows: it follows the library's own lists, and a change of it is seen."""
+"""The package's public API: it follows the library's own lists, and changes become visible."""
 
 import dataclasses
 import inspect
@@ -29,7 +29,7 @@ def test_every_error_code_has_a_member():
 
 
 def test_the_tests_for_swift_handle_every_code():
-    # Where no Swift is compiled nobody else would notice.
+    # Where no Swift is compiled, nothing else would detect this.
     tests = SWIFT.read_text()
     handled = re.findall(r"case \.`?(\w+)`?: return \"(\w+)\"", tests)
     texts = [info.text for info in native.error_codes()]
@@ -70,7 +70,7 @@ def test_everything_public_is_described():
 
 
 def surface():
-    """The library's surface as text: one line for each function, method, field and variant."""
+    """Returns the library's API as text, with one line per function, method, field and variant."""
     lines = []
     for name, thing in sorted(vars(native).items()):
         if name.startswith("_") or getattr(thing, "__module__", None) != native.__name__ or name.startswith("uniffi"):

@@ -1,4 +1,4 @@
-"""Training loops of one's own, against a real coordinator."""
+"""Custom training loops, against a real coordinator."""
 
 import logging
 import signal
@@ -72,7 +72,7 @@ def test_what_a_loop_returns_is_the_next_version(coordinator, tmp_path, generato
         error = x @ weight + bias - y
         weight, bias = weight - 0.1 * x.T @ error / len(x), bias - 0.1 * error.sum(0) / len(x)
     reached = coordinator.weights(task)
-    # Float32 in the loop, and steps of 2^-28 on the grid.
+    # The loop uses float32, and the grid has steps of 2^-28.
     np.testing.assert_allclose(reached["weight"], weight, atol=1e-6)
     np.testing.assert_allclose(reached["bias"], bias, atol=1e-6)
     assert [work.round_number for work in trainer.seen] == [1, 2, 3]
@@ -94,9 +94,9 @@ def test_weights_that_are_kept_stay_what_they_were(coordinator, tmp_path, genera
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (lambda own: {"weight": own["weight"]}, "the weights ['weight']: ['bias', 'weight'] are expected"),
-        (lambda own: {**own, "weight": own["weight"].T.copy()}, "with the shape (1, 3): (3, 1) is expected"),
-        (lambda own: [own["weight"]], "1 weights: the model has 2, weight, bias"),
+        (lambda own: {"weight": own["weight"]}, "the weights ['weight'], but the model has ['bias', 'weight']"),
+        (lambda own: {**own, "weight": own["weight"].T.copy()}, "with the shape (1, 3); it must be (3, 1)"),
+        (lambda own: [own["weight"]], "1 weights; the model has 2: weight, bias"),
         (lambda own: 1 / 0, "ZeroDivisionError"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_loop_measures_where_the_plan_evaluates(coordinator, tmp_path, generat
             return folkmoot.Evaluated(example_count=len(x), loss=float((error**2).mean()))
 
     class Given:
-        """What the library gives, without a coordinator that evaluates."""
+        """The inputs of an evaluation, without a coordinator that evaluates."""
 
         def weights(self):
             return native.FloatBuffer.zeros(4)
@@ -227,7 +227,8 @@ with folkmoot.Client({url!r}, state={state!r}, token={token!r}, certificate={ca!
         process.stdout.close()
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
     assignments |= {line.split()[1] for line in done.stdout.splitlines()}
-    # What was killed after its last byte had arrived is accepted already, and there is nothing to be told twice.
+    # If the process was killed after its last byte had arrived, the update is already accepted, and no second event
+    # follows.
     assert len(assignments) == 1 and done.returncode == 0
     rounds = coordinator.committed(task, 1)
     assert [(one["cohort"], one["accepted"]) for one in rounds] == [(1, 1)]

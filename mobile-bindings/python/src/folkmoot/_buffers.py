@@ -1,4 +1,4 @@
-"""Numbers in memory that the native library owns: they cross with one copy at most."""
+"""Arrays in memory that the native library owns. Passing them to the library needs at most one copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._native import folkmoot_mobile as native
 numpy: Any
 try:
     import numpy
-except ImportError:  # It is optional: lists do.
+except ImportError:  # NumPy is optional; lists work without it.
     numpy = None
 
 if TYPE_CHECKING:
@@ -25,13 +25,15 @@ __all__ = ["ArrayLike", "filled", "numbers", "numpy", "view", "zeros"]
 
 
 def filled(values: ArrayLike) -> tuple[native.FloatBuffer, tuple[int, ...]]:
-    """A buffer with these numbers as float32, row-major, and their shape."""
+    """Returns a buffer with these numbers as float32 in row-major order, and their shape."""
     if numpy is not None:
         given = numpy.asarray(values)
         if given.dtype.kind not in "biuf":
-            raise errors.BadExampleError(f"numbers are expected, not {given.dtype}; rows may differ in length")
+            raise errors.BadExampleError(
+                f"the values have the type {given.dtype}; give numbers, in rows of equal length"
+            )
         buffer = zeros(given.size)
-        # Converts and copies in one go, whatever type and strides the numbers have.
+        # Converts and copies in one pass, for any type and strides.
         numpy.copyto(view(buffer, given.shape), given, casting="unsafe")
         return buffer, given.shape
     shape = shape_of(values)
@@ -43,13 +45,13 @@ def filled(values: ArrayLike) -> tuple[native.FloatBuffer, tuple[int, ...]]:
 
 
 def zeros(count: int) -> native.FloatBuffer:
-    """A buffer of so many zeros."""
+    """Returns a buffer of `count` zeros."""
     with errors.translating():
         return native.FloatBuffer.zeros(count)
 
 
 def view(buffer: native.FloatBuffer, shape: Sequence[int]) -> Any:
-    """The buffer's memory itself as a NumPy array of this shape, which keeps the buffer alive."""
+    """Returns the buffer's memory as a NumPy array of this shape, without a copy. The array keeps the buffer alive."""
     count = buffer.count()
     if count == 0:
         return numpy.zeros(tuple(shape), dtype=numpy.float32)
@@ -59,7 +61,7 @@ def view(buffer: native.FloatBuffer, shape: Sequence[int]) -> Any:
 
 
 def numbers(buffer: native.FloatBuffer, shape: Sequence[int]) -> Any:
-    """What the buffer holds: a NumPy array where there is NumPy, nested lists where there is none."""
+    """Returns the buffer's values: a NumPy array if NumPy is installed, otherwise nested lists."""
     if numpy is not None:
         return view(buffer, shape)
     flat = array("f", buffer.to_bytes())
@@ -67,7 +69,7 @@ def numbers(buffer: native.FloatBuffer, shape: Sequence[int]) -> Any:
 
 
 def shape_of(values: Any) -> tuple[int, ...]:
-    """The shape of nested sequences, by their first elements."""
+    """Returns the shape of nested sequences, judged by their first elements."""
     shape = []
     while not isinstance(values, (int, float)):
         shape.append(len(values))
@@ -78,20 +80,20 @@ def shape_of(values: Any) -> tuple[int, ...]:
 
 
 def flattened(values: Any, shape: tuple[int, ...]) -> list[float]:
-    """The numbers of nested sequences, one row after the other.
+    """Returns the numbers of nested sequences in row-major order.
 
-    Raises BadExampleError where rows differ in length.
+    Raises BadExampleError if rows differ in length.
     """
     rows = [values]
     for size in shape:
         if any(len(row) != size for row in rows):
-            raise errors.BadExampleError(f"rows differ in length: {size} values are expected in each")
+            raise errors.BadExampleError(f"rows differ in length; each must have {size} values")
         rows = [value for row in rows for value in row]
     return rows
 
 
 def nested(flat: list[float], shape: tuple[int, ...]) -> Any:
-    """The opposite of `flattened`."""
+    """Reverses `flattened`."""
     for size in reversed(shape[1:]):
         flat = [flat[start : start + size] for start in range(0, len(flat), size)]  # type: ignore[misc]
     return flat

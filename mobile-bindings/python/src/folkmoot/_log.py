@@ -1,4 +1,4 @@
-"""The native library's log, as lines of Python's."""
+"""Forwards the native library's log to Python's `logging`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Sink(native.LogSink):
 
 
 def begin() -> None:
-    """Sends the log to `logging`, from the level that the logger `folkmoot` has when the first client is made."""
+    """Forwards the log to `logging`, at the level that the logger `folkmoot` has when the first client is created."""
     threshold = logging.getLogger("folkmoot").getEffectiveLevel()
     levels = [level for level, number in _LEVELS.items() if number >= threshold]
     native.set_log_sink(_Sink(), levels[-1] if levels else native.LogLevel.ERROR)

@@ -1,4 +1,4 @@
-"""Settings as TOML, for a program that reads files: Python's own library only reads it."""
+"""Writes settings as TOML for a program that reads files. Python's standard library can only read TOML."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .errors import BadOptionError
 
 
 def text(settings: Mapping[str, Any]) -> str:
-    """The settings as TOML, a line for each key at the top; what is None is left out.
+    """Returns the settings as TOML, with one line for each top-level key. Keys whose value is None are left out.
 
-    Raises BadOptionError for a value that TOML does not have.
+    Raises BadOptionError for a value that TOML cannot represent.
     """
     lines = [f"{_key(key)} = {_value(value, key)}\n" for key, value in settings.items() if value is not None]
     return "".join(lines)
@@ -33,9 +33,9 @@ def _value(value: Any, place: str) -> str:
         return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, Sequence):
         return f"[{', '.join(_value(one, place) for one in value)}]"
-    if hasattr(value, "item"):  # A number of NumPy's.
+    if hasattr(value, "item"):  # A NumPy number.
         return _value(value.item(), place)
-    raise BadOptionError(f"{place} is a {type(value).__name__}, which a task's description cannot hold")
+    raise BadOptionError(f"{place} is a {type(value).__name__}, which TOML cannot represent")
 
 
 def _key(key: str) -> str:
@@ -43,5 +43,5 @@ def _key(key: str) -> str:
 
 
 def _string(value: str) -> str:
-    # JSON's escapes are TOML's too, but for one letter that JSON does not escape.
+    # TOML accepts JSON's escapes. It also requires U+007F to be escaped, which JSON does not do.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

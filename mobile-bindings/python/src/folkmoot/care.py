@@ -1,6 +1,6 @@
-"""When a device trains, how much it may use, and what its user can read of it.
+"""Device conditions and policy, limits, and the transparency log.
 
-These are the library's own records: all fields have defaults, and are given by name.
+These are the native library's own records. All fields have defaults and are keyword arguments.
 """
 
 from ._native import folkmoot_mobile as native

@@ -30,10 +30,10 @@ _T = TypeVar("_T")
 
 
 class Client:
-    """One client of one coordinator: it trains on examples that never leave this machine.
+    """One client of one coordinator. It trains on examples that never leave this machine.
 
-    Use it as a context manager, or call `close`. A client that was killed goes on where it was when the same `state` is
-    opened again.
+    Use it as a context manager, or call `close`. If the process is killed, opening the same `state` again continues
+    where it stopped.
     """
 
     def __init__(
@@ -54,26 +54,31 @@ class Client:
         limits: Limits | None = None,
         secrets: SecretStorage | None = None,
     ) -> None:
-        """Opens the client. Nothing is sent before it runs.
+        """Opens the client. Nothing is sent until it runs.
 
-        `endpoint` is `https://host[:port]`, or `http://` for this machine only. `state` is a directory for key, session
-        and models, of this client alone. `token` is the enrolment token, needed until the client is enrolled.
-        `certificate` is the coordinator's `ca.pem`: a path, or PEM as bytes; without it the system's certificates are
-        trusted. `trainer` trains instead of the engine. `device` is `auto`, `cpu`, `gpu`, or a part of an adapter's name; a
-        slim wheel, built without the GPU, has `auto` and `cpu` only.
-        `attributes` are stated for eligibility, `private_attributes` never leave this machine: plans' device rules are
-        evaluated with them. `ask_before` is asked about each assignment, and one that it does not return True for is
-        declined. `wait_seconds` is how long a check-in waits, at most 60. `policy`
-        is what has to hold of the device while it trains, as `set_conditions` tells, and `limits` what it may use in a day and for one
-        assignment, and what it declines.
-        `secrets` keeps the key instead of a file in `state`.
+        Connection: `endpoint` is `https://host[:port]`, or `http://` for this machine only. `token` is the enrolment
+        token, needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a path, or PEM as
+        bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a check-in waits
+        for an assignment: at most 60, by default 30.
+
+        State: `state` is a directory for the key, session and models of this client alone. `secrets` stores the key
+        instead of a file in `state`.
+
+        Training: `trainer` trains instead of the engine. `device` is `auto`, `cpu`, `gpu`, or part of an adapter's
+        name. A slim wheel, built without GPU support, has only `auto` and `cpu`. `policy` sets the conditions under
+        which the device trains, as reported to `set_conditions`. `limits` limits traffic, training time and the cost of
+        assignments.
+
+        Eligibility and consent: the coordinator sees `attributes`. `private_attributes` never leave this machine; the
+        client evaluates the device rules of plans with them. `ask_before` is called for each assignment, which is
+        declined unless it returns True.
 
         Raises BadOptionError or StorageError.
         """
         _log.begin()
         options = native.ConnectOptions(
             coordinator=endpoint,
-            # A program that changes its folder keeps its state.
+            # An absolute path, so that a program that changes its working directory keeps its state.
             state_directory=os.path.abspath(state),
             enrolment_token=token,
             certificate_pem=_pem(certificate),
@@ -102,14 +107,15 @@ class Client:
     def on(self, name: str, listener: Listener) -> Callable[[], None]: ...
 
     def on(self, name: str, listener: Listener | None = None) -> Any:
-        """Hears an event: `client.on("round", print)`, until the function that is returned is called; or as a decorator.
+        """Calls `listener` for each event of this name: `client.on("round", print)`. Can also be used as a decorator.
 
-        The names are those of `folkmoot.events.NAMES`. Listeners are called on the client's threads, and must not block.
+        Returns a function that removes the listener. `folkmoot.events.NAMES` lists the names. Listeners are called on
+        the client's threads and must not block.
 
-        Raises BadOptionError for a name that is no event's.
+        Raises BadOptionError for an unknown name.
         """
         if name not in events.NAMES:
-            raise errors.BadOptionError(f"there is no event `{name}`: {', '.join(events.NAMES)}")
+            raise errors.BadOptionError(f"there is no event `{name}`; the events are {', '.join(events.NAMES)}")
         if listener is not None:
             return self._listeners.add(name, listener)
 
@@ -120,34 +126,36 @@ class Client:
         return decorate
 
     def run(self, rounds: int | None = None) -> int:
-        """Takes part in rounds until `stop` is called elsewhere, or until so many updates were accepted.
+        """Takes part in rounds until `stop` is called elsewhere, or until `rounds` updates were accepted.
 
-        Returns how many were accepted. It enrols first if it has to. Ctrl-C ends it at once; the next run goes on.
+        Returns the number of accepted updates. The client enrols first if necessary. Ctrl-C ends the run at once; the
+        next run continues from there.
 
         Raises NoExamplesError, NotEnrolledError, RefusedError, StorageError or AlreadyRunningError.
         """
         return _blocking(self.run_async(rounds))
 
     async def run_async(self, rounds: int | None = None) -> int:
-        """As `run`, for a program with an event loop. A run that is cancelled is gone on with by the next one."""
+        """Like `run`, for a program with an event loop. If the run is cancelled, the next one continues from there."""
         with errors.translating():
             return (await self._opened().start(rounds)).accepted_rounds
 
     def start(self, rounds: int | None = None) -> None:
-        """Runs in the background, until `stop` or so many accepted updates. What ends it early is logged.
+        """Runs in the background until `stop` is called or `rounds` updates were accepted. An error that ends it is
+        logged.
 
         Raises AlreadyRunningError.
         """
         if self._thread is not None and self._thread.is_alive():
-            raise errors.AlreadyRunningError("this client runs already: stop it first")
+            raise errors.AlreadyRunningError("this client is already running; stop it first")
         self._opened()
         self._thread = threading.Thread(target=self._run_logged, args=(rounds,), name="folkmoot-run", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops taking part. An assignment under way is given up, of which the coordinator hears."""
+        """Stops taking part in rounds. Gives up the current assignment and tells the coordinator."""
         is_over = False
-        # A thread that has only just been started has nothing yet that could be stopped.
+        # A thread that has just started may not have a run yet that could be stopped.
         while not is_over:
             with errors.translating():
                 _blocking(self._opened().stop())
@@ -155,17 +163,17 @@ class Client:
 
     @property
     def is_running(self) -> bool:
-        """Whether it takes part in rounds now; after `start` from its return on."""
+        """Whether the client is taking part in rounds. True as soon as `start` returns."""
         if self._native is None:
             return False
         is_started = self._thread is not None and self._thread.is_alive()
         return is_started or self._native.status().is_running
 
     def predict(self, x: ArrayLike) -> Any:
-        """The newest global model's outputs for one or more rows of features, `[rows, ...]`.
+        """Returns the newest global model's outputs for one or more rows of features, `[rows, ...]`.
 
-        That model is the one with which the last assignment began. Returns a float32 array `[rows, ...]`, or nested lists
-        where there is no NumPy.
+        That model is the one that the last assignment started from. The result is a float32 array `[rows, ...]`, or
+        nested lists without NumPy.
 
         Raises NoModelError, or BadExampleError if the features do not fit the model.
         """
@@ -176,22 +184,23 @@ class Client:
         return _buffers.numbers(prediction.outputs, [rows, *prediction.shape])
 
     def set_conditions(self, conditions: DeviceConditions) -> None:
-        """Hears what holds of the device now, as often as one likes.
+        """Sets the device's current conditions. Call it as often as you like.
 
-        A training that may not go on pauses between two steps, within 250 ms, and goes on there when it may.
+        If training is no longer allowed, it pauses between two steps, within 250 ms, and later continues from there.
         """
         self._opened().set_conditions(conditions)
 
     def pause(self, reason: str) -> None:
-        """Pauses for a reason of the program's own, until `resume`."""
+        """Pauses training for a reason of the program's own, until `resume` is called."""
         self._opened().set_paused(reason)
 
     def resume(self) -> None:
-        """Ends the pause that the program asked for. The device's conditions may still keep it from training."""
+        """Ends the program's own pause. The device's conditions may still prevent training."""
         self._opened().set_paused(None)
 
     def transparency_log(self) -> list[LogEntry]:
-        """What was done with the user's data, the oldest first; the newest 2,000 entries are kept, on this machine only.
+        """Returns how the user's data was used, the oldest entry first. The newest 2,000 entries are kept, on this
+        machine only.
 
         Raises StorageError.
         """
@@ -199,21 +208,23 @@ class Client:
             return self._opened().transparency_log()
 
     def note_consent(self, words: str | None) -> None:
-        """Notes in the transparency log to which words the user agreed, or, with None, that they do not any more."""
+        """Records in the transparency log the text that the user consented to, or with None, that the user withdrew
+        consent.
+        """
         if words is None:
             self._opened().consent_withdrawn()
         else:
             self._opened().consent_given(words)
 
     def forget(self) -> None:
-        """Stops, and deletes key, session, models and examples. The client cannot be used any more."""
+        """Stops the client and deletes its key, session, models and examples. It cannot be used afterwards."""
         with errors.translating():
             _blocking(self._opened().forget())
         self._join()
         self._native = None
 
     def close(self) -> None:
-        """Stops, and lets the state directory go. It may be called twice."""
+        """Stops the client and releases the state directory. Calling it again has no effect."""
         if self._native is not None:
             native_client, self._native = self._native, None
             with errors.translating():
@@ -228,20 +239,20 @@ class Client:
 
     def _opened(self) -> native.Folkmoot:
         if self._native is None:
-            raise errors.ForgottenError("this client was forgotten or closed: make a new one")
+            raise errors.ForgottenError("this client was forgotten or closed; create a new one")
         return self._native
 
     def _run_logged(self, rounds: int | None) -> None:
         try:
             self.run(rounds)
         except errors.ForgottenError:
-            # It was closed before this thread had begun.
+            # The client was closed before this thread started.
             pass
         except errors.FolkmootError:
-            _logger.exception("the client does not run any more")
+            _logger.exception("the client stopped because of an error")
 
     def _join(self, seconds: float | None = None) -> bool:
-        """Waits for the thread of `start`, and says whether it is over."""
+        """Waits for the thread of `start`. Returns whether it has ended."""
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(seconds)
@@ -249,14 +260,14 @@ class Client:
 
 
 class _Listeners(native.EventListener):
-    """Whoever wants to hear of events, by name."""
+    """Event listeners, by event name."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, list[Listener]] = {}
         self._lock = threading.Lock()
 
     def add(self, name: str, listener: Listener) -> Callable[[], None]:
-        """Adds a listener, and returns what takes it away."""
+        """Adds a listener. Returns a function that removes it."""
         with self._lock:
             self._by_name.setdefault(name, []).append(listener)
 
@@ -268,7 +279,7 @@ class _Listeners(native.EventListener):
         return remove
 
     def on_event(self, event: native.ClientEvent) -> None:
-        """Tells all of them. One that fails does not keep it from the others."""
+        """Calls all listeners. An exception in one does not affect the others."""
         name, told = events.translated(event)
         with self._lock:
             listeners = list(self._by_name.get(name, []))
@@ -276,17 +287,17 @@ class _Listeners(native.EventListener):
             try:
                 listener(told)
             except Exception:
-                _logger.exception("a listener of `%s` failed", name)
+                _logger.exception("a listener for `%s` failed", name)
 
 
 class _Consent(native.ConsentCallback):
-    """The app's answer. Only True is a yes; an app that fails has not agreed."""
+    """The app's consent function. Only True accepts; an exception declines."""
 
     def __init__(self, ask: Callable[[AssignmentOffer], bool]) -> None:
         self._ask = ask
 
     def ask(self, offer: native.AssignmentOffer) -> bool:
-        """Asks."""
+        """Calls the consent function."""
         try:
             return self._ask(AssignmentOffer.translated(offer)) is True
         except Exception:
@@ -295,7 +306,9 @@ class _Consent(native.ConsentCallback):
 
 
 def _blocking(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Runs a coroutine to its end; in a thread of its own where this one has an event loop, as in a notebook."""
+    """Runs a coroutine to completion, in a thread of its own if this thread already has an event loop, as in a
+    notebook.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -339,7 +352,7 @@ _open_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """No thread of the library may come back to an interpreter that has ended."""
+    """Closes all clients before the interpreter exits, so that no native thread calls into it afterwards."""
     for client in list(_open_clients):
         try:
             client.close()

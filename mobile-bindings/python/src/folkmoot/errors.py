@@ -1,4 +1,4 @@
-"""What this package raises. The names do not change; the texts are for humans."""
+"""Exceptions of this package. The names are stable; the texts are for people to read."""
 
 from __future__ import annotations
 
@@ -11,109 +11,109 @@ from ._native import folkmoot_mobile as native
 
 
 class Disposition(str, enum.Enum):
-    """What a client is to do about an error."""
+    """The action that a client should take after an error."""
 
     RETRY = "retry"
-    """Send the same again, later and with jitter."""
+    """Send the same request again, later and with jitter."""
     CHECK_IN = "check_in"
     """Drop the assignment and check in again."""
     GIVE_UP = "give_up"
-    """Stop: a human or an update of the app must change something first."""
+    """Stop. A person or an update of the app must change something first."""
 
 
 class ErrorCode(str, enum.Enum):
-    """Why a coordinator refuses. The text of a code never changes."""
+    """Why a coordinator refused a request. The text of a code is stable."""
 
     MALFORMED_REQUEST = "malformed_request"
-    """The request cannot be read: not JSON, a field that is unknown or missing, a header that makes no sense."""
+    """The request cannot be parsed: it is not JSON, a field is unknown or missing, or a header is invalid."""
     UNSUPPORTED_PROTOCOL_VERSION = "unsupported_protocol_version"
-    """The client speaks a protocol version that is no longer or not yet served."""
+    """The coordinator does not support the client's protocol version, because it is too old or too new."""
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
-    """The body is of another type than the endpoint takes, or is encoded (compressed)."""
+    """The body's content type is not the endpoint's, or the body is compressed."""
     PAYLOAD_TOO_LARGE = "payload_too_large"
     """The body is larger than the endpoint's limit."""
     ENDPOINT_UNKNOWN = "endpoint_unknown"
     """There is no such endpoint."""
     METHOD_NOT_ALLOWED = "method_not_allowed"
-    """The endpoint does not know this method."""
+    """The endpoint does not support this HTTP method."""
     REQUEST_TIMEOUT = "request_timeout"
     """The request did not arrive in time."""
     RATE_LIMITED = "rate_limited"
-    """Too many requests from this client."""
+    """This client sends too many requests."""
     OVERLOADED = "overloaded"
-    """The coordinator has too much to do, or is shutting down."""
+    """The coordinator is overloaded or shutting down."""
     INTERNAL = "internal"
-    """Something failed inside; the log has the reason."""
+    """An internal error occurred; the coordinator's log has the reason."""
     SIGNATURE_MISSING = "signature_missing"
     """The request is not signed."""
     SIGNATURE_INVALID = "signature_invalid"
-    """The signature does not fit the request and the client's key."""
+    """The signature does not match the request and the client's key."""
     CLOCK_SKEW = "clock_skew"
-    """The request was signed too long ago or in the future; sign again with the server's time."""
+    """The signature's time is too old or in the future. Sign again with the server's time."""
     REQUEST_REPLAYED = "request_replayed"
-    """The nonce was used before; sign again with a fresh one."""
+    """The nonce was already used. Sign again with a new one."""
     CLIENT_UNKNOWN = "client_unknown"
-    """No client has this id; enrol again."""
+    """No client has this id. Enrol again."""
     CLIENT_REVOKED = "client_revoked"
     """The client's key was revoked."""
     ENROLMENT_TOKEN_INVALID = "enrolment_token_invalid"
-    """The enrolment token is not known."""
+    """The enrolment token is unknown."""
     ENROLMENT_TOKEN_EXPIRED = "enrolment_token_expired"
     """The enrolment token has expired."""
     ENROLMENT_TOKEN_EXHAUSTED = "enrolment_token_exhausted"
-    """The enrolment token was used as often as it may be."""
+    """The enrolment token has reached its limit of uses."""
     ENROLMENT_TOKEN_CLOSED = "enrolment_token_closed"
-    """The enrolment token enrols no new clients, because one that had enrolled with it was revoked."""
+    """The enrolment token is closed to new clients, because a client that enrolled with it was revoked."""
     API_KEY_MISSING = "api_key_missing"
     """The request carries no API key."""
     API_KEY_INVALID = "api_key_invalid"
-    """The API key is not known, or was revoked."""
+    """The API key is unknown or was revoked."""
     ROLE_INSUFFICIENT = "role_insufficient"
-    """The API key's role may not do this."""
+    """The API key's role does not permit this."""
     ASSIGNMENT_UNKNOWN = "assignment_unknown"
-    """There is no such assignment for this client."""
+    """This client has no such assignment."""
     ASSIGNMENT_EXPIRED = "assignment_expired"
-    """The assignment's deadline has passed, or it was given up."""
+    """The assignment's deadline has passed, or the client gave it up."""
     ROUND_CLOSED = "round_closed"
     """The round has closed without this update."""
     BLOB_UNKNOWN = "blob_unknown"
-    """There is no such blob, or no assignment of this client needs it."""
+    """There is no such blob, or this client has no assignment that needs it."""
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
-    """The range lies outside the blob."""
+    """The requested range is outside the blob."""
     UPLOAD_OFFSET_MISMATCH = "upload_offset_mismatch"
-    """The coordinator has another number of bytes; go on from there."""
+    """The coordinator has received a different number of bytes. Continue from there."""
     UPLOAD_BUSY = "upload_busy"
-    """Another request is sending this update now."""
+    """Another request is currently sending this update."""
     UPLOAD_LENGTH_INVALID = "upload_length_invalid"
-    """The update is shorter or longer than the plan's model makes it."""
+    """The update's length does not match the plan's model."""
     UPDATE_DIGEST_MISMATCH = "update_digest_mismatch"
-    """The bytes do not have the digest that was announced; send them again from the start."""
+    """The bytes do not match the announced digest. Send them again from the start."""
     UPDATE_CONFLICT = "update_conflict"
-    """Another update was already begun or accepted for this assignment."""
+    """A different update was already started or accepted for this assignment."""
     UPDATE_MALFORMED = "update_malformed"
-    """The update's header cannot be read, or does not belong to this assignment."""
+    """The update's header cannot be parsed, or does not belong to this assignment."""
     UPDATE_CODEC_UNSUPPORTED = "update_codec_unsupported"
-    """The update's format or codec is not the plan's."""
+    """The update's format or codec differs from the plan's."""
     UPDATE_SCHEMA_MISMATCH = "update_schema_mismatch"
-    """The update's tensors are not the model's: count, names, shapes or order differ."""
+    """The update's tensors differ from the model's in count, names, shapes or order."""
     UPDATE_VERSION_MISMATCH = "update_version_mismatch"
-    """The update is based on another model version than the assignment's."""
+    """The update is based on a different model version than the assignment."""
     UPDATE_WEIGHT_OUT_OF_RANGE = "update_weight_out_of_range"
     """The weight is 0 or above the plan's limit."""
     UPDATE_METRIC_INVALID = "update_metric_invalid"
-    """A metric is not finite, or impossible."""
+    """A metric is not finite or has an impossible value."""
     UPDATE_VALUE_NOT_FINITE = "update_value_not_finite"
     """A value is NaN or infinite."""
     UPDATE_VALUE_OUT_OF_RANGE = "update_value_out_of_range"
-    """A value is larger than the plan's grid allows."""
+    """A value is outside the range of the plan's grid."""
     UPDATE_NORM_TOO_LARGE = "update_norm_too_large"
     """The update's L2 norm on the grid is above the assignment's clipping norm."""
     TASK_UNKNOWN = "task_unknown"
     """There is no such task."""
     TASK_INVALID = "task_invalid"
-    """The task's description has faults; the detail lists them all."""
+    """The task's description is invalid; the detail lists every fault."""
     TASK_STATE_CONFLICT = "task_state_conflict"
-    """The task is in a state in which this cannot be done."""
+    """The task's state does not allow this."""
     MODEL_INVALID = "model_invalid"
     """The model is not an ONNX file that can be trained; the detail names the node."""
     ROUND_UNKNOWN = "round_unknown"
@@ -123,20 +123,20 @@ class ErrorCode(str, enum.Enum):
     RESOURCE_UNKNOWN = "resource_unknown"
     """There is no such token, API key or client."""
     POPULATION_STATE_CONFLICT = "population_state_conflict"
-    """The population is in a state in which this cannot be done."""
+    """The population's state does not allow this."""
     NAME_TAKEN = "name_taken"
-    """Something of this name exists already."""
+    """The name is already in use."""
     LAST_ADMIN_KEY = "last_admin_key"
-    """The key is the last one of an admin: without it nobody could hand out keys. Create another first."""
+    """This is the last admin key. Create another one first; without an admin key, nobody could create keys."""
 
     @property
     def disposition(self) -> Disposition:
-        """What a client is to do about it."""
+        """The action that a client should take after an error with this code."""
         return _DISPOSITIONS[self]
 
     @property
     def http_status(self) -> int:
-        """The HTTP status that carries it."""
+        """The HTTP status of responses with this code."""
         return _HTTP_STATUSES[self]
 
 
@@ -147,19 +147,19 @@ _CODES = {info.code: ErrorCode(info.text) for info in _INFOS}
 
 
 class FolkmootError(Exception):
-    """What this package raises; each kind has a class of its own."""
+    """The base class of this package's exceptions."""
 
 
 class BadOptionError(FolkmootError, ValueError):
-    """An option makes no sense or passes a limit."""
+    """An option is invalid or exceeds its limit."""
 
 
 class BadExampleError(FolkmootError, ValueError):
-    """Examples do not have the shape or the values that they must have."""
+    """The examples have the wrong shape or invalid values."""
 
 
 class NoExamplesError(FolkmootError):
-    """There is nothing to train on: add examples, or give a trainer that has its own."""
+    """There are no examples to train on. Add examples, or set a trainer that has its own."""
 
 
 class NotEnrolledError(FolkmootError):
@@ -167,7 +167,7 @@ class NotEnrolledError(FolkmootError):
 
 
 class RefusedError(FolkmootError):
-    """The coordinator refuses this client; `code` says why, if it is a reason that this version knows."""
+    """The coordinator refused this client. `code` is the error code, or None if this version does not know it."""
 
     def __init__(self, detail: str, code: ErrorCode | None) -> None:
         super().__init__(detail)
@@ -175,30 +175,30 @@ class RefusedError(FolkmootError):
 
 
 class UnreachableError(FolkmootError, ConnectionError):
-    """No coordinator answers there."""
+    """The coordinator cannot be reached, or its response is unusable."""
 
 
 class StorageError(FolkmootError, OSError):
-    """The state directory cannot be used: the text names the file."""
+    """A file in the state directory, or the secret storage, cannot be used. The text says which."""
 
 
 class NoModelError(FolkmootError):
-    """No assignment has brought a model yet."""
+    """There is no model on this machine yet. The first assignment brings one."""
 
 
 class AlreadyRunningError(FolkmootError):
-    """The client runs already: stop it first."""
+    """The client is already running. Stop it first."""
 
 
 class ForgottenError(FolkmootError):
-    """The client was forgotten or closed: make a new one."""
+    """The client was forgotten or closed. Create a new one."""
 
 
 class InternalError(FolkmootError):
-    """The package has a mistake: please report it."""
+    """A bug in the package. Please report it."""
 
 
-# The library's errors are made while its module is read, which a checker of types does not see.
+# The library creates its error classes when its module is imported, so type checkers do not see them.
 _NATIVE: Any = native.FolkmootError
 _CALLBACK: Any = native.CallbackError
 
@@ -217,7 +217,7 @@ _CLASSES: dict[type[Exception], type[FolkmootError]] = {
 
 
 def translated(error: Exception) -> FolkmootError:
-    """The error of this package for one of the native library."""
+    """Returns this package's exception for an exception of the native library."""
     if isinstance(error, _NATIVE.Refused):
         return RefusedError(error.detail, None if error.code is None else _CODES[error.code])
     kind = _CLASSES.get(type(error), InternalError)
@@ -226,14 +226,14 @@ def translated(error: Exception) -> FolkmootError:
 
 
 def failed(words: str) -> Exception:
-    """What a callback raises to tell the library that it failed."""
+    """Returns the exception that a callback raises to report a failure to the library."""
     error: Exception = _CALLBACK.Failed(words)
     return error
 
 
 @contextmanager
 def translating() -> Iterator[None]:
-    """Raises errors of this package instead of the native library's."""
+    """Replaces exceptions of the native library with this package's."""
     try:
         yield
     except (native.FolkmootError, native.InternalError) as error:

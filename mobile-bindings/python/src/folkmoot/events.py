@@ -1,4 +1,4 @@
-"""What a client tells. Ids are texts; moments are milliseconds since 1970."""
+"""Events of a client. Ids are strings; times are milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._native import folkmoot_mobile as native
 
 @dataclass(frozen=True)
 class Enrolled:
-    """The client was enrolled, in the population to which the token belongs."""
+    """The client was enrolled in the token's population."""
 
     client_id: str
     population: str
@@ -18,14 +18,14 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Waiting:
-    """There is nothing to do until then."""
+    """The client waits until its next check-in."""
 
     until: int
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """The client was drawn for a round, and starts from the model version `base_version`."""
+    """The client was selected for a round. Training starts from the model version `base_version`."""
 
     assignment_id: str
     task_id: str
@@ -44,7 +44,9 @@ class Device:
 
 @dataclass(frozen=True)
 class Training:
-    """The engine's training goes on; `loss` is the mean of the last batch. A trainer of your own tells nothing."""
+    """The engine's training made progress. `loss` is the mean over the last batch. Your own trainer sends no such
+    events.
+    """
 
     assignment_id: str
     step: int
@@ -54,7 +56,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Evaluating:
-    """The model is measured: sums over the first `example_count` of `examples_total` examples."""
+    """The model is being evaluated: sums over the first `example_count` of `examples_total` examples."""
 
     assignment_id: str
     example_count: int
@@ -65,7 +67,7 @@ class Evaluating:
 
 @dataclass(frozen=True)
 class Uploading:
-    """The update is on its way: bytes handed to the connection, and of the whole update."""
+    """The update is being sent: bytes passed to the connection so far, and the size of the update."""
 
     assignment_id: str
     sent: int
@@ -74,7 +76,7 @@ class Uploading:
 
 @dataclass(frozen=True)
 class Round:
-    """The update was accepted and counts in this round."""
+    """The coordinator accepted the update for this round."""
 
     assignment_id: str
     round_number: int
@@ -85,7 +87,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Aborted:
-    """The client gave the assignment up; `reason` is `stopped`, `training_failed`, `declined` and so on."""
+    """The client gave up the assignment. `reason` is `stopped`, `training_failed`, `declined` and so on."""
 
     assignment_id: str
     reason: str
@@ -94,7 +96,7 @@ class Aborted:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The coordinator no longer wants the update: the round closed, say."""
+    """The coordinator no longer wants the update, for example because the round has closed."""
 
     assignment_id: str
     detail: str
@@ -102,19 +104,19 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Paused:
-    """Nothing is trained now. `reason` is `charging`, `battery`, `thermal` and so on, or the program's own words."""
+    """Training is paused. `reason` is `charging`, `battery`, `thermal` and so on, or the program's own text."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Resumed:
-    """What was paused goes on."""
+    """The pause is over."""
 
 
 @dataclass(frozen=True)
 class BackingOff:
-    """A request failed and is sent again at `until`, after `failures` in a row."""
+    """A request failed and will be sent again at `until`. `failures` counts failures in a row."""
 
     until: int
     failures: int
@@ -155,6 +157,6 @@ NAMES: dict[str, type[Event]] = {
 
 
 def translated(event: native.ClientEvent) -> tuple[str, Event]:
-    """The name and the event of this package for one of the native library."""
+    """Returns the name and this package's event for an event of the native library."""
     name = type(event).__name__.rpartition(".")[2].lower()
     return name, NAMES[name](**vars(event))

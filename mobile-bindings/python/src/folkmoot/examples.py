@@ -10,25 +10,27 @@ from ._native import folkmoot_mobile as native
 
 
 class Examples:
-    """The examples of this device, which never leave it. They are in memory: a program that starts again adds them again."""
+    """The examples of this machine, which never leave it. They are only in memory: add them again after a restart."""
 
     def __init__(self, examples: native.ExampleSet) -> None:
         self._native = examples
 
     def add(self, x: ArrayLike, y: ArrayLike, *, labels: Literal["classes", "targets"] | None = None) -> None:
-        """Adds examples for the next run: all of them, or none.
+        """Adds examples for the next run: all of them, or none if there is an error.
 
-        `x` has the shape `[examples, ...]`, `y` `[examples]` or `[examples, labels per example]`: NumPy arrays or nested
-        lists. Whole numbers in `y` are classes and others are targets, unless `labels` says so. Values are kept as
-        float32; classes are exact up to 2**24.
+        `x` has the shape `[examples, ...]`, and `y` the shape `[examples]` or `[examples, labels per example]`. Both
+        may be NumPy arrays or nested lists. Integers in `y` are classes and other numbers are targets, unless `labels`
+        overrides this. Values are stored as float32; classes are exact up to 2**24.
 
-        Raises BadExampleError if shapes do not fit, or a value is not finite.
+        Raises BadExampleError if the shapes do not match, or a value is not finite.
         """
         kind = kind_of_labels(y, labels)
         features, shape = _buffers.filled(x)
         values, label_shape = _buffers.filled(y)
         if not shape or not label_shape or shape[0] != label_shape[0]:
-            raise errors.BadExampleError(f"x has the shape {shape} and y {label_shape}: the first dimensions differ")
+            raise errors.BadExampleError(
+                f"x has the shape {shape} and y has {label_shape}; the first dimensions must be equal"
+            )
         per_example = 1
         for size in label_shape[1:]:
             per_example *= size
@@ -37,7 +39,7 @@ class Examples:
             self._native.add(features, list(shape[1:]) or [1], values, label_kind, per_example)
 
     def clear(self) -> None:
-        """Takes all of them out. A run under way goes on with those that it began with."""
+        """Removes all examples. A current run continues with the examples that it started with."""
         self._native.clear()
 
     def __len__(self) -> int:
@@ -45,13 +47,13 @@ class Examples:
 
 
 def kind_of_labels(y: ArrayLike, labels: str | None) -> str:
-    """`classes` or `targets`, as `labels` says; without it, whole numbers are classes.
+    """Returns `classes` or `targets`, as given in `labels`. By default, integers are classes.
 
-    Raises BadOptionError for another word.
+    Raises BadOptionError for any other value of `labels`.
     """
     kind = labels or ("classes" if _are_whole(y) else "targets")
     if kind not in ("classes", "targets"):
-        raise errors.BadOptionError(f"labels is {labels!r}: classes or targets are expected")
+        raise errors.BadOptionError(f"labels is {labels!r}; it must be 'classes' or 'targets'")
     return kind
 
 

@@ -1,12 +1,12 @@
-"""Clients that were written for Flower, in Folkmoot's rounds, unchanged.
+"""Runs clients that were written for Flower in Folkmoot's rounds, without changes.
 
     import folkmoot
     from folkmoot.flower import FlowerTrainer
 
     client = folkmoot.Client(endpoint, state="state", token=token, trainer=FlowerTrainer(MyNumPyClient()))
 
-What Flower's server would decide (strategy, privacy, compression) is the task's affair here, so mods of a `ClientApp` that
-compress or mask are to be left out.
+In Folkmoot, the task decides what Flower's server would decide: strategy, privacy and compression. Leave out mods of a
+`ClientApp` that compress or mask.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .trainer import Evaluated, Trained, Trainer, Work
 Config = Mapping[str, Any]
 
 MESSAGE_SECONDS = 43200.0
-"""How long a message to a `ClientApp` says that its answer is waited for; the round's own deadline counts."""
+"""The answer deadline in messages to a `ClientApp`. The round's own deadline applies in any case."""
 
 _ARRAYS, _CONFIG = "arrays", "config"
 
@@ -29,8 +29,8 @@ _ARRAYS, _CONFIG = "arrays", "config"
 class FlowerTrainer(Trainer):
     """Trains with a client that was written for Flower.
 
-    Parameters travel in the order of the ONNX file's initializers, which has to be that of `get_parameters`; `order` names
-    them in the client's own order where it is another.
+    Parameters travel in the order of the ONNX file's initializers, which must be the order of `get_parameters`. If the
+    client uses another order, `order` lists the names in the client's order.
     """
 
     def __init__(
@@ -43,11 +43,12 @@ class FlowerTrainer(Trainer):
         node_config: Config | None = None,
         run_config: Config | None = None,
     ) -> None:
-        """Takes a `NumPyClient`, a `Client`, a `ClientApp`, or a function that makes a client of a `Context`.
+        """Takes a `NumPyClient`, a `Client`, a `ClientApp`, or a function that makes a client from a `Context`.
 
-        `config` is what `fit` and `evaluate` are given beside `server_round`, or a function from the round's number to it,
-        as `on_fit_config_fn` is. `example_count` is what check-ins state until the first round has told it.
-        `node_config` and `run_config` are a `ClientApp`'s; `partition-id` belongs into the first.
+        `config` is passed to `fit` and `evaluate`, in addition to `server_round`. It may also be a function of the
+        round's number, like `on_fit_config_fn`. `example_count` is sent with check-ins until the first round has
+        reported the actual number. `node_config` and `run_config` are for a `ClientApp`; put `partition-id` into
+        `node_config`.
 
         Raises BadOptionError for anything else.
         """
@@ -61,7 +62,7 @@ class FlowerTrainer(Trainer):
             self._client = _App(client, node_config or {}, run_config or {})
 
     def example_count(self) -> int:
-        """What the last round told."""
+        """The number that the last round reported."""
         return self._example_count
 
     def train(self, work: Work) -> Trained:
@@ -70,7 +71,9 @@ class FlowerTrainer(Trainer):
         arrays, count, metrics = self._client.fit({name: work.weights[name] for name in names}, self._configured(work))
         self._example_count = int(count)
         if len(arrays) != len(names):
-            raise ValueError(f"the client returned {len(arrays)} arrays: {len(names)} are expected, {', '.join(names)}")
+            raise ValueError(
+                f"the client returned {len(arrays)} arrays; the model has {len(names)}: {', '.join(names)}"
+            )
         return Trained(
             weights=dict(zip(names, arrays)),
             example_count=int(count),
@@ -79,7 +82,7 @@ class FlowerTrainer(Trainer):
         )
 
     def evaluate(self, work: Work) -> Evaluated | None:
-        """Calls `evaluate`, or the app's evaluate function; what has no examples there is left to the engine."""
+        """Calls `evaluate`, or the app's evaluate function. If the client has no examples for it, the engine evaluates."""
         weights = {name: work.weights[name] for name in self._names(work)}
         loss, count, metrics = self._client.evaluate(weights, self._configured(work))
         if int(count) == 0:
@@ -89,7 +92,7 @@ class FlowerTrainer(Trainer):
     def _names(self, work: Work) -> list[str]:
         names = self._order or list(work.shapes)
         if sorted(names) != sorted(work.shapes):
-            raise ValueError(f"order names {sorted(names)}: the model has {sorted(work.shapes)}")
+            raise ValueError(f"order lists {sorted(names)}, but the model has {sorted(work.shapes)}")
         return names
 
     def _configured(self, work: Work) -> dict[str, Any]:
@@ -98,7 +101,7 @@ class FlowerTrainer(Trainer):
 
 
 class _NumPyClient:
-    """A `NumPyClient`, or whatever has its methods: Flower itself is not needed."""
+    """A `NumPyClient` or an object with its methods. Flower itself is not needed."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -131,7 +134,7 @@ class _App:
                 f"{kind} is neither a NumPyClient, a Client, a ClientApp nor a function that makes one"
             )
         self._messages = 0
-        # One for all rounds: what a client keeps in its state is there again.
+        # One context for all rounds, so that the client's state persists.
         self._context = app.Context(0, 0, dict(node_config), record_dict(), dict(run_config))
 
     def fit(self, weights: dict[str, Any], config: dict[str, Any]) -> tuple[list[Any], int, Config]:
@@ -146,7 +149,7 @@ class _App:
         return _first(metrics, "loss", "eval_loss", "eval-loss"), count, metrics
 
     def _ask(self, kind: str, weights: dict[str, Any], config: dict[str, Any], arrays: str, configs: str) -> Any:
-        """Sends the records under today's names, or under those that a `client_fn` reads."""
+        """Sends the records under the current names, or under those that a `client_fn` reads."""
         app, _, _ = _flower()
         record, settings = app.ArrayRecord(_arrays(app, weights)), app.ConfigRecord(config)
         if getattr(self._app, "_call", None) is None:
@@ -183,7 +186,7 @@ def _arrays(app: Any, weights: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metrics(content: Any) -> tuple[int, dict[str, Any]]:
-    """The number of examples and all metrics of an answer, under any of the names that Flower has for them."""
+    """Returns the number of examples and all metrics of an answer, under any of Flower's names for them."""
     merged: dict[str, Any] = {}
     for name, record in content.config_records.items():
         if name.endswith(".metrics"):
@@ -208,5 +211,5 @@ def _has_methods(client: Any, *names: str) -> bool:
 
 
 def _is_flower_client(client: Any) -> bool:
-    """Whether it is a `Client`, which speaks in Flower's own types, and not a `NumPyClient`."""
+    """Whether this is a `Client`, which uses Flower's own types, and not a `NumPyClient`."""
     return any(kind.__name__ == "Client" and kind.__module__.startswith("flwr.") for kind in type(client).__mro__)

@@ -1,4 +1,4 @@
-"""Where a client's key is kept, if not in a file of its state directory."""
+"""Storage of a client's key outside its state directory."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ _T = TypeVar("_T")
 
 
 class SecretStorage(Protocol):
-    """Keeps 32 bytes for one client: give one to `Client(secrets=...)`. What it raises becomes a StorageError."""
+    """Stores the 32 secret bytes of one client. Pass it to `Client(secrets=...)`. Its exceptions become StorageErrors."""
 
     def load(self) -> bytes | None:
-        """Returns the secret, or None if none was saved. It raises where that cannot be known: no new key is drawn then."""
+        """Returns the secret, or None if none was saved. Raise an exception if you cannot tell, so that no new key is
+        generated.
+        """
 
     def save(self, secret: bytes) -> None:
-        """Keeps the secret, durably when it returns."""
+        """Saves the secret. It must be durable when this returns."""
 
     def delete(self) -> None:
         """Deletes the secret, if there is one."""
 
 
 class KeyringSecrets:
-    """Keeps the key in the system's own store, through the package `keyring`: a Keychain, a Secret Service, or Windows' own."""
+    """Stores the key in the system's own store, through the package `keyring`: Keychain, Secret Service or Windows
+    Credential Locker.
+    """
 
     def __init__(self, name: str, service: str = "folkmoot") -> None:
-        """`name` tells the clients of this user apart: two with the same name would be one client.
+        """`name` distinguishes the clients of this user. Two clients with the same name would share one identity.
 
         Raises BadOptionError if `keyring` is not installed.
         """
         try:
             self._keyring = importlib.import_module("keyring")
         except ImportError:
-            raise errors.BadOptionError("the system's store of secrets needs a package: pip install keyring") from None
+            raise errors.BadOptionError("the system's secret store needs keyring; run `pip install keyring`") from None
         self._place = (service, name)
 
     def load(self) -> bytes | None:
@@ -48,7 +52,7 @@ class KeyringSecrets:
         return None if text is None else base64.b64decode(text, validate=True)
 
     def save(self, secret: bytes) -> None:
-        """Keeps the secret."""
+        """Saves the secret."""
         self._keyring.set_password(*self._place, base64.b64encode(secret).decode())
 
     def delete(self) -> None:
@@ -58,29 +62,29 @@ class KeyringSecrets:
 
 
 class NativeSecrets(native.SecretStorage):
-    """A storage as the native library calls it."""
+    """Adapts a storage to the native library's interface."""
 
     def __init__(self, storage: SecretStorage) -> None:
         self._storage = storage
 
     def load(self) -> bytes | None:
-        """Loads."""
+        """Loads the secret."""
         secret = _told("load", self._storage.load)
         return None if secret is None else bytes(secret)
 
     def save(self, secret: bytes) -> None:
-        """Saves."""
+        """Saves the secret."""
         _told("save", lambda: self._storage.save(secret))
 
     def delete(self) -> None:
-        """Deletes."""
+        """Deletes the secret."""
         _told("delete", self._storage.delete)
 
 
 def _told(method: str, call: Callable[[], _T]) -> _T:
-    """Calls, and logs what it raises: the library hears that it failed, and why."""
+    """Calls the storage. Logs an exception and reports it to the library."""
     try:
         return call()
     except Exception as error:
-        _log.exception("the storage's %s failed", method)
+        _log.exception("%s of the secret storage failed", method)
         raise errors.failed(f"{type(error).__name__} in {method}: {error}") from None

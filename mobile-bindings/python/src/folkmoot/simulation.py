@@ -1,4 +1,4 @@
-"""A task over virtual clients on this machine: `folkmoot simulate`, for notebooks."""
+"""Runs a task over virtual clients on this machine: `folkmoot simulate`, for notebooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._buffers import ArrayLike
 from .errors import BadOptionError, FolkmootError
 
 POLL_SECONDS = 0.05
-"""How often is looked for rounds that have ended."""
+"""The pause between two checks for rounds that have ended."""
 _STOP_SECONDS = 5.0
 _PROGRAM = "folkmoot"
 
@@ -26,11 +26,11 @@ Source = Union[str, "os.PathLike[str]"]
 
 
 class SimulationError(FolkmootError):
-    """The simulation has failed: the text is the program's, with the file and what is wrong in it."""
+    """The simulation failed. The text is the program's error message, with the file and the fault."""
 
 
 class SimulatedRound(TypedDict):
-    """A round of a simulation. Seconds are virtual, from the beginning; `outcome` is `committed` or `abandoned`."""
+    """A round of a simulation. Seconds are virtual, from the start. `outcome` is `committed` or `abandoned`."""
 
     round_number: int
     version: int | None
@@ -56,14 +56,14 @@ class SimulatedRound(TypedDict):
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation came to. `pandas.DataFrame(simulated.rounds)` is a table of it."""
+    """The result of a simulation. `pandas.DataFrame(simulated.rounds)` converts it to a table."""
 
     rounds: list[SimulatedRound]
-    """A row for each round, the first first."""
+    """One row per round, in order."""
     summary: dict[str, Any]
-    """The whole in numbers, as `folkmoot simulate --json` prints it: `held_out_metric`, `virtual_seconds`, `bytes_up`, …"""
+    """The summary, as `folkmoot simulate --json` prints it: `held_out_metric`, `virtual_seconds`, `bytes_up`, …"""
     output: Path | None
-    """The folder with `model.onnx`, `report.html` and `world.toml`, if one was named."""
+    """The folder with `model.onnx`, `report.html` and `world.toml`, if you passed one."""
 
 
 def simulate(
@@ -89,14 +89,17 @@ def simulate(
 ) -> Simulated:
     """Runs a task over virtual clients until it has ended, and returns its rounds. Nothing leaves this machine.
 
-    `task` and `world` are paths of TOML files, or dictionaries with the same keys; `model` is an ONNX file. `data` is dealt out
-    to the clients: a file or folder that `folkmoot client` reads, or arrays `(x, y)`; it may be left out if the world has
-    `synthetic`. Versions are measured on `held_out`, or on a fifth of the data. `partition` is `iid`, `natural`, `shards:2`,
-    `dirichlet:0.5`, `quantity_skew:1.5` or `feature_skew:0.1`. The same `seed` gives the same rounds. `output` is a folder for
-    the model and a report; with `resume` the same call goes on where it was interrupted. `progress` is called with each round
-    when it has ended. `program` is the command line's program; without it `FOLKMOOT_PROGRAM` and the PATH are asked.
+    `task` and `world` are paths of TOML files, or dictionaries with the same keys. `model` is an ONNX file. `data` is
+    distributed to the clients: a file or folder that `folkmoot client` can read, or arrays `(x, y)`. You may leave it
+    out if the world has `synthetic`. Versions are evaluated on `held_out`, or on a fifth of the data. `partition` is
+    `iid`, `natural`, `shards:2`, `dirichlet:0.5`, `quantity_skew:1.5` or `feature_skew:0.1`. The same `seed` gives the
+    same rounds.
 
-    Raises SimulationError, or BadOptionError if the program is not there.
+    `output` is a folder for the model and a report. With `resume`, the same call continues an interrupted simulation.
+    `progress` is called with each round when it has ended. `program` is the path of the command-line program. By
+    default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
+
+    Raises SimulationError, or BadOptionError if the program cannot be found.
     """
     found = _program(program)
     with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
@@ -127,7 +130,7 @@ def simulate(
 
 
 class _Rows:
-    """The rounds' file, while it is being written."""
+    """The file of rounds, which is read while it is being written."""
 
     def __init__(self, path: Path, progress: Callable[[SimulatedRound], object] | None) -> None:
         self._path = path
@@ -135,11 +138,11 @@ class _Rows:
         self._file: IO[bytes] | None = None
         self._rest = b""
         self.all: list[SimulatedRound] = []
-        # One of an earlier run is not this one's.
+        # Delete the file of an earlier run.
         path.unlink(missing_ok=True)
 
     def read(self) -> None:
-        """Reads what is new, and tells it."""
+        """Reads new rounds and reports them."""
         if self._file is None:
             if not self._path.is_file():
                 return
@@ -152,14 +155,14 @@ class _Rows:
                 self._progress(row)
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
 
 
 def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
-    """Runs the program to its end, and returns what it prints. Whatever interrupts it ends the program too."""
-    # Files, because nobody reads a pipe while rounds are looked for.
+    """Runs the program to its end and returns its output. An exception in between stops the program."""
+    # Files instead of pipes, because nobody would read a pipe while this waits for rounds.
     with (scratch / "said").open("w+b") as said, (scratch / "complained").open("w+b") as complained:
         try:
             process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=said, stderr=complained)
@@ -177,9 +180,11 @@ def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
         complained.seek(0)
         if process.returncode != 0:
             words = complained.read().decode("utf-8", "replace").strip()
-            raise SimulationError(words.removeprefix("error: ") or f"the program ended with {process.returncode}")
+            raise SimulationError(
+                words.removeprefix("error: ") or f"the program ended with exit code {process.returncode}"
+            )
         summary: dict[str, Any] = json.loads(said.read())
-        # The report of a folder that is gone is nowhere.
+        # The report is in a temporary folder that is deleted.
         summary.pop("output", None)
         return summary
 
@@ -205,12 +210,12 @@ def _program(given: Source | None) -> str:
     named = os.fspath(given) if given is not None else os.environ.get("FOLKMOOT_PROGRAM") or _PROGRAM
     found = shutil.which(named)
     if found is None:
-        raise BadOptionError(f"there is no program `{named}`, which simulates: {_ADVICE}")
+        raise BadOptionError(f"cannot find the program `{named}`, which runs simulations: {_ADVICE}")
     return found
 
 
 def _file(given: Source | Mapping[str, Any], path: Path) -> str:
-    """The path of a file with these settings."""
+    """Returns the path of a file with these settings."""
     if not isinstance(given, Mapping):
         return os.fspath(given)
     path.write_text(_toml.text(given), encoding="utf-8")
@@ -218,11 +223,11 @@ def _file(given: Source | Mapping[str, Any], path: Path) -> str:
 
 
 def _data(given: Source | tuple[ArrayLike, ArrayLike] | None, path: Path) -> str | None:
-    """The path of a file or folder with these examples."""
+    """Returns the path of a file or folder with these examples."""
     if given is None or isinstance(given, (str, os.PathLike)):
         return None if given is None else os.fspath(given)
     if _buffers.numpy is None:
-        raise BadOptionError("arrays need NumPy: pip install numpy, or give the path of a file")
+        raise BadOptionError("arrays need NumPy; run `pip install numpy`, or give the path of a file")
     x, y = (_buffers.numpy.asarray(one) for one in given)
     is_whole = y.dtype.kind in "iub"
     _buffers.numpy.savez(path, features=x.astype("float32"), labels=y.astype("int64" if is_whole else "float32"))

@@ -1,4 +1,4 @@
-"""A training loop of your own, instead of the engine's."""
+"""Your own training loop, used instead of the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger("folkmoot.trainer")
 
 
 class Work:
-    """What a trainer is given: the weights to begin with, the plan, and whether it is still wanted."""
+    """The inputs of a trainer: the weights to start from, the plan, and whether to stop."""
 
     def __init__(self, work: native.TrainerWork) -> None:
         self._native = work
@@ -37,96 +37,101 @@ class Work:
         self.round_number: int = work.round_number()
         """The round's number in its task."""
         self.base_version: int = work.base_version()
-        """The model version from which it starts."""
+        """The model version that training starts from."""
         self.shapes: dict[str, tuple[int, ...]] = {t.name: tuple(t.shape) for t in work.tensors()}
-        """The shapes of the weights by the names of the ONNX file, in the order of the model."""
+        """The shapes of the weights, by their names in the ONNX file, in the model's order."""
 
     @cached_property
     def plan(self) -> dict[str, Any]:
-        """The plan, as the coordinator wrote it; `plan["training"]` has loss, optimizer, epochs and batch size."""
+        """The plan, as sent by the coordinator. `plan["training"]` has the loss, optimizer, epochs and batch size."""
         plan: dict[str, Any] = json.loads(self._native.plan())
         return plan
 
     @cached_property
     def weights(self) -> dict[str, Array]:
-        """The weights to begin with: float32 by name, in the order of the model. They are yours to train in place."""
+        """The weights to start from: float32 arrays by name, in the model's order. You may train in place."""
         return _split(self._buffer, self.shapes)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the work is not wanted any more: look between steps, and return within 250 ms."""
+        """Whether the assignment was cancelled. Check it between steps, and return within 250 ms. Blocks while training
+        is paused.
+        """
         return self._native.is_stopped()
 
     @property
     def is_asked(self) -> bool:
-        """Whether the round waits for this update: a loop that can returns what it has so far, with the examples used."""
+        """Whether the coordinator wants a partial update. If so, return the weights so far if you can, with the
+        examples used.
+        """
         return self._native.is_asked()
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a trainer returns."""
+    """The result of a training."""
 
     weights: Weights
-    """The new weights, by name or in the order of the model, with the same shapes. They are copied, once."""
+    """The new weights, by name or in the model's order, with the same shapes. They are copied once."""
     example_count: int
-    """The examples used, at least 1, which are also what the update weighs in the mean, up to the plan's limit."""
+    """The number of examples used, at least 1. It is also the update's weight in the mean, up to the plan's limit."""
     loss: float
-    """The mean loss of an example during the training."""
+    """The mean loss per example during the training."""
     correct_count: int = 0
-    """The examples whose class was right; 0 where there are no classes."""
+    """The number of correct predictions; 0 if there are no classes."""
     step_count: int = 0
-    """The steps taken."""
+    """The number of steps."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a trainer has measured."""
+    """The result of an evaluation."""
 
     example_count: int
-    """The examples, at least 1."""
+    """The number of examples, at least 1."""
     loss: float
-    """Their mean loss."""
+    """The mean loss per example."""
     correct_count: int = 0
-    """Those whose class was right; 0 where there are no classes."""
+    """The number of correct predictions; 0 if there are no classes."""
 
 
 class Trainer:
-    """A training loop of your own: subclass it, and give it to `Client(trainer=...)`. It needs NumPy.
+    """Your own training loop. Subclass it and pass an instance to `Client(trainer=...)`. Needs NumPy.
 
-    Weights come in, weights go out. Clipping, noise, codec and upload stay in the client, so what the plan promises holds
-    also here. A plan with example privacy is declined: that noise belongs into the steps, and only the engine vouches
-    for it. What a plan freezes stays, whatever is returned for it.
+    The trainer receives weights and returns weights. The client still does the clipping, noise, compression and upload,
+    so the plan's guarantees hold here too. Plans with example privacy are declined: that noise must be added in each
+    step, and only the engine can guarantee that. Tensors that the plan freezes keep their values, even if you change
+    them.
     """
 
     def example_count(self) -> int:
-        """How many examples there are to train on, which a check-in states."""
+        """Returns the number of examples available for training, which the client sends with its check-in."""
         raise NotImplementedError
 
     def train(self, work: Work) -> Trained:
-        """Trains from `work.weights`. Called in a thread of its own; what it raises gives the assignment up."""
+        """Trains from `work.weights`. Called in its own thread. An exception gives up the assignment."""
         raise NotImplementedError
 
     def evaluate(self, work: Work) -> Evaluated | None:
-        """Measures `work.weights` without training; None leaves that to the engine and `client.examples`."""
+        """Measures `work.weights` without training. Return None to let the engine evaluate `client.examples`."""
         return None
 
 
 class NativeTrainer(native.Trainer):
-    """A trainer as the native library calls it."""
+    """Adapts a trainer to the native library's interface."""
 
     def __init__(self, trainer: Trainer) -> None:
         if numpy is None:
-            raise errors.BadOptionError("a trainer needs NumPy: pip install folkmoot[numpy]")
+            raise errors.BadOptionError("a trainer needs NumPy; run `pip install folkmoot[numpy]`")
         self._trainer = trainer
 
     def example_count(self) -> int:
-        """How many examples there are."""
+        """Returns the number of examples."""
         with _telling("example_count"):
             return int(self._trainer.example_count())
 
     def train(self, work: native.TrainerWork) -> native.Trained:
-        """Trains."""
+        """Calls the trainer's `train`."""
         with _telling("train"):
             given = Work(work)
             trained = self._trainer.train(given)
@@ -140,7 +145,7 @@ class NativeTrainer(native.Trainer):
             )
 
     def evaluate(self, work: native.TrainerWork) -> native.Evaluated | None:
-        """Measures."""
+        """Calls the trainer's `evaluate`."""
         with _telling("evaluate"):
             measured = self._trainer.evaluate(Work(work))
             if measured is None:
@@ -153,7 +158,7 @@ class NativeTrainer(native.Trainer):
 
 
 class _telling:
-    """Logs what a trainer raises, which only this device may know, and tells the client that it failed."""
+    """Logs a trainer's exception, which may contain private data, and tells the client only that the trainer failed."""
 
     def __init__(self, method: str) -> None:
         self._method = method
@@ -163,12 +168,12 @@ class _telling:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is not None:
-            _log.error("the trainer's %s failed, and the assignment is given up", self._method, exc_info=error)
+            _log.error("%s of the trainer failed; the client gives up the assignment", self._method, exc_info=error)
             raise errors.failed(f"{type(error).__name__} in {self._method}") from None
 
 
 def _split(buffer: native.FloatBuffer, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """The parts of a buffer by name: views, not copies."""
+    """Returns views of a buffer by tensor name, without copies."""
     flat = _buffers.view(buffer, [buffer.count()])
     parts, start = {}, 0
     for name, shape in shapes.items():
@@ -179,20 +184,22 @@ def _split(buffer: native.FloatBuffer, shapes: Mapping[str, tuple[int, ...]]) ->
 
 
 def _joined(weights: Weights, work: Work) -> native.FloatBuffer:
-    """The weights in a buffer that the library takes: nobody may look at its memory after that, so it is a new one."""
+    """Copies the weights into a new buffer. The library takes its values, so nothing else may access its memory
+    afterwards.
+    """
     given = dict(weights) if isinstance(weights, Mapping) else _by_name(weights, list(work.shapes))
     if given.keys() != work.shapes.keys():
-        raise ValueError(f"the trainer returned the weights {sorted(given)}: {sorted(work.shapes)} are expected")
+        raise ValueError(f"the trainer returned the weights {sorted(given)}, but the model has {sorted(work.shapes)}")
     buffer = _buffers.zeros(work._buffer.count())
     for name, part in _split(buffer, work.shapes).items():
         values = numpy.asarray(given[name])
         if values.shape != part.shape:
-            raise ValueError(f"the trainer returned `{name}` with the shape {values.shape}: {part.shape} is expected")
+            raise ValueError(f"the trainer returned `{name}` with the shape {values.shape}; it must be {part.shape}")
         numpy.copyto(part, values, casting="same_kind")
     return buffer
 
 
 def _by_name(weights: Sequence[Array], names: list[str]) -> dict[str, Array]:
     if len(weights) != len(names):
-        raise ValueError(f"the trainer returned {len(weights)} weights: the model has {len(names)}, {', '.join(names)}")
+        raise ValueError(f"the trainer returned {len(weights)} weights; the model has {len(names)}: {', '.join(names)}")
     return dict(zip(names, weights))

@@ -1,1 +1,1 @@
-"""The native library, and the module that calls it: both are built, and neither is in the repository."""
+"""The native library and its Python module. Both are built and not in the repository."""

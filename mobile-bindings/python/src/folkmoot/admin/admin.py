@@ -15,9 +15,9 @@ from .connection import Connection
 from .looking import Looking, segment, task_path
 
 PAGE_ROWS = 100
-"""Rows that are asked for at once: as many as a coordinator gives."""
+"""The number of rows per request: the maximum that a coordinator returns."""
 POLL_SECONDS_MIN = 0.05
-"""The shortest pause between two looks at a task."""
+"""The shortest pause between two queries for a task's state."""
 
 _ENDED = ("committed", "evaluated", "abandoned")
 _OVER = ("completed", "cancelled")
@@ -28,12 +28,12 @@ _V = TypeVar("_V")
 
 
 class Admin(Looking):
-    """The administrative API of one coordinator, under one API key.
+    """The administrative API of one coordinator, used with one API key.
 
-    Answers are dictionaries as `folkmoot.admin.views` describes them, with the same keys in each row. Lists come as iterators
-    that ask for their next page when it is wanted, newest first where nothing else is said. Every method raises
-    `AdminRefusedError` if the coordinator refuses, and UnreachableError if none answers; what changes nothing is tried again
-    first. It may be used from several threads.
+    Answers are dictionaries, described in `folkmoot.admin.views`, with the same keys in each row. Lists are iterators
+    that request the next page when it is needed, newest first unless stated otherwise. Every method raises
+    `AdminRefusedError` if the coordinator refuses the request, and UnreachableError if there is no answer. Requests
+    that change nothing are retried first. You can use it from several threads.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class Admin(Looking):
         *,
         timeout_seconds: float = 30.0,
     ) -> None:
-        """Nothing is sent yet.
+        """Creates the connection. Nothing is sent yet.
 
-        `url` is `https://host[:port]`, or `http://` for this machine only. `api_key` is `ID.SECRET`. `certificate` is the
-        coordinator's `ca.pem`: a path, or PEM as bytes; without it the system's certificates are trusted. A request is given
-        up when nothing has come for `timeout_seconds`.
+        `url` is `https://host[:port]`, or `http://` for this machine only. `api_key` is `ID.SECRET`. `certificate` is
+        the coordinator's `ca.pem`: a path, or PEM as bytes. By default, the system's certificates are trusted. A
+        request fails if no data arrives for `timeout_seconds`.
 
         Raises BadOptionError.
         """
@@ -56,31 +56,32 @@ class Admin(Looking):
 
     @classmethod
     def from_environment(cls) -> Admin:
-        """An admin by `FOLKMOOT_URL`, `FOLKMOOT_API_KEY` and, if it is set, `FOLKMOOT_CA`: no key stands in a notebook.
+        """Creates an admin from `FOLKMOOT_URL`, `FOLKMOOT_API_KEY` and the optional `FOLKMOOT_CA`, so that a notebook
+        contains no key.
 
-        Raises BadOptionError if one is missing.
+        Raises BadOptionError if a variable is missing.
         """
         missing = [name for name in ("FOLKMOOT_URL", "FOLKMOOT_API_KEY") if not os.environ.get(name)]
         if missing:
             raise BadOptionError(
-                f"the environment has no {' and no '.join(missing)}: set it, or call Admin(url, api_key)"
+                f"the environment has no {' and no '.join(missing)}; set it, or call Admin(url, api_key)"
             )
         certificate = os.environ.get("FOLKMOOT_CA") or None
         return cls(os.environ["FOLKMOOT_URL"], os.environ["FOLKMOOT_API_KEY"], certificate)
 
     def create_model(self, model: bytes | Source) -> views.ModelView:
-        """Brings an ONNX model, a path or bytes. The same one again changes nothing."""
+        """Uploads an ONNX model, given as a path or bytes. Uploading the same model again changes nothing."""
         return views.filled(views.ModelView, self._connection.send("models", files.content(model)))
 
     def create_evaluation_data(
         self, x: ArrayLike, y: ArrayLike, *, labels: Literal["classes", "targets"] | None = None
     ) -> views.EvaluationDataView:
-        """Brings the operator's own examples, on which the coordinator evaluates. They are stored there.
+        """Uploads the operator's own examples, on which the coordinator evaluates. They are stored on the coordinator.
 
-        `x` has the shape `[examples, ...]`, `y` `[examples]` or `[examples, labels per example]`. Whole numbers in `y` are
-        classes and others are targets, unless `labels` says so.
+        `x` has the shape `[examples, ...]`, and `y` the shape `[examples]` or `[examples, labels per example]`.
+        Integers in `y` are classes and other numbers are targets, unless `labels` overrides this.
 
-        Raises BadExampleError if they do not go together.
+        Raises BadExampleError if `x` and `y` do not match.
         """
         answer = self._connection.send("evaluation-data", files.examples(x, y, labels))
         return views.filled(views.EvaluationDataView, answer)
@@ -94,13 +95,13 @@ class Admin(Looking):
         warm_start: tuple[TaskLike, int] | None = None,
         activate: bool = False,
     ) -> views.TaskView:
-        """Makes a task and its model version 0, and starts it if `activate` says so.
+        """Creates a task and its model version 0, and starts the task if `activate` is true.
 
-        `description` is the path of a TOML file or a dictionary with the same keys (docs/reference/task.md). `model` is a path,
-        bytes, or what `create_model` returned. `evaluation_data` is what `create_evaluation_data` returned. `warm_start` is
-        the task and the number of the version with whose weights it begins.
+        `description` is the path of a TOML file, or a dictionary with the same keys (docs/reference/task.md). `model`
+        is a path, bytes, or the result of `create_model`. `evaluation_data` is the result of `create_evaluation_data`.
+        `warm_start` is a task and the number of its version whose weights the new task starts from.
 
-        A description with faults is refused with all of them: `error.detail` lists them.
+        If the description is invalid, the coordinator refuses it, and `error.detail` lists all faults.
         """
         described = files.description(description)
         brought = model if isinstance(model, Mapping) else self.create_model(model)
@@ -114,28 +115,28 @@ class Admin(Looking):
     def tasks(
         self, *, state: str | None = None, population: str | None = None, name: str | None = None
     ) -> Iterator[views.TaskSummary]:
-        """Lists tasks: those in a state, of a population, and with this in their name, as far as that is said."""
+        """Lists tasks, optionally only those in this state, of this population, and with this text in their name."""
         asked = {"state": state, "population": population, "name": name}
         return self._paged(views.TaskSummary, "tasks", "before", "id", **asked)
 
     def task(self, task: TaskLike) -> views.TaskView:
-        """Shows a task with where it stands."""
+        """Returns a task and its current state."""
         return views.filled(views.TaskView, self._connection.get(task_path(task)))
 
     def activate(self, task: TaskLike) -> views.TaskView:
-        """Starts a task that is a draft."""
+        """Starts a draft task."""
         return self._change(task, "activate")
 
     def pause(self, task: TaskLike) -> views.TaskView:
-        """Holds a task: its open round is abandoned, and no other is opened."""
+        """Pauses a task: its open round is abandoned, and no new round is opened."""
         return self._change(task, "pause")
 
     def resume(self, task: TaskLike) -> views.TaskView:
-        """Lets a paused task go on."""
+        """Resumes a paused task."""
         return self._change(task, "resume")
 
     def cancel(self, task: TaskLike) -> views.TaskView:
-        """Ends a task for good. Its model versions stay."""
+        """Ends a task permanently. Its model versions are kept."""
         return self._change(task, "cancel")
 
     def rounds(self, task: TaskLike) -> Iterator[views.RoundView]:
@@ -143,22 +144,22 @@ class Admin(Looking):
         return self._paged(views.RoundView, f"{task_path(task)}/rounds", "before", "number")
 
     def round(self, round_id: str) -> views.RoundFunnelView:
-        """Shows a round, by its id, with what became of its assignments."""
+        """Returns a round by its id, with the outcomes of its assignments."""
         return views.filled(views.RoundFunnelView, self._connection.get(f"rounds/{segment(round_id)}"))
 
     def watch(
         self, task: TaskLike, *, after: int = 0, poll_seconds: float = 1.0, seconds_max: float | None = None
     ) -> Iterator[views.RoundView]:
-        """Yields each round when it has ended, the oldest first, until the task has ended or `seconds_max` are over.
+        """Yields each round when it ends, the oldest first, until the task ends or `seconds_max` have passed.
 
-        It begins with the rounds that have ended already, above the number `after`. A round ends committed, evaluated or
-        abandoned. A task that is paused or a draft is waited for.
+        It starts with the rounds that have already ended and whose number is above `after`. A round ends committed,
+        evaluated or abandoned. If the task is a draft or paused, this waits until it runs.
         """
         until = None if seconds_max is None else time.monotonic() + seconds_max
         told: set[int] = set()
         open_from = after + 1
         while True:
-            # Asked first: what had ended when the task had is in the list.
+            # Query the state first: the list then contains every round that ended before the task did.
             is_over = self.task(task)["state"] in _OVER
             rows = self._rounds_from(task, open_from)
             for row in rows:
@@ -174,11 +175,11 @@ class Admin(Looking):
             time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
 
     def stats(self, task: TaskLike) -> Iterator[views.RoundStatsView]:
-        """Lists what the updates of a task's rounds cost in bytes."""
+        """Lists the traffic of a task's rounds, in bytes."""
         return self._paged(views.RoundStatsView, f"{task_path(task)}/stats", "before", "number")
 
     def evaluations(self, task: TaskLike) -> list[views.EvaluationView]:
-        """Lists what was measured of a task's versions, the oldest first."""
+        """Lists the evaluations of a task's versions, the oldest first."""
         return self._listed(views.EvaluationView, f"{task_path(task)}/evaluations")
 
     def versions(self, task: TaskLike) -> Iterator[views.VersionView]:
@@ -186,9 +187,9 @@ class Admin(Looking):
         return self._paged(views.VersionView, f"{task_path(task)}/versions", "before", "number")
 
     def download(self, task: TaskLike, path: Source, version: int | None = None) -> int:
-        """Writes a model version as ONNX to a file, the newest one without a number, and returns the number.
+        """Writes a model version as ONNX to a file and returns its number. By default, this is the newest version.
 
-        The file is there when it is whole, and replaces one that was there.
+        The file is written completely or not at all. An existing file is replaced.
         """
         number = "latest" if version is None else str(int(version))
         target = Path(path)
@@ -216,11 +217,11 @@ class Admin(Looking):
         no_budget: bool = False,
         weaken: str | None = None,
     ) -> views.PopulationView:
-        """Says whom the promises in a population protect, and what all its tasks together may spend.
+        """Sets whom the privacy guarantees of a population protect, and the privacy budget of all its tasks together.
 
-        What is not said stays as it is. `epsilon`, above 0 and at most 1000, and `delta`, between 0 and 1, come together;
-        `no_budget` takes the budget away. To raise the budget or to take it away needs a reason in `weaken`, which is
-        written into the population's ledger.
+        Settings that you leave out are unchanged. Give `epsilon`, above 0 and at most 1000, and `delta`, between 0 and
+        1, together. `no_budget` removes the budget. To raise or remove the budget, give a reason in `weaken`; it is
+        recorded in the population's ledger.
         """
         said = {"unit": unit, "epsilon": epsilon, "delta": delta, "weaken": weaken}
         body = {name: value for name, value in said.items() if value is not None} | {"no_budget": no_budget}
@@ -228,7 +229,7 @@ class Admin(Looking):
         return views.filled(views.PopulationView, answer)
 
     def privacy(self, task: TaskLike) -> views.Statement:
-        """Says what a task promises its clients, and what it has spent."""
+        """Returns what a task guarantees its clients, and how much of its budget it has spent."""
         return views.filled(views.Statement, self._connection.get(f"{task_path(task)}/privacy"))
 
     def ledger(self, population: str) -> Iterator[views.EntryView]:
@@ -245,12 +246,11 @@ class Admin(Looking):
         expires_in_seconds: int | None = None,
         no_expiry: bool = False,
     ) -> views.CreatedToken:
-        """Makes an enrolment token; its secret is in the answer, and never again.
+        """Creates an enrolment token. The answer contains its secret, which is shown only once.
 
-        The population is made if there is none of this name. `user` says whose devices it enrols, where the population's
-        unit of privacy is the user. It enrols 1,000 clients unless `uses_max` says how many, or `unlimited_uses` lets it
-        enrol any number. It ends after 30 days unless `expires_in_seconds` says when, or `no_expiry` lets it go on until
-        it is revoked.
+        If there is no population of this name, it is created. If the population's unit of privacy is the user, `user`
+        names whose devices the token enrols. The token enrols 1,000 clients unless you set `uses_max` or
+        `unlimited_uses`. It expires after 30 days unless you set `expires_in_seconds` or `no_expiry`.
         """
         said = {"user": user, "uses_max": uses_max, "expires_in_seconds": expires_in_seconds}
         body = {"population": population, "unlimited_uses": unlimited_uses, "no_expiry": no_expiry, **said}
@@ -262,20 +262,22 @@ class Admin(Looking):
         return self._listed(views.TokenView, "tokens")
 
     def revoke_token(self, token_id: str) -> None:
-        """Revokes an enrolment token. The clients that it has enrolled stay enrolled."""
+        """Revokes an enrolment token. The clients that it enrolled stay enrolled."""
         self._connection.ask("DELETE", f"tokens/{segment(token_id)}")
 
     def revoke_token_and_clients(self, token_id: str) -> views.RevokedTokenClients:
-        """Revokes an enrolment token and every client that enrolled with it. It needs an admin's key."""
+        """Revokes an enrolment token and every client that enrolled with it. Requires an admin's key."""
         answer = self._connection.ask("POST", f"tokens/{segment(token_id)}/revoke-clients")
         return views.filled(views.RevokedTokenClients, answer)
 
     def clients_of_token(self, token_id: str) -> Iterator[views.ClientView]:
-        """Lists the clients that enrolled with a token, the newest first. It needs an admin's key."""
+        """Lists the clients that enrolled with a token, the newest first. Requires an admin's key."""
         return self._paged(views.ClientView, f"tokens/{segment(token_id)}/clients", "before", "id")
 
     def create_api_key(self, name: str, role: Literal["viewer", "operator", "admin"]) -> views.CreatedApiKey:
-        """Makes an API key; its secret is in the answer, and never again. `name` says who will use it, and for what."""
+        """Creates an API key. The answer contains its secret, which is shown only once. `name` says who will use it and
+        for what.
+        """
         answer = self._connection.ask("POST", "api-keys", {"name": name, "role": role})
         return views.filled(views.CreatedApiKey, answer)
 
@@ -284,18 +286,18 @@ class Admin(Looking):
         return self._listed(views.ApiKeyView, "api-keys")
 
     def revoke_api_key(self, key_id: str) -> None:
-        """Revokes an API key. A key cannot revoke itself, so that there is always an admin left."""
+        """Revokes an API key. A key cannot revoke itself, so there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")
 
     def client(self, client_id: str) -> views.ClientView:
-        """Shows a client, with the token with which it enrolled. It needs an admin's key."""
+        """Returns a client and the token that it enrolled with. Requires an admin's key."""
         return views.filled(views.ClientView, self._connection.get(f"clients/{segment(client_id)}"))
 
     def revoke_client(self, client_id: str, *, keep_token_open: bool = False) -> views.RevokedClient:
-        """Revokes a client's key: the coordinator takes no request of it any more.
+        """Revokes a client's key: the coordinator refuses all further requests of the client.
 
-        The token with which it enrolled is closed to new clients, and the others that it enrolled go on. With
-        `keep_token_open` it stays open, and a device that still has it can come back with a new key.
+        The token that it enrolled with is closed to new clients, but its other clients stay enrolled. With
+        `keep_token_open`, the token stays open, and a device that still has it can enrol again with a new key.
         """
         query = "?keep_token_open=true" if keep_token_open else ""
         answer = self._connection.ask("POST", f"clients/{segment(client_id)}/revoke{query}")
@@ -308,7 +310,7 @@ class Admin(Looking):
         return [views.filled(kind, row) for row in self._connection.get(path)]
 
     def _paged(self, kind: type[_V], path: str, bound: str, key: str, **asked: str | None) -> Iterator[_V]:
-        """The rows of all pages: the next one begins behind the last row's key."""
+        """Yields the rows of all pages. The next page starts after the last row's key."""
         said = {name: value for name, value in asked.items() if value is not None}
         query: dict[str, object] = {"limit": PAGE_ROWS, **said}
         while True:
@@ -320,7 +322,7 @@ class Admin(Looking):
             query[bound] = page[-1][key]
 
     def _rounds_from(self, task: TaskLike, number: int) -> list[views.RoundView]:
-        """The rounds from a number on, the oldest first."""
+        """Returns the rounds with at least this number, the oldest first."""
         rows = []
         for row in self.rounds(task):
             if row["number"] < number:

@@ -1,4 +1,4 @@
-"""How requests of an operator reach the coordinator: HTTPS, JSON, and limits."""
+"""Sends an operator's requests to the coordinator: HTTPS, JSON, and limits."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..errors import BadOptionError, Disposition, UnreachableError
 from .errors import AdminRefusedError
 
 ANSWER_BYTES_MAX = 64 << 20
-"""Bytes of an answer that is JSON, at most."""
+"""The maximum number of bytes in a JSON answer."""
 PROBLEM_BYTES_MAX = 64 << 10
-"""Bytes of a refusal that are read."""
+"""The maximum number of bytes that are read from a refusal."""
 ATTEMPTS_MAX = 4
-"""How often a request that changes nothing is sent, at most."""
+"""The maximum number of attempts for a request that changes nothing."""
 PAUSE_SECONDS = 0.5
-"""The pause before the second attempt; each further one is twice as long."""
+"""The pause before the second attempt. Each further pause is twice as long."""
 PAUSE_SECONDS_MAX = 10.0
-"""The longest pause, also where the coordinator asks for a longer one."""
+"""The longest pause, even if the coordinator asks for a longer one."""
 _SHOWN_CHARACTERS_MAX = 200
 _OCTETS = "application/octet-stream"
 
@@ -38,25 +38,27 @@ class Connection:
         self, url: str, api_key: str, certificate: str | bytes | os.PathLike[str] | None, timeout_seconds: float
     ) -> None:
         if not timeout_seconds > 0:
-            raise BadOptionError(f"timeout_seconds is {timeout_seconds}: it must be above 0")
+            raise BadOptionError(f"timeout_seconds is {timeout_seconds}; it must be greater than 0")
         self._base = _checked_base(url)
         self._api_key = api_key.strip()
         if not self._api_key or not self._api_key.isascii() or any(letter.isspace() for letter in self._api_key):
-            raise BadOptionError("api_key is no API key: ID.SECRET is expected; `folkmoot key create` makes one")
+            raise BadOptionError(
+                "api_key is not an API key, which has the form ID.SECRET; `folkmoot key create` creates one"
+            )
         self._timeout_seconds = timeout_seconds
         https = urllib.request.HTTPSHandler(context=_context(certificate))
-        # A redirect would take the API key to wherever it leads, and a proxy would read it where there is no TLS.
+        # A redirect could send the API key to another host, and a proxy could read it where there is no TLS.
         handlers: list[urllib.request.BaseHandler] = [https, _NoRedirects()]
         if self._base.startswith("http:"):
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
-        """Asks for JSON. It is asked again if nobody answers, or the coordinator has too much to do."""
+        """Requests JSON. Retries if there is no answer or the coordinator is overloaded."""
         return self._json("GET", path, None, query)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Sends JSON, or nothing, and returns the answer; None if it is empty."""
+        """Sends JSON or an empty body. Returns the answer, or None if it is empty."""
         return self._json(method, path, None if body is None else ("application/json", _written(body)))
 
     def send(self, path: str, content: bytes) -> Any:
@@ -64,13 +66,14 @@ class Connection:
         try:
             return self._json("POST", path, (_OCTETS, content))
         except UnreachableError as broken:
-            # What is refused before its bytes were read may break off without a reason: without bytes there is one.
+            # The coordinator may close the connection before it has read all bytes, and the reason is lost. An empty
+            # request gets the reason.
             self._raise_refusal(path)
-            words = f"{broken}; {len(content)} bytes were to be sent, which may be above the coordinator's limit"
+            words = f"{broken}; {len(content)} bytes were to be sent, which may exceed the coordinator's limit"
             raise UnreachableError(words) from broken.__cause__
 
     def download(self, path: str, file: IO[bytes]) -> http.client.HTTPMessage:
-        """Writes an answer of any length to a file, and returns its headers."""
+        """Writes an answer of any length to a file and returns its headers."""
         with self._open("GET", path, None) as answer:
             expected = answer.headers.get("content-length")
             written = 0
@@ -80,12 +83,14 @@ class Connection:
             except (OSError, http.client.HTTPException) as error:
                 raise self._unreachable("GET", path, error) from None
             if expected is not None and written != int(expected):
-                raise self._unreachable("GET", path, f"{written} of {expected} bytes came")
+                raise self._unreachable("GET", path, f"only {written} of {expected} bytes arrived")
             headers: http.client.HTTPMessage = answer.headers
             return headers
 
     def _raise_refusal(self, path: str) -> None:
-        """Raises why this key may not send anything there now. Nothing at all is no file, so nothing is changed."""
+        """Raises the reason why this key may not send anything to this path. An empty file is always invalid, so
+        nothing changes.
+        """
         try:
             self._json("POST", path, (_OCTETS, b""))
         except AdminRefusedError as refusal:
@@ -104,16 +109,16 @@ class Connection:
             except (OSError, http.client.HTTPException) as error:
                 raise self._unreachable(method, place, error) from None
         if len(text) > ANSWER_BYTES_MAX:
-            raise self._unreachable(method, place, f"the answer is above {ANSWER_BYTES_MAX} bytes")
+            raise self._unreachable(method, place, f"the answer has more than {ANSWER_BYTES_MAX} bytes")
         if not text:
             return None
         try:
             return json.loads(text)
         except ValueError:
-            raise self._unreachable(method, place, f"the answer is no JSON: {_shown(text)}") from None
+            raise self._unreachable(method, place, f"the answer is not JSON: {_shown(text)}") from None
 
     def _open(self, method: str, path: str, content: tuple[str, bytes] | None) -> Any:
-        """Sends a request, more than once if it changes nothing, and returns the answer if it is accepted."""
+        """Sends a request and returns the accepted answer. A request that changes nothing is sent again if it fails."""
         pause = PAUSE_SECONDS
         for attempt in range(1, ATTEMPTS_MAX + 1):
             is_last = method != "GET" or attempt == ATTEMPTS_MAX
@@ -153,17 +158,19 @@ class Connection:
             problem = None
         if isinstance(problem, dict) and "code" in problem:
             return AdminRefusedError(f"{method} /v1/admin/{path}", status, problem)
-        return self._unreachable(method, path, f"status {status}, and no coordinator's answer: {_shown(text)}")
+        return self._unreachable(
+            method, path, f"status {status} with an answer that is not a coordinator's: {_shown(text)}"
+        )
 
     def _unreachable(self, method: str, path: str, reason: object) -> UnreachableError:
-        remedy = "is `folkmoot serve` running, and do url and certificate belong to it?"
+        remedy = "check that `folkmoot serve` is running and that url and certificate belong to it"
         if isinstance(reason, TimeoutError):
-            remedy = "is the coordinator overloaded? try again, or give a longer timeout_seconds"
+            remedy = "the coordinator may be overloaded; try again, or set a longer timeout_seconds"
         return UnreachableError(f"{method} {self._base}/v1/admin/{path}: {reason}; {remedy}")
 
 
 def _problem(error: urllib.error.HTTPError) -> bytes:
-    """What came of a refusal's text."""
+    """Returns as much of a refusal's text as arrived."""
     with error:
         try:
             return error.read(PROBLEM_BYTES_MAX)
@@ -184,7 +191,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _context(certificate: str | bytes | os.PathLike[str] | None) -> ssl.SSLContext:
-    """Trusts this certificate alone if there is one, and the system's otherwise."""
+    """Trusts only this certificate, or the system's certificates if there is none."""
     if certificate is None:
         return ssl.create_default_context()
     try:
@@ -196,8 +203,8 @@ def _context(certificate: str | bytes | os.PathLike[str] | None) -> ssl.SSLConte
 
 
 def _checked_base(url: str) -> str:
-    """The address without a path. A key goes over TLS, or nowhere but to this machine."""
-    expected = "https://HOST[:PORT] is expected, or http:// on this machine"
+    """Returns the address without a path. A key may only be sent over TLS, or to this machine."""
+    expected = "use https://HOST[:PORT], or http:// for this machine only"
     try:
         parts = urllib.parse.urlsplit(url.strip())
         is_plain = parts.path in ("", "/") and not parts.query and not parts.fragment and "@" not in parts.netloc
@@ -205,7 +212,7 @@ def _checked_base(url: str) -> str:
         if not (is_plain and is_safe and parts.hostname and parts.port != 0):
             raise ValueError
     except ValueError:
-        raise BadOptionError(f"url is {url!r}, which is no address of a coordinator: {expected}") from None
+        raise BadOptionError(f"url is {url!r}, which is not a coordinator's address; {expected}") from None
     return f"{parts.scheme}://{parts.netloc}"
 
 

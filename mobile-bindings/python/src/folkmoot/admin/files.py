@@ -1,4 +1,4 @@
-"""What an operator brings: descriptions of tasks, models, and examples for evaluation."""
+"""Files that an operator uploads: task descriptions, models, and examples for evaluation."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from ..errors import BadExampleError, BadOptionError
 from ..examples import kind_of_labels
 
 CLASS_MAX = 2**32 - 1
-"""The largest number of a class."""
+"""The largest class number."""
 
 
 def description(given: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, Any]:
-    """A task's description: a mapping as it is, or a TOML file by its path."""
+    """Returns a task's description: a mapping unchanged, or the contents of a TOML file."""
     if isinstance(given, Mapping):
         return dict(given)
     try:
         toml = importlib.import_module("tomllib")
     except ImportError:  # Before Python 3.11.
-        advice = "reading TOML needs Python 3.11: give the description as a dictionary"
+        advice = "reading TOML needs Python 3.11 or newer; give the description as a dictionary"
         raise BadOptionError(f"{os.fspath(given)}: {advice}") from None
     try:
         read: dict[str, Any] = toml.loads(content(given).decode())
         return read
     except ValueError as error:
-        raise BadOptionError(f"{os.fspath(given)} is no TOML: {error}; `folkmoot task check` shows the line") from None
+        raise BadOptionError(
+            f"{os.fspath(given)} is not valid TOML: {error}; `folkmoot task check` shows the line"
+        ) from None
 
 
 def content(given: bytes | str | os.PathLike[str]) -> bytes:
-    """Bytes as they are, or a file's by its path."""
+    """Returns bytes unchanged, or reads a file."""
     if isinstance(given, bytes):
         return given
     try:
@@ -47,23 +49,24 @@ def content(given: bytes | str | os.PathLike[str]) -> bytes:
 
 
 def examples(x: ArrayLike, y: ArrayLike, labels: Literal["classes", "targets"] | None) -> bytes:
-    """Examples as a safetensors file: `features`, float32, and `labels`, u32 for classes and float32 for targets.
+    """Returns examples as a safetensors file: `features` in float32, and `labels` in u32 for classes or float32 for
+    targets.
 
-    `x` has the shape `[examples, ...]`, `y` `[examples]` or `[examples, labels per example]`.
+    `x` has the shape `[examples, ...]`, and `y` the shape `[examples]` or `[examples, labels per example]`.
 
-    Raises BadExampleError if shapes do not fit, or a class is no whole number from 0 on.
+    Raises BadExampleError if the shapes do not match, or a class is not an integer of 0 or more.
     """
     kind = kind_of_labels(y, labels)
     shape, features = _flat(x)
     label_shape, values = _flat(y)
     if not shape or not 1 <= len(label_shape) <= 2 or shape[0] != label_shape[0]:
         raise BadExampleError(
-            f"x has the shape {shape} and y {label_shape}: [n, ...] and [n] or [n, labels] are expected"
+            f"x has the shape {shape} and y has {label_shape}; use [n, ...] for x, and [n] or [n, labels] for y"
         )
     if kind == "targets":
         return _safetensors(shape, features, "F32", [*label_shape, 1][:2], array("f", values))
     if any(value != int(value) or not 0 <= value <= CLASS_MAX for value in values):
-        raise BadExampleError('a class is no whole number from 0 on: correct y, or say labels="targets"')
+        raise BadExampleError('a class is not an integer of 0 or more; correct y, or set labels="targets"')
     return _safetensors(shape, features, "U32", label_shape, array("I", (int(value) for value in values)))
 
 
@@ -73,7 +76,7 @@ def _flat(values: ArrayLike) -> tuple[list[int], list[float]]:
         return list(shape), _buffers.flattened(values, shape)
     given = _buffers.numpy.asarray(values)
     if given.dtype.kind not in "biuf":
-        raise BadExampleError(f"numbers are expected, not {given.dtype}; rows may differ in length")
+        raise BadExampleError(f"the values have the type {given.dtype}; give numbers, in rows of equal length")
     return list(given.shape), given.ravel().tolist()
 
 
@@ -88,7 +91,7 @@ def _safetensors(shape: list[int], features: list[float], kind: str, label_shape
         "labels": {"dtype": kind, "shape": label_shape, "data_offsets": [begin, end]},
     }
     header = json.dumps(tensors).encode()
-    # The data begins at a multiple of eight.
+    # Align the data to eight bytes.
     header += b" " * (-len(header) % 8)
     data: bytes = rows.tobytes() + labels.tobytes()
     return len(header).to_bytes(8, "little") + header + data

@@ -1,4 +1,4 @@
-"""What the coordinator's own console looks at, and the few things that it does beside."""
+"""Endpoints that the coordinator's own console uses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class Looking:
-    """Looks at a coordinator as its console does."""
+    """Queries and actions of the coordinator's console."""
 
     _connection: Connection
 
     def overview(self) -> looks.OverviewView:
-        """Shows what is going on: populations, tasks by state, and the last 24 hours."""
+        """Returns a summary: populations, tasks by state, and the last 24 hours."""
         return views.filled(looks.OverviewView, self._connection.get("overview"))
 
     def system(self) -> looks.SystemView:
-        """Shows how the process is, and what it logged last, newest first."""
+        """Returns the state of the coordinator's process and its latest log lines, newest first."""
         return views.filled(looks.SystemView, self._connection.get("system"))
 
     def models(self) -> list[looks.ModelSummary]:
@@ -31,21 +31,21 @@ class Looking:
         return [views.filled(looks.ModelSummary, row) for row in self._connection.get("models")]
 
     def model_graph(self, model: str) -> looks.ModelGraphView:
-        """Shows what is in a model's file, by its digest, and what a step of training costs."""
+        """Returns the graph of a model, given by its digest, and the cost of a training step."""
         return views.filled(looks.ModelGraphView, self._connection.get(f"models/{segment(model)}/graph"))
 
     def series(self, task: views.TaskLike, points: int = 600) -> looks.SeriesView:
-        """Shows how a task went, version after version, in about so many points: 1 to 5,000."""
+        """Returns the history of a task, version by version, in about this many points: 1 to 5,000."""
         answer = self._connection.get(f"{task_path(task)}/series", {"points": points})
         return views.filled(looks.SeriesView, answer)
 
     def round_assignments(self, round_id: str) -> looks.RoundAssignmentsView:
-        """Shows a round's assignments on the clock. Whose they are is not told."""
+        """Returns a round's assignments on a timeline, without the clients that they belong to."""
         answer = self._connection.get(f"rounds/{segment(round_id)}/assignments")
         return views.filled(looks.RoundAssignmentsView, answer)
 
     def population_clients(self, population: str) -> looks.ClientsView:
-        """Shows who a population's clients are, taken together: never one of them."""
+        """Returns aggregated statistics of a population's clients, never single clients."""
         return views.filled(looks.ClientsView, self._connection.get(f"populations/{segment(population)}/clients"))
 
     def check_task(
@@ -55,9 +55,10 @@ class Looking:
         *,
         evaluation_data: views.EvaluationDataView | None = None,
     ) -> looks.CheckTaskView:
-        """Lists every fault of a task that might be made, with its file and command. Nothing is made.
+        """Lists every fault of a task before it is created, with its file and command. Creates nothing.
 
-        `description` has the keys of a task's file, and may be unfinished. Without `model` it is checked by itself.
+        `description` has the keys of a task file and may be incomplete. Without `model`, only the description is
+        checked.
         """
         body: dict[str, Any] = {"description": dict(description)}
         if model is not None:
@@ -67,33 +68,33 @@ class Looking:
         return views.filled(looks.CheckTaskView, self._connection.ask("POST", "tasks/check", body))
 
     def roll_back(self, task: views.TaskLike, version: int) -> views.TaskView:
-        """Makes a new version with the weights of an earlier one. The task must be paused; nothing is deleted."""
+        """Creates a new version with the weights of an earlier one. The task must be paused. Nothing is deleted."""
         answer = self._connection.ask("POST", f"{task_path(task)}/roll-back", {"version": int(version)})
         return views.filled(views.TaskView, answer)
 
     def plan_privacy(
         self, clients: int, report_goal: int, rounds: int, epsilon: float, **more: float | str
     ) -> dict[str, Any]:
-        """Derives how much noise a budget asks for, and whether anything is learned through it.
+        """Computes the noise that a privacy budget requires, and whether the model can still learn with it.
 
-        `more` may have `delta`, `participations`, `parameters`, `clipping_norm` and `amplification`, as
-        `folkmoot privacy plan` has them. The answer has `intention`, `forecast` and `adaptive_update_multiplier`.
+        `more` may contain `delta`, `participations`, `parameters`, `clipping_norm` and `amplification`, as for
+        `folkmoot privacy plan`. The answer has `intention`, `forecast` and `adaptive_update_multiplier`.
         """
         said = {"clients": clients, "report_goal": report_goal, "rounds": rounds, "epsilon": epsilon, **more}
         return dict(self._connection.ask("POST", "privacy/plan", said))
 
     def start_demo(self) -> views.TaskView:
-        """Makes the digits demo and starts its clients inside the coordinator, on which there must not be a task yet."""
+        """Creates the digits demo and runs its clients inside the coordinator, which must not have any task yet."""
         return views.filled(views.TaskView, self._connection.ask("POST", "demo"))
 
 
 def task_path(task: views.TaskLike) -> str:
-    """A task's place: of its id, or of what a method returned for it."""
+    """Returns a task's path, from its id or from any method's result for it."""
     return f"tasks/{segment(task if isinstance(task, str) else task['id'])}"
 
 
 def segment(text: str) -> str:
-    """What is given as an id, in a form that stays one segment of a path."""
+    """Checks an id and returns it in a form that stays one segment of a path."""
     if not text or text.strip(".") == "":
-        raise BadOptionError(f"{text!r} is no id")
+        raise BadOptionError(f"{text!r} is not an id")
     return urllib.parse.quote(text, safe="")

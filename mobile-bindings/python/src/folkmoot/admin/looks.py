@@ -1,4 +1,4 @@
-"""What the coordinator shows of itself at a glance and for charts: plain dictionaries, as in `views`."""
+"""Summaries and chart data of the coordinator: plain dictionaries, as in `views`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .views import EvaluationView, RoundView
 
 
 class HourView(TypedDict):
-    """What happened in an hour."""
+    """Counts for one hour."""
 
     abandoned: int
     committed: int
@@ -18,7 +18,7 @@ class HourView(TypedDict):
 
 
 class PopulationOverview(TypedDict):
-    """Who is there."""
+    """A population in the overview."""
 
     active_tasks: int
     enrolled: int
@@ -28,7 +28,7 @@ class PopulationOverview(TypedDict):
 
 
 class OverviewView(TypedDict):
-    """What is going on."""
+    """Current activity."""
 
     hours: list[HourView]
     is_ready: bool
@@ -40,7 +40,7 @@ class OverviewView(TypedDict):
 
 
 class LeaseView(TypedDict):
-    """A claim on a task, that only its holder drives."""
+    """A lease: only its holder may drive the task."""
 
     held_until: int
     holder: str
@@ -58,7 +58,7 @@ class LogLineView(TypedDict):
 
 
 class SystemView(TypedDict):
-    """How the process is."""
+    """The state of the coordinator's process."""
 
     database: str
     is_ready: bool
@@ -71,7 +71,7 @@ class SystemView(TypedDict):
 
 
 class ModelSummary(TypedDict):
-    """A model in the list."""
+    """A model in a list."""
 
     created_at: int
     model: str
@@ -80,7 +80,7 @@ class ModelSummary(TypedDict):
 
 
 class NodeView(TypedDict):
-    """A node of the graph."""
+    """A node of the model's graph."""
 
     inputs: list[str]
     name: str
@@ -97,7 +97,7 @@ class ParameterView(TypedDict):
 
 
 class ModelGraphView(TypedDict):
-    """What is in a model's file, and what a step of training costs."""
+    """A model's graph, and the cost of a training step."""
 
     forward_flops: int
     input_shape: list[int]
@@ -111,7 +111,7 @@ class ModelGraphView(TypedDict):
 
 
 class FaultView(TypedDict):
-    """One thing that is wrong."""
+    """One fault of a task description."""
 
     field: str
     line: int | None
@@ -120,7 +120,7 @@ class FaultView(TypedDict):
 
 
 class CheckTaskView(TypedDict):
-    """What would come of a task."""
+    """The result of checking a task description."""
 
     command: str
     description: dict[str, Any] | None
@@ -130,7 +130,7 @@ class CheckTaskView(TypedDict):
 
 
 class SeriesPoint(TypedDict):
-    """How one version came about."""
+    """The data of one version for a chart."""
 
     accuracy: float | None
     change_norm: float
@@ -147,7 +147,7 @@ class SeriesPoint(TypedDict):
 
 
 class SeriesView(TypedDict):
-    """How a task went, version after version."""
+    """The history of a task, version by version."""
 
     evaluations: list[EvaluationView]
     points: list[SeriesPoint]
@@ -156,7 +156,7 @@ class SeriesView(TypedDict):
 
 
 class LaneView(TypedDict):
-    """One assignment on the clock."""
+    """One assignment on a timeline."""
 
     assigned_at: int
     closed_at: int | None
@@ -170,7 +170,7 @@ class LaneView(TypedDict):
 
 
 class RoundAssignmentsView(TypedDict):
-    """A round's assignments on the clock. It does not say whose they are."""
+    """A round's assignments on a timeline, without the clients that they belong to."""
 
     lanes: list[LaneView]
     left_out: int | None
@@ -179,14 +179,14 @@ class RoundAssignmentsView(TypedDict):
 
 
 class ShareView(TypedDict):
-    """Clients, or updates, that have something in common."""
+    """A count of clients or updates that share a property."""
 
     clients: int
     value: str
 
 
 class ClientsView(TypedDict):
-    """Who a population's clients are, taken together."""
+    """Aggregated statistics of a population's clients."""
 
     attributes: dict[str, list[ShareView]]
     enrolled: int

@@ -1,7 +1,7 @@
-"""What the administrative API answers: plain dictionaries, which go as they are into `pandas.DataFrame`.
+"""Answers of the administrative API: plain dictionaries, which you can pass to `pandas.DataFrame` unchanged.
 
-Moments are milliseconds since 1970. A field that the coordinator leaves out is None, so that all rows have the same columns.
-A newer coordinator may send more fields.
+Times are milliseconds since 1970. A field that the coordinator leaves out is None, so that all rows have the same
+columns. A newer coordinator may send more fields.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, TypedDict, TypeVar, Union, cast, get_args, get_type_hint
 
 
 class TensorSpec(TypedDict):
-    """A tensor that is trained."""
+    """A trained tensor."""
 
     name: str
     shape: list[int]
 
 
 class TensorSchema(TypedDict):
-    """The tensors that are trained, in the model's order."""
+    """The trained tensors, in the model's order."""
 
     tensors: list[TensorSpec]
 
 
 class ModelView(TypedDict):
-    """A model that was brought; tasks name it by `model`, the digest of its ONNX file."""
+    """An uploaded model. Tasks refer to it by `model`, the digest of its ONNX file."""
 
     model: str
     model_bytes: int
@@ -34,7 +34,7 @@ class ModelView(TypedDict):
 
 
 class EvaluationDataView(TypedDict):
-    """Examples that were brought, on which the coordinator evaluates."""
+    """Uploaded examples, on which the coordinator evaluates."""
 
     evaluation_data: str
     example_count: int
@@ -53,7 +53,7 @@ class TaskSummary(TypedDict):
 
 
 class RoundView(TypedDict):
-    """A round. `phase` ends with `committed`, `evaluated` or `abandoned`, the last with its `reason`."""
+    """A round. `phase` ends with `committed`, `evaluated` or `abandoned`. An abandoned round has a `reason`."""
 
     id: str
     task_id: str
@@ -71,7 +71,7 @@ class RoundView(TypedDict):
 
 
 class OpenRoundView(TypedDict):
-    """The round that is open now, with its updates so far."""
+    """The open round and its updates so far."""
 
     round: RoundView
     accepted: int | None
@@ -80,7 +80,7 @@ class OpenRoundView(TypedDict):
 
 
 class PauseView(TypedDict):
-    """Why the coordinator paused a task by itself, and what to do."""
+    """Why the coordinator paused a task on its own, and what to do about it."""
 
     code: str
     reason: str
@@ -88,7 +88,9 @@ class PauseView(TypedDict):
 
 
 class TaskView(TypedDict):
-    """A task with where it stands. `stop_reason` says which condition ended it, `notes` what it does not defend against."""
+    """A task and its current state. `stop_reason` names the condition that ended it. `notes` lists what it does not
+    defend against.
+    """
 
     id: str
     description: dict[str, Any]
@@ -106,7 +108,7 @@ class TaskView(TypedDict):
 
 
 class DroppedView(TypedDict):
-    """Assignments of which nothing came: `expired`, `left_behind`, `aborted` or `refused`, with their reason."""
+    """Assignments without an update: `expired`, `left_behind`, `aborted` or `refused`, with the reason."""
 
     kind: str
     reason: str | None
@@ -114,7 +116,7 @@ class DroppedView(TypedDict):
 
 
 class RoundFunnelView(TypedDict):
-    """A round with what became of its assignments."""
+    """A round with the outcomes of its assignments."""
 
     round: RoundView
     cohort: int | None
@@ -124,7 +126,7 @@ class RoundFunnelView(TypedDict):
 
 
 class TrafficView(TypedDict):
-    """Bytes of updates and downloads, and what the updates would have been in float32."""
+    """Bytes of updates and downloads, and the size that the updates would have in float32."""
 
     updates: int
     upload_bytes: int
@@ -134,7 +136,7 @@ class TrafficView(TypedDict):
 
 
 class ClassTrafficView(TypedDict):
-    """The traffic of one codec and kind of network."""
+    """The traffic of one codec and network type."""
 
     codec: str
     network: str
@@ -142,7 +144,7 @@ class ClassTrafficView(TypedDict):
 
 
 class RoundStatsView(TypedDict):
-    """What a round's updates cost in bytes. A task with privacy shows neither `all` nor classes."""
+    """The traffic of a round's updates, in bytes. For a task with privacy, `all` and the classes are missing."""
 
     number: int
     purpose: str
@@ -152,7 +154,7 @@ class RoundStatsView(TypedDict):
 
 
 class VersionView(TypedDict):
-    """A model version: 0 is what the task began with."""
+    """A model version. Version 0 is the initial model."""
 
     number: int
     round_id: str | None
@@ -169,7 +171,7 @@ class VersionView(TypedDict):
 
 
 class SliceView(TypedDict):
-    """What was measured on the clients with one value of an attribute: `attribute=value`."""
+    """Metrics for the clients with one value of an attribute: `attribute=value`."""
 
     slice: str
     client_count: int
@@ -179,7 +181,7 @@ class SliceView(TypedDict):
 
 
 class EvaluationView(TypedDict):
-    """What was measured of a version: `central`, on the operator's examples, or `federated`, on the clients'."""
+    """Metrics of a version: `central`, on the operator's examples, or `federated`, on the clients' examples."""
 
     version: int
     source: str
@@ -193,7 +195,7 @@ class EvaluationView(TypedDict):
 
 
 class PopulationView(TypedDict):
-    """A population, with what all its tasks together may spend of a client or user."""
+    """A population, with the privacy budget of all its tasks together, per client or user."""
 
     name: str
     client_count: int
@@ -204,14 +206,14 @@ class PopulationView(TypedDict):
 
 
 class Sentence(TypedDict):
-    """A sentence of a statement."""
+    """A sentence of a privacy statement."""
 
     about: str
     text: str
 
 
 class Statement(TypedDict):
-    """What a task promises its clients, and what it has spent; `sentences` say it in words."""
+    """A task's privacy guarantee and the part of its budget that is spent. `sentences` states both in words."""
 
     task_id: str
     name: str
@@ -246,7 +248,7 @@ class Statement(TypedDict):
 
 
 class EntryView(TypedDict):
-    """An entry of a population's privacy ledger; each holds the digest of the one before.
+    """An entry of a population's privacy ledger. Each entry contains the digest of the one before.
 
     `kind` is `release`, `collection`, `settings` or `task`.
     """
@@ -270,8 +272,8 @@ class EntryView(TypedDict):
 class TokenView(TypedDict):
     """An enrolment token without its secret.
 
-    `uses_max` is None for any number of clients. A token is closed when a client that enrolled with it is revoked: it enrols
-    nobody new.
+    `uses_max` is None if the number of clients is unlimited. A token is closed to new clients when a client that
+    enrolled with it is revoked.
     """
 
     id: str
@@ -286,7 +288,9 @@ class TokenView(TypedDict):
 
 
 class ClientView(TypedDict):
-    """A client and where it came from. `token_id` is None of clients from before that was stored."""
+    """A client and the token that it enrolled with. `token_id` is None for clients that enrolled before tokens were
+    recorded.
+    """
 
     id: str
     population: str
@@ -296,21 +300,21 @@ class ClientView(TypedDict):
 
 
 class RevokedClient(TypedDict):
-    """A client that was revoked, and whether its token enrols nobody new any more."""
+    """A revoked client, and whether its token is now closed to new clients."""
 
     client: ClientView
     token_closed: bool
 
 
 class RevokedTokenClients(TypedDict):
-    """A token that was revoked with its clients; `clients_revoked` are those that were not before."""
+    """A token that was revoked with its clients. `clients_revoked` counts the clients that were not revoked before."""
 
     token_id: str
     clients_revoked: int
 
 
 class CreatedToken(TypedDict):
-    """A token that was made; `token` is the secret, which is shown here and never again."""
+    """A new token. `token` is the secret, which is shown only once."""
 
     token: str
     record: TokenView
@@ -327,19 +331,19 @@ class ApiKeyView(TypedDict):
 
 
 class CreatedApiKey(TypedDict):
-    """A key that was made; `api_key` is the secret, which is shown here and never again."""
+    """A new API key. `api_key` is the secret, which is shown only once."""
 
     api_key: str
     record: ApiKeyView
 
 
 TaskLike = Union[str, TaskView, TaskSummary]
-"""A task: its id, or what a method returned for it."""
+"""A task: its id, or any method's result for it."""
 _V = TypeVar("_V")
 
 
 def filled(kind: type[_V], answer: Mapping[str, Any]) -> _V:
-    """The answer with None for each field of `kind` that was left out, also in what lies within it."""
+    """Returns the answer with None for each missing field of `kind`, nested fields included."""
     hints = _hints(cast(Any, kind))
     fields = {**dict.fromkeys(hints), **answer}
     return cast(_V, {name: _deeper(hints.get(name), value) for name, value in fields.items()})
@@ -352,7 +356,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def _deeper(hint: Any, value: Any) -> Any:
     if isinstance(value, dict):
-        # A field of a kind of its own, or of that or None.
+        # A nested dictionary type, or an optional one.
         kinds = [one for one in (hint, *get_args(hint)) if is_typeddict(one)]
         return filled(kinds[0], value) if kinds else value
     if isinstance(value, list) and get_args(hint):

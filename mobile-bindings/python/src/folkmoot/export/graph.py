@@ -1,4 +1,4 @@
-"""What both ways to an ONNX file share: the operators that can be trained, and the file itself."""
+"""Shared by both exporters: the supported operators, and the ONNX file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import BadOptionError, FolkmootError
 
 OPSET_MIN, OPSET_MAX = 13, 21
-"""Operator sets that can be asked for; the engine reads more (docs/operators.md)."""
+"""The operator sets that an export can use. The engine can read more (docs/operators.md)."""
 IR_VERSION = 8
 
 OPERATORS = frozenset(
@@ -25,54 +25,55 @@ OPERATORS = frozenset(
     Softplus Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze Where Xor
     """.split()
 )
-"""What the engine imports, as docs/operators.md lists it."""
+"""The operators that the engine imports, as listed in docs/operators.md."""
 
 
 class ExportError(FolkmootError, ValueError):
-    """A model cannot be written so that Folkmoot trains it: the text says what and why."""
+    """A model cannot be exported in a form that Folkmoot can train. The text says which part and why."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written."""
+    """An exported file."""
 
     path: Path
-    """Where."""
+    """The path of the file."""
     parameters: dict[str, tuple[int, ...]]
     """The shapes of the trained tensors by name, in the order in which they travel."""
     loss: str | None = None
-    """The loss that a task over it most likely names; None where the model does not tell."""
+    """The loss that a task with this model most likely uses; None if it does not follow from the model."""
     classes: list[Any] | None = None
-    """The estimator's classes: the label of an example is the place in this list, from 0."""
+    """The estimator's classes. An example's label is the index in this list, from 0."""
 
 
 def weights(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The weights of an ONNX file, as one that was downloaded: float32 arrays by name, in the order in which they travel.
+    """Returns the weights of an ONNX file, for example a downloaded one: float32 arrays by name, in the order in which
+    they travel.
 
-    For a module of PyTorch they are its state by the names that `state_dict` has; what was not trained is left out.
+    For a PyTorch module, the names are those of its `state_dict`. Tensors that were not trained are left out.
 
-    Raises BadOptionError if the file is no ONNX.
+    Raises BadOptionError if the file is not ONNX.
     """
     package = onnx()
     try:
         model = package.load_from_string(Path(path).read_bytes())
     except OSError as error:
         raise BadOptionError(f"{os.fspath(path)}: {error.strerror}") from None
-    except Exception as error:  # Of protobuf's, which has several kinds of its own.
-        raise BadOptionError(f"{os.fspath(path)} is no ONNX file: {error}") from None
+    except Exception as error:  # Protobuf raises several exception types of its own.
+        raise BadOptionError(f"{os.fspath(path)} is not an ONNX file: {error}") from None
     floats = [one for one in model.graph.initializer if one.data_type == package.TensorProto.FLOAT]
     return {one.name: package.numpy_helper.to_array(one).copy() for one in floats}
 
 
 def needed(package: str, advice: str) -> Any:
-    """The package, which is optional.
+    """Imports and returns an optional package.
 
     Raises BadOptionError with the advice if it is not installed.
     """
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise BadOptionError(f"{package} is needed and cannot be imported ({error}): {advice}") from None
+        raise BadOptionError(f"this needs {package}, which cannot be imported ({error}): {advice}") from None
 
 
 def onnx() -> Any:
@@ -81,17 +82,17 @@ def onnx() -> Any:
 
 
 def checked_opset(opset: int) -> int:
-    """The operator set, if it can be asked for.
+    """Returns the operator set if an export can use it.
 
     Raises BadOptionError.
     """
     if not OPSET_MIN <= opset <= OPSET_MAX:
-        raise BadOptionError(f"opset is {opset}: {OPSET_MIN} to {OPSET_MAX} are expected")
+        raise BadOptionError(f"opset is {opset}; it must be {OPSET_MIN} to {OPSET_MAX}")
     return opset
 
 
 def constant(name: str, values: Any) -> Any:
-    """A Constant node, which training leaves alone: an initializer of floats would be trained."""
+    """Returns a Constant node, which is never trained. A float initializer would be trained."""
     package = onnx()
     tensor = values if hasattr(values, "raw_data") else package.numpy_helper.from_array(values, name)
     return package.helper.make_node("Constant", [], [name], name, value=tensor)
@@ -100,7 +101,7 @@ def constant(name: str, values: Any) -> Any:
 def model(
     nodes: Sequence[Any], initializers: Sequence[Any], features: int, output: str, outputs: int, *, opset: int
 ) -> Any:
-    """A model of rows of features, `[N, features]` to `[N, outputs]`, float32, in which `N` is free."""
+    """Returns a model from rows of features `[N, features]` to `[N, outputs]` in float32, with a free dimension `N`."""
     package = onnx()
     floats = package.TensorProto.FLOAT
     graph = package.helper.make_graph(
@@ -115,28 +116,27 @@ def model(
 
 
 def written(model: Any, path: str | os.PathLike[str]) -> tuple[Path, dict[str, tuple[int, ...]]]:
-    """Checks a model and writes it; returns where, and the shapes of its weights by name.
+    """Checks and writes a model. Returns its path and the shapes of its weights by name.
 
-    Raises ExportError if it is no ONNX, has nothing to train, or uses what the engine does not train.
+    Raises ExportError if the model is not valid ONNX, has nothing to train, or uses an operator that the engine cannot
+    train.
     """
     package = onnx()
     for node in model.graph.node:
         operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         if operator not in OPERATORS:
             raise ExportError(
-                f"node {node.name}: operator {operator} is not supported; docs/operators.md lists what is: "
-                "write that part of the model with other operations"
+                f"node {node.name}: operator {operator} is not supported; docs/operators.md lists the supported ones; "
+                "rewrite that part of the model with other operations"
             )
     try:
         package.checker.check_model(model, full_check=True)
-    except Exception as error:  # The checker and the inference of shapes raise kinds of their own.
-        raise ExportError(f"the model is no valid ONNX: {error}") from None
+    except Exception as error:  # The checker and the shape inference raise exception types of their own.
+        raise ExportError(f"the model is not valid ONNX: {error}") from None
     floats = [one for one in model.graph.initializer if one.data_type == package.TensorProto.FLOAT]
     parameters = {one.name: tuple(one.dims) for one in floats}
     if not parameters:
-        raise ExportError(
-            "the model has no weights to train: its initializers of floats would be trained, and it has none"
-        )
+        raise ExportError("the model has no weights to train: trained weights are float initializers, and it has none")
     target = Path(path)
     try:
         target.write_bytes(model.SerializeToString(deterministic=True))

@@ -1,4 +1,4 @@
-"""Modules of PyTorch as ONNX that can be trained."""
+"""Exports PyTorch modules as trainable ONNX."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ _COMPUTED_ELEMENTS_MAX = 64
 _SHOWN_CHARACTERS_MAX = 400
 
 BATCH = 2
-"""The rows with which a module is traced: with one, a dimension of one could be taken for the batch."""
+"""The number of rows of the example input for tracing. One row could be mistaken for a dimension of size 1."""
 
 
 def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, opset: int = 17) -> Exported:
-    """Writes a module as ONNX: parameters are initializers by their names, the batch is free, the first output is trained.
+    """Exports a module as ONNX: parameters are initializers under their names, the batch is free, the first output is
+    trained.
 
-    `example_input` is one tensor `[rows, ...]`; only its shape and type count. Parameters that require a gradient are trained,
-    and the running statistics of batch normalisation follow. Other parameters and buffers become constants. Dropout and batch
-    normalisation stay in the graph, and work when it is trained. The output is logits: a softmax at the end is refused,
-    because it belongs to the loss. The module is not changed.
+    `example_input` is one tensor `[rows, ...]`, of which only the shape and type count. Parameters that require a
+    gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
+    constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
+    a softmax at the end is refused, because it belongs to the loss. The module is not changed.
 
-    Raises ExportError for what cannot be exported, BadOptionError if a package is missing.
+    Raises ExportError if the module cannot be exported, and BadOptionError if a package is missing.
     """
     graph.checked_opset(opset)
     torch = graph.needed("torch", "pip install torch")
     onnx = graph.onnx()
     if not isinstance(module, torch.nn.Module):
-        raise BadOptionError(f"module is a {type(module).__name__}: a torch.nn.Module is expected")
-    # Tracing moves running statistics, so it gets a copy.
+        raise BadOptionError(f"module is a {type(module).__name__}; it must be a torch.nn.Module")
+    # Trace a copy, because tracing changes running statistics.
     traced = copy.deepcopy(module).to("cpu", torch.float32)
     model = onnx.load_from_string(_traced(torch, traced, _rows(torch, example_input), opset))
     _require_one_input(model)
@@ -53,11 +54,13 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
 
 
 def _rows(torch: Any, example: Any) -> Any:
-    """An input of two rows."""
+    """Returns an input of two rows."""
     if isinstance(example, (tuple, list)) and len(example) == 1:
         example = example[0]
     if not isinstance(example, torch.Tensor) or example.dim() == 0 or len(example) == 0:
-        raise BadOptionError("example_input is to be one tensor with a row for each example: a model has one input")
+        raise BadOptionError(
+            "example_input must be one tensor with a row for each example, because a model has one input"
+        )
     row = example[:1].detach().to("cpu")
     if row.is_floating_point():
         row = row.to(torch.float32)
@@ -65,7 +68,7 @@ def _rows(torch: Any, example: Any) -> Any:
 
 
 def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
-    """The file as PyTorch writes it for training: nothing is fused, and weights keep their names."""
+    """Returns PyTorch's ONNX file for training: nothing is fused, and weights keep their names."""
     options: dict[str, Any] = {
         "opset_version": opset,
         "input_names": ["input"],
@@ -75,14 +78,14 @@ def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
         "training": torch.onnx.TrainingMode.TRAINING,
     }
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        # The other exporter writes a module as it predicts: without dropout, and with what is normalised fused.
+        # The dynamo exporter writes modules for inference: without dropout, and with fused normalisation.
         options["dynamo"] = False
     file = io.BytesIO()
     with _quiet():
         try:
             torch.onnx.export(module, (rows,), file, **options)
-        except Exception as error:  # Whatever the module raises, or the exporter.
-            # What follows the first line is the whole graph.
+        except Exception as error:  # The module and the exporter can raise anything.
+            # The lines after the first contain the whole graph.
             words = (str(error).splitlines() or [""])[0][:_SHOWN_CHARACTERS_MAX]
             raise ExportError(f"PyTorch cannot export the module: {type(error).__name__}: {words}") from error
     return file.getvalue()
@@ -90,10 +93,10 @@ def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings that do not concern what is written here; those about the module's own code are heard."""
+    """Suppresses warnings that do not matter here. Warnings about the module's own code are shown."""
     with warnings.catch_warnings():
-        # The exporter is an older one; PyTorch's own modules look at shapes; a counter of batches is left out; and the
-        # states with which a recurrence begins follow the batch.
+        # Expected: the exporter is deprecated, PyTorch's own modules inspect shapes, batch counters are left out, and
+        # the initial states of recurrent layers follow the batch.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", module=r"torch\.")
         for words in (".*num_batches_tracked", ".*with a batch_size other than 1"):
@@ -103,11 +106,11 @@ def _quiet() -> Iterator[None]:
 
 def _require_one_input(model: Any) -> None:
     if [value.name for value in model.graph.input] != ["input"]:
-        raise ExportError("the module does not use its input: what it gives is the same for every example")
+        raise ExportError("the module does not use its input, so its output is the same for every example")
 
 
 def _take_modes_out(model: Any) -> None:
-    """Lets the engine decide about modes: a file that says `training` would also drop at random where others predict."""
+    """Lets the engine set the training mode. A file with training mode on would also apply dropout in inference."""
     for node in model.graph.node:
         if node.op_type == "BatchNormalization":
             kept = [attribute for attribute in node.attribute if attribute.name != "training_mode"]
@@ -118,7 +121,9 @@ def _take_modes_out(model: Any) -> None:
 
 
 def _compute_constants(onnx: Any, model: Any) -> None:
-    """Computes small whole numbers that follow from constants: PyTorch counts axes with operators that nobody trains."""
+    """Evaluates small integer expressions of constants. PyTorch computes axes with operators that the engine does not
+    support.
+    """
     evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
     known: dict[str, Any] = {}
     for node in model.graph.node:
@@ -143,14 +148,15 @@ def _remove_unread(model: Any) -> None:
 def _refuse_softmax(model: Any) -> None:
     for node in model.graph.node:
         if node.op_type in ("Softmax", "LogSoftmax") and model.graph.output[0].name in node.output:
-            raise ExportError("the module ends with a softmax, which belongs to the loss: return the logits instead")
+            raise ExportError("the module ends with a softmax, which belongs to the loss; return the logits instead")
 
 
 def _place_weights(torch: Any, onnx: Any, module: Any, model: Any) -> None:
-    """Leaves as initializers what is trained, with the module's own values, and makes constants of the rest."""
+    """Stores trained tensors as initializers with the module's own values, and all others as constants."""
     state = module.state_dict(keep_vars=True)
     values = {name: tensor.detach().cpu() for name, tensor in state.items()}
-    # By all of its names: a tied parameter has several, which `named_parameters` tells only since PyTorch 2.0.
+    # Look up all names of a parameter: a tied one has several, which `named_parameters` can list only since PyTorch
+    # 2.0.
     parameters = {name: one for name, one in state.items() if isinstance(one, torch.nn.Parameter)}
     trained = {name for name, tensor in parameters.items() if tensor.requires_grad}
     statistics = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
@@ -172,10 +178,10 @@ def _place_weights(torch: Any, onnx: Any, module: Any, model: Any) -> None:
 
 
 def _require_all_used(tensors: dict[str, Any], trained: set[str], kept: set[str]) -> None:
-    # Of tied weights one name is left.
+    # The file contains tied weights only under one name.
     used = {id(tensors[name]) for name in trained & kept}
     unused = sorted(name for name in trained - kept if id(tensors[name]) not in used)
     if unused:
         raise ExportError(
-            f"the output does not depend on {', '.join(unused)}: take them out of the module, or set requires_grad to False"
+            f"the output does not depend on {', '.join(unused)}: remove them from the module, or set requires_grad to False"
         )

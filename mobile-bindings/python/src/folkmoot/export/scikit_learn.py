@@ -1,4 +1,4 @@
-"""Linear models and perceptrons of scikit-learn, as graphs of operators that can be trained."""
+"""Exports linear models and perceptrons of scikit-learn as trainable graphs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from .graph import Exported, ExportError
 CLASSIFIERS = ("LogisticRegression", "SGDClassifier", "LinearSVC")
 REGRESSORS = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "SGDRegressor")
 PERCEPTRONS = ("MLPClassifier", "MLPRegressor")
-"""What can be exported: these classes and those derived from them."""
+"""The perceptron classes that can be exported, including subclasses."""
 
 _ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid", "identity": None}
 
 
 def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any = None, opset: int = 17) -> Exported:
-    """Writes a fitted linear model or perceptron as ONNX, with logits or values as output: `[N, features]` to `[N, outputs]`.
+    """Exports a fitted linear model or perceptron as ONNX: `[N, features]` to `[N, outputs]`, with logits or values as
+    output.
 
-    Two classes give one output, whose loss is `binary_cross_entropy` or `hinge`; more give one each. There is no softmax
-    in the graph: it belongs to the loss. `scaler` is a fitted StandardScaler, as is one in front of the estimator in a
-    Pipeline; its means and deviations become constants, which training leaves alone. They are data of whoever fitted it,
-    and go to all clients. Numbers are rounded to float32.
+    Two classes give one output, with the loss `binary_cross_entropy` or `hinge`. More classes give one output each. The
+    graph contains no softmax, because it belongs to the loss. `scaler` is a fitted StandardScaler; one in front of the
+    estimator in a Pipeline is found by itself. Its means and deviations become constants, which are not trained. They
+    reveal something about the data they were fitted on, and are sent to all clients. Numbers are rounded to float32.
 
-    Raises ExportError for what cannot be exported, BadOptionError if a package is missing.
+    Raises ExportError if the estimator cannot be exported, and BadOptionError if a package is missing.
     """
     graph.checked_opset(opset)
     graph.needed("sklearn", "pip install scikit-learn")
@@ -52,7 +53,7 @@ def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any
 
 
 class _Writer:
-    """Nodes one after the other: each reads what the one before gave."""
+    """Appends nodes. Each node reads the previous node's output."""
 
     def __init__(self, numpy: Any) -> None:
         self._numpy = numpy
@@ -61,37 +62,39 @@ class _Writer:
         self.initializers: list[Any] = []
 
     def scale(self, scaler: Any, features: int) -> None:
-        """Standardises with constants."""
+        """Adds a standardisation with constants."""
         if not _is_a(scaler, ("StandardScaler",)):
             raise ExportError(
-                f"{_name(scaler)} cannot be exported: a StandardScaler can, others belong before the examples"
+                f"{_name(scaler)} cannot be exported; use a StandardScaler, or transform the examples before you add them"
             )
         _require_fitted(scaler, "n_features_in_")
         if scaler.n_features_in_ != features:
             raise ExportError(f"the scaler has {scaler.n_features_in_} features and the estimator {features}")
         place = len(self.nodes)
         for operator, name, values in (("Sub", "mean", scaler.mean_), ("Div", "deviation", scaler.scale_)):
-            # One of them is None where the scaler leaves it out.
+            # A value is None if the scaler does not use it.
             if values is not None and (operator == "Div" or scaler.with_mean):
                 constant = f"scaler_{place}.{name}"
                 self.nodes.append(graph.constant(constant, self._numpy.asarray(values, self._numpy.float32)))
                 self._node(operator, [self._value, constant], f"scaler_{place}.{operator}")
 
     def dense(self, name: str, weight: Any, bias: Any | None, output: str) -> None:
-        """A product with `[outputs, inputs]`, and perhaps a bias."""
+        """Adds a product with a weight of shape `[outputs, inputs]`, and a bias if there is one."""
         inputs = [self._value, self._weight(f"{name}.weight", weight)]
         if bias is not None:
             inputs.append(self._weight(f"{name}.bias", bias))
         self._node("Gemm", inputs, output, transB=1)
 
     def activate(self, operator: str, output: str) -> None:
-        """An activation."""
+        """Adds an activation."""
         self._node(operator, [self._value], output)
 
     def _weight(self, name: str, values: Any) -> str:
         rounded = self._numpy.ascontiguousarray(values, self._numpy.float32)
         if not self._numpy.isfinite(rounded).all():
-            raise ExportError(f"{name} has a value that is NaN or infinite: the estimator has diverged, fit it again")
+            raise ExportError(
+                f"{name} has a value that is NaN or infinite, so the estimator has diverged; fit it again"
+            )
         self.initializers.append(graph.onnx().numpy_helper.from_array(rounded, name))
         return name
 
@@ -101,7 +104,7 @@ class _Writer:
 
 
 def _steps(estimator: Any) -> tuple[list[Any], Any]:
-    """The scalers in front, and the estimator itself."""
+    """Returns the scalers before the estimator, and the estimator itself."""
     if not _is_a(estimator, ("Pipeline",)):
         return [], estimator
     steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
@@ -123,11 +126,13 @@ def _kind(estimator: Any) -> str:
 
 
 def _layers(estimator: Any, kind: str, numpy: Any) -> tuple[list[Any], list[Any]]:
-    """The weights `[outputs, inputs]` and the biases, where there are some, from the input to the output."""
+    """Returns the weights `[outputs, inputs]` and the biases, if any, from the input to the output."""
     if kind == "perceptron":
         _require_fitted(estimator, "coefs_")
         if estimator.out_activation_ not in ("identity", "logistic", "softmax"):
-            raise ExportError(f"its output goes through {estimator.out_activation_}, and no loss undoes that")
+            raise ExportError(
+                f"its output activation is {estimator.out_activation_}, which no loss of Folkmoot supports"
+            )
         return [weight.T for weight in estimator.coefs_], list(estimator.intercepts_)
     _require_fitted(estimator, "coef_")
     weight = numpy.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
@@ -137,14 +142,14 @@ def _layers(estimator: Any, kind: str, numpy: Any) -> tuple[list[Any], list[Any]
 
 
 def _loss(estimator: Any, outputs: int) -> str:
-    """The loss of a task that goes on with what the estimator did."""
+    """Returns the loss for a task that continues the estimator's training."""
     if not hasattr(estimator, "classes_"):
         is_absolute = getattr(estimator, "loss", None) == "epsilon_insensitive"
         return "mean_absolute_error" if is_absolute else "mean_squared_error"
     has_margin = getattr(estimator, "loss", None) in ("hinge", "squared_hinge")
     if outputs == 1:
         return "hinge" if has_margin else "binary_cross_entropy"
-    # A perceptron for several labels at once has an output for each of them.
+    # A multi-label perceptron has one output per label.
     is_multilabel = getattr(estimator, "out_activation_", None) == "logistic"
     return "binary_cross_entropy" if is_multilabel else "softmax_cross_entropy"
 
@@ -152,13 +157,13 @@ def _loss(estimator: Any, outputs: int) -> str:
 def _require_fitted(estimator: Any, attribute: str) -> None:
     if not hasattr(estimator, attribute):
         raise ExportError(
-            f"{_name(estimator)} is not fitted, so its shapes are not known: "
-            "fit it on a few rows of the right shape, made up if need be"
+            f"{_name(estimator)} is not fitted, so its shapes are unknown; "
+            "fit it on a few rows of the right shape, which may be made up"
         )
 
 
 def _is_a(thing: Any, names: tuple[str, ...]) -> bool:
-    """Whether it is of one of scikit-learn's classes; by name, so that only what is used is imported."""
+    """Returns whether it is of one of these scikit-learn classes. Compares names, so that nothing needs to be imported."""
     kinds = type(thing).__mro__
     return any(kind.__name__ in names and kind.__module__.startswith("sklearn.") for kind in kinds)
 
