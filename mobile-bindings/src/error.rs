@@ -4,63 +4,63 @@ use folkmoot_client::{
     protocol::ErrorCode,
 };
 
-/// Why something failed. The names do not change; the details are for humans.
+/// Why a call failed. The names are stable; the details are for people to read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum FolkmootError {
-    /// An option makes no sense or passes a limit.
+    /// An option is invalid or exceeds its limit.
     #[error("{detail}")]
     BadOption {
-        /// Which, and what is expected.
+        /// The option, its value and what is expected.
         detail: String,
     },
-    /// Examples do not have the shape or the values that they must have.
+    /// The examples have the wrong shape or invalid values.
     #[error("{detail}")]
     BadExample {
-        /// Which, and why.
+        /// The problem with the examples.
         detail: String,
     },
-    /// There is nothing to train on.
-    #[error("there are no examples: add some, or give a trainer that has its own")]
+    /// There are no examples to train on.
+    #[error("there are no examples; add some, or set a trainer that has its own")]
     NoExamples,
-    /// The client is not enrolled, and has no token.
+    /// The client is not enrolled and has no token.
     #[error("{detail}")]
     NotEnrolled {
-        /// What to do.
+        /// The error text, with the remedy.
         detail: String,
     },
-    /// The coordinator refuses this client.
+    /// The coordinator refused this client.
     #[error("{detail}")]
     Refused {
-        /// Why; none if it gave no reason that this version knows.
+        /// The coordinator's error code; none if this version does not know it.
         code: Option<ErrorCode>,
-        /// More for humans.
+        /// Details for people to read.
         detail: String,
     },
-    /// No coordinator answers there.
+    /// The coordinator cannot be reached, or its response is unusable.
     #[error("{detail}")]
     Unreachable {
-        /// What happened.
+        /// The error text, with the cause.
         detail: String,
     },
-    /// The state directory cannot be used.
+    /// A file in the state directory, or the app's secret storage, cannot be used.
     #[error("{detail}")]
     StorageFailed {
-        /// Which file, and why.
+        /// The file, and the cause.
         detail: String,
     },
-    /// No assignment has brought a model yet.
-    #[error("there is no model yet: it comes with the first assignment")]
+    /// There is no model on this device yet.
+    #[error("there is no model yet; the first assignment brings one")]
     NoModel,
-    /// It runs already.
-    #[error("this client runs already: stop it first")]
+    /// The client is already running.
+    #[error("this client is already running; stop it first")]
     AlreadyRunning,
     /// The client was forgotten or closed.
-    #[error("this client was forgotten or closed: connect again")]
+    #[error("this client was forgotten or closed; connect a new one")]
     Forgotten,
-    /// The library has a mistake.
-    #[error("this is a mistake in the client, please report it: {detail}")]
+    /// A bug in the library.
+    #[error("this is a bug in the client, please report it: {detail}")]
     Internal {
-        /// What happened.
+        /// The error text, with the cause.
         detail: String,
     },
 }
@@ -121,13 +121,13 @@ impl From<EvaluateError> for FolkmootError {
     }
 }
 
-/// What an app's own callback throws.
+/// An error that the app's callback throws.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum CallbackError {
-    /// It failed.
+    /// The callback failed.
     #[error("{detail}")]
     Failed {
-        /// How.
+        /// The reason.
         detail: String,
     },
 }

@@ -1,14 +1,14 @@
 use folkmoot_client::protocol;
 use folkmoot_client::protocol::ErrorCode;
 
-/// What a client is to do about an error.
+/// The action that a client should take after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Disposition {
-    /// Send the same again, later and with jitter.
+    /// Send the same request again, later and with jitter.
     Retry,
     /// Drop the assignment and check in again.
     CheckIn,
-    /// Stop: a human or an app update must change something first.
+    /// Stop. A person or an app update must change something first.
     GiveUp,
 }
 
@@ -22,20 +22,20 @@ impl From<protocol::Disposition> for Disposition {
     }
 }
 
-/// What is known of an error code.
+/// The properties of an error code.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ErrorCodeInfo {
     /// The code.
     pub code: ErrorCode,
-    /// Its stable text.
+    /// The code's stable text.
     pub text: String,
-    /// The HTTP status that carries it.
+    /// The HTTP status of responses with this code.
     pub http_status: u16,
-    /// What a client is to do.
+    /// The action that a client should take after an error with this code.
     pub disposition: Disposition,
 }
 
-/// Every error code, in the order of the reference: a binding checks itself against it.
+/// Returns every error code, in the order of the reference. A binding compares its own list with it.
 #[uniffi::export]
 pub fn error_codes() -> Vec<ErrorCodeInfo> {
     let info = |code: &ErrorCode| ErrorCodeInfo {
@@ -47,98 +47,98 @@ pub fn error_codes() -> Vec<ErrorCodeInfo> {
     ErrorCode::ALL.iter().map(info).collect()
 }
 
-// The codes once more, for the languages' own enums. A code that is missing here does not compile.
+// Repeats the codes for the languages' own enums. A missing code is a compile error.
 #[uniffi::remote(Enum)]
 pub enum ErrorCode {
-    /// The request cannot be read: not JSON, a field that is unknown or missing, a header that makes no sense.
+    /// The request cannot be parsed: it is not JSON, a field is unknown or missing, or a header is invalid.
     MalformedRequest,
-    /// The client speaks a protocol version that is no longer or not yet served.
+    /// The coordinator does not support the client's protocol version, because it is too old or too new.
     UnsupportedProtocolVersion,
-    /// The body is of another type than the endpoint takes, or is encoded (compressed).
+    /// The body's content type is not the endpoint's, or the body is compressed.
     UnsupportedMediaType,
     /// The body is larger than the endpoint's limit.
     PayloadTooLarge,
     /// There is no such endpoint.
     EndpointUnknown,
-    /// The endpoint does not know this method.
+    /// The endpoint does not support this HTTP method.
     MethodNotAllowed,
     /// The request did not arrive in time.
     RequestTimeout,
-    /// Too many requests from this client.
+    /// This client sends too many requests.
     RateLimited,
-    /// The coordinator has too much to do, or is shutting down.
+    /// The coordinator is overloaded or shutting down.
     Overloaded,
-    /// Something failed inside; the log has the reason.
+    /// An internal error occurred; the coordinator's log has the reason.
     Internal,
     /// The request is not signed.
     SignatureMissing,
-    /// The signature does not fit the request and the client's key.
+    /// The signature does not match the request and the client's key.
     SignatureInvalid,
-    /// The request was signed too long ago or in the future; sign again with the server's time.
+    /// The signature's time is too old or in the future. Sign again with the server's time.
     ClockSkew,
-    /// The nonce was used before; sign again with a fresh one.
+    /// The nonce was already used. Sign again with a new one.
     RequestReplayed,
-    /// No client has this id; enrol again.
+    /// No client has this id. Enrol again.
     ClientUnknown,
     /// The client's key was revoked.
     ClientRevoked,
-    /// The enrolment token is not known.
+    /// The enrolment token is unknown.
     EnrolmentTokenInvalid,
     /// The enrolment token has expired.
     EnrolmentTokenExpired,
-    /// The enrolment token was used as often as it may be.
+    /// The enrolment token has reached its limit of uses.
     EnrolmentTokenExhausted,
-    /// The enrolment token enrols no new clients, because one that had enrolled with it was revoked.
+    /// The enrolment token is closed to new clients, because a client that enrolled with it was revoked.
     EnrolmentTokenClosed,
     /// The request carries no API key.
     ApiKeyMissing,
-    /// The API key is not known, or was revoked.
+    /// The API key is unknown or was revoked.
     ApiKeyInvalid,
-    /// The API key's role may not do this.
+    /// The API key's role does not permit this.
     RoleInsufficient,
-    /// There is no such assignment for this client.
+    /// This client has no such assignment.
     AssignmentUnknown,
-    /// The assignment's deadline has passed, or it was given up.
+    /// The assignment's deadline has passed, or the client gave it up.
     AssignmentExpired,
     /// The round has closed without this update.
     RoundClosed,
-    /// There is no such blob, or no assignment of this client needs it.
+    /// There is no such blob, or this client has no assignment that needs it.
     BlobUnknown,
-    /// The range lies outside the blob.
+    /// The requested range is outside the blob.
     RangeNotSatisfiable,
-    /// The coordinator has another number of bytes; go on from there.
+    /// The coordinator has received a different number of bytes. Continue from there.
     UploadOffsetMismatch,
-    /// Another request is sending this update now.
+    /// Another request is currently sending this update.
     UploadBusy,
-    /// The update is shorter or longer than the plan's model makes it.
+    /// The update's length does not match the plan's model.
     UploadLengthInvalid,
-    /// The bytes do not have the digest that was announced; send them again from the start.
+    /// The bytes do not match the announced digest. Send them again from the start.
     UpdateDigestMismatch,
-    /// Another update was already begun or accepted for this assignment.
+    /// A different update was already started or accepted for this assignment.
     UpdateConflict,
-    /// The update's header cannot be read, or does not belong to this assignment.
+    /// The update's header cannot be parsed, or does not belong to this assignment.
     UpdateMalformed,
-    /// The update's format or codec is not the plan's.
+    /// The update's format or codec differs from the plan's.
     UpdateCodecUnsupported,
-    /// The update's tensors are not the model's: count, names, shapes or order differ.
+    /// The update's tensors differ from the model's in count, names, shapes or order.
     UpdateSchemaMismatch,
-    /// The update is based on another model version than the assignment's.
+    /// The update is based on a different model version than the assignment.
     UpdateVersionMismatch,
     /// The weight is 0 or above the plan's limit.
     UpdateWeightOutOfRange,
-    /// A metric is not finite, or impossible.
+    /// A metric is not finite or has an impossible value.
     UpdateMetricInvalid,
     /// A value is NaN or infinite.
     UpdateValueNotFinite,
-    /// A value is larger than the plan's grid allows.
+    /// A value is outside the range of the plan's grid.
     UpdateValueOutOfRange,
     /// The update's L2 norm on the grid is above the assignment's clipping norm.
     UpdateNormTooLarge,
     /// There is no such task.
     TaskUnknown,
-    /// The task's description has faults; the detail lists them all.
+    /// The task's description is invalid; the detail lists every fault.
     TaskInvalid,
-    /// The task is in a state in which this cannot be done.
+    /// The task's state does not allow this.
     TaskStateConflict,
     /// The model is not an ONNX file that can be trained; the detail names the node.
     ModelInvalid,
@@ -148,10 +148,10 @@ pub enum ErrorCode {
     ModelVersionUnknown,
     /// There is no such token, API key or client.
     ResourceUnknown,
-    /// The population is in a state in which this cannot be done.
+    /// The population's state does not allow this.
     PopulationStateConflict,
-    /// Something of this name exists already.
+    /// The name is already in use.
     NameTaken,
-    /// The key is the last one of an admin: without it nobody could hand out keys. Create another first.
+    /// This is the last admin key. Create another one first; without an admin key, nobody could create keys.
     LastAdminKey,
 }

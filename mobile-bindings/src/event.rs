@@ -3,29 +3,29 @@ use serde::Serialize;
 
 use crate::CallbackError;
 
-/// Hears what a client does.
+/// Receives the client's events. Implement this in the app.
 #[uniffi::export(with_foreign)]
 pub trait EventListener: Send + Sync {
-    /// Called on one of the client's threads; it must not block.
+    /// Called for each event on one of the client's threads. It must not block.
     fn on_event(&self, event: ClientEvent) -> Result<(), CallbackError>;
 }
 
-/// Something that a user of the client may want to see. Ids are texts; moments are milliseconds since 1970.
+/// An event in the life of a client. Ids are strings; times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
 pub enum ClientEvent {
     /// The client was enrolled.
     Enrolled {
-        /// Its id.
+        /// The new client id.
         client_id: String,
         /// The population to which the token belongs.
         population: String,
     },
-    /// There is nothing to do until the next check-in.
+    /// The client waits until its next check-in.
     Waiting {
-        /// When that is.
+        /// The time of the next check-in.
         until: u64,
     },
-    /// The client was drawn for a round.
+    /// The client was selected for a round.
     Assigned {
         /// The assignment.
         assignment_id: String,
@@ -33,94 +33,97 @@ pub enum ClientEvent {
         task_id: String,
         /// The round's number in its task.
         round_number: u64,
-        /// The model version from which it starts.
+        /// The model version that training starts from.
         base_version: u64,
     },
-    /// Training runs on this device. It is told again if the device fails.
+    /// Training runs on this device. Sent again if the device fails and training continues on the CPU.
     Device {
         /// The assignment.
         assignment_id: String,
         /// `cpu`, or the adapter's name.
         device: String,
-        /// What a step takes beside the processor: `low`, `high`, or `processor`.
+        /// The energy class, for what the device uses in addition to the CPU: `low`, `high`, or `processor` for the CPU
+        /// itself.
         energy_class: String,
     },
-    /// Training goes on.
+    /// Training made progress.
     Training {
         /// The assignment.
         assignment_id: String,
-        /// The steps done.
+        /// The number of completed steps.
         step: u64,
-        /// The steps of the whole training.
+        /// The number of steps in the whole training.
         steps_total: u64,
-        /// The mean loss of the last batch.
+        /// The mean loss over the last batch.
         loss: f64,
     },
-    /// The model is measured on the examples, without training it.
+    /// The model is being evaluated on the local examples, without training.
     Evaluating {
         /// The assignment.
         assignment_id: String,
-        /// The examples so far.
+        /// The number of examples evaluated so far.
         example_count: u64,
-        /// The sum of their losses.
+        /// The sum of the losses of these examples.
         loss_sum: f64,
-        /// Those whose class was right.
+        /// The number of correct predictions among these examples.
         correct_count: u64,
-        /// The examples of the whole evaluation.
+        /// The number of examples in the whole evaluation.
         examples_total: u64,
     },
-    /// The update is on its way.
+    /// The update is being sent.
     Uploading {
         /// The assignment.
         assignment_id: String,
-        /// Bytes handed to the connection.
+        /// The number of bytes passed to the connection so far.
         sent: u64,
-        /// Bytes of the update.
+        /// The size of the update in bytes.
         total: u64,
     },
-    /// The update was accepted and counts in this round.
+    /// The coordinator accepted the update for this round.
     Round {
         /// The assignment.
         assignment_id: String,
         /// The round's number in its task.
         round_number: u64,
-        /// Milliseconds spent training.
+        /// The time spent training, in milliseconds.
         training_milliseconds: u64,
-        /// Bytes fetched for it; what was cached does not count.
+        /// The number of bytes downloaded for this assignment. Cached blobs do not count.
         download_bytes: u64,
-        /// Bytes that arrived of it, with what had to arrive again.
+        /// The number of bytes of the update that arrived, including bytes that were sent again.
         upload_bytes: u64,
     },
-    /// The client gave the assignment up.
+    /// The client gave up the assignment.
     Aborted {
         /// The assignment.
         assignment_id: String,
-        /// Why: `stopped`, `training_failed`, `declined`, and so on.
+        /// The reason: `stopped`, `training_failed`, `declined`, and so on.
         reason: String,
-        /// More for humans.
+        /// Details for people to read.
         detail: String,
     },
-    /// The coordinator no longer wants the update: the round closed, say.
+    /// The coordinator no longer wants the update, for example because the round has closed.
     Dropped {
         /// The assignment.
         assignment_id: String,
-        /// What the coordinator said.
+        /// The coordinator's explanation.
         detail: String,
     },
-    /// Nothing is trained now. An assignment under way is given up if that lasts for half a minute.
+    /// Training is paused. If the pause exceeds the policy's `give_up_after_seconds`, the client gives up the
+    /// assignment.
     Paused {
-        /// Why: `charging`, `unmetered`, `idle`, `battery`, `thermal`, `plan`, `training_time`, `battery_time`, or the app's own words.
+        /// The reason: `charging`, `unmetered`, `idle`, `battery`, `thermal`, `plan`, `training_time`, `battery_time`,
+        /// or the app's own text.
         reason: String,
     },
-    /// What was paused goes on.
+    /// The pause is over.
     Resumed,
-    /// A request failed and is sent again.
+    /// A request failed and will be sent again.
     BackingOff {
-        /// When.
+        /// The time of the next attempt.
         until: u64,
-        /// Failures in a row.
+        /// The number of failures in a row.
         failures: u32,
-        /// What failed.
+        /// The error text.
         detail: String,
     },
 }
@@ -178,7 +181,7 @@ impl From<client::ClientEvent> for ClientEvent {
     }
 }
 
-/// The word of the protocol for an enum without content.
+/// Returns the protocol's name of an enum variant without fields.
 pub(crate) fn word(value: &impl Serialize) -> String {
     let value = serde_json::to_value(value).expect("an enum without content is one word");
     value.as_str().unwrap_or_default().to_owned()

@@ -4,27 +4,28 @@ use folkmoot_client::engine::{Examples, Labels};
 
 use crate::{FloatBuffer, FolkmootError};
 
-/// Classes are exact in float32 up to here.
+/// The maximum class number. Float32 represents all integers up to this value exactly.
 const CLASS_MAX: f32 = 16_777_216.0;
 
-/// What the labels are.
+/// The kind of the labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum LabelKind {
-    /// Class numbers: one for an example, or one for each position of a sequence.
+    /// Class numbers: one per example, or one for each position of a sequence.
     Classes,
     /// Target values.
     Targets,
 }
 
-/// The examples of this device, which never leave it. They are kept in memory: an app that starts again adds them again.
+/// The examples of this device, which never leave it. They are only in memory: add them again after a restart.
 #[derive(Debug, Default, uniffi::Object)]
 pub struct ExampleSet(Mutex<Vec<Examples>>);
 
 #[uniffi::export]
 impl ExampleSet {
-    /// Adds examples, all or none, for the next start.
+    /// Adds examples for the next start: all of them, or none if there is an error.
     ///
-    /// `shape` is that of one example's features. Features and labels are row-major, and both are taken.
+    /// `shape` is the shape of one example's features. Features and labels are in row-major order. The call takes the
+    /// values out of both buffers.
     pub fn add(
         &self,
         features: Arc<FloatBuffer>,
@@ -44,19 +45,19 @@ impl ExampleSet {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of examples.
     pub fn count(&self) -> u64 {
         self.lock().iter().map(|examples| examples.len() as u64).sum()
     }
 
-    /// Takes all of them out. A run under way goes on with those that it began with.
+    /// Removes all examples. A current run continues with the examples that it started with.
     pub fn clear(&self) {
         self.lock().clear();
     }
 }
 
 impl ExampleSet {
-    /// All examples as one; none if there are none.
+    /// Returns all examples as one set, or `None` if there are none.
     pub(crate) fn joined(&self) -> Result<Option<Examples>, FolkmootError> {
         let mut all = self.lock();
         if all.len() > 1 {
@@ -78,7 +79,7 @@ fn labels_of(values: Vec<f32>, kind: LabelKind, per_example: usize) -> Result<La
     let is_class = |value: &f32| value.fract() == 0.0 && (0.0..=CLASS_MAX).contains(value);
     if let Some(index) = values.iter().position(|value| !is_class(value)) {
         let detail = format!(
-            "label {} of example {} is no class: a whole number of 0 or more is expected, or labels that are targets",
+            "label {} of example {} is not a class; use an integer of 0 or more, or add the labels as targets",
             index % per_example.max(1),
             index / per_example.max(1),
         );
@@ -99,8 +100,9 @@ fn check_likeness(first: &Examples, others: &Examples) -> Result<(), FolkmootErr
     if first == others {
         return Ok(());
     }
-    let detail =
-        format!("these examples have {others}, those before {first}: clear them first, or add alike");
+    let detail = format!(
+        "these examples have {others}, but those added before have {first}; clear those first, or add examples of the same form"
+    );
     Err(FolkmootError::BadExample { detail })
 }
 

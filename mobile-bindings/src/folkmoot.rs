@@ -18,36 +18,37 @@ use crate::{
 /// One client of one coordinator.
 #[derive(uniffi::Object)]
 pub struct Folkmoot {
-    /// Held by a run; `None` when the client was forgotten.
+    /// Locked while a run uses it; `None` after the client was forgotten or closed.
     client: Mutex<Option<Client>>,
     examples: Arc<ExampleSet>,
     models: ModelStore,
     care: DeviceCare,
     transparency_log: TransparencyLog,
     has_trainer: bool,
-    /// Counts how often it was told to stop.
+    /// Counts the requests to stop.
     stops: watch::Sender<u64>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct RunSummary {
-    /// The updates that were accepted in this run.
+    /// The number of updates that were accepted in this run.
     pub accepted_rounds: u64,
 }
 
-/// What a client is and has.
+/// The state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Status {
-    /// Whether it takes part in rounds now.
+    /// Whether the client is currently taking part in rounds.
     pub is_running: bool,
-    /// The examples that were added.
+    /// The number of examples that were added.
     pub example_count: u64,
 }
 
 #[uniffi::export]
 impl Folkmoot {
-    /// Opens a client: locks its state directory, and draws its key if there is none. Nothing is sent before a start.
+    /// Opens a client: locks its state directory, and generates its key if there is none. Sends nothing until it is
+    /// started.
     #[uniffi::constructor(default(listener = None, consent = None, trainer = None, secrets = None))]
     pub fn connect(
         options: ConnectOptions,
@@ -73,44 +74,45 @@ impl Folkmoot {
         }))
     }
 
-    /// The examples of this device.
+    /// Returns the examples of this device.
     pub fn examples(&self) -> Arc<ExampleSet> {
         Arc::clone(&self.examples)
     }
 
-    /// What the client is and has.
+    /// Returns the state of the client.
     pub fn status(&self) -> Status {
         Status { is_running: self.client.try_lock().is_err(), example_count: self.examples.count() }
     }
 
-    /// Hears what holds of the device now, as often as one likes. A training under way pauses within 250 ms when it may not
-    /// go on, and goes on at the same step when it may.
+    /// Sets the device's current conditions. Call it as often as you like. If training is no longer allowed, it pauses
+    /// within 250 ms, and later continues at the same step.
     pub fn set_conditions(&self, conditions: DeviceConditions) {
         self.care.set_conditions(conditions.into());
     }
 
-    /// Pauses for a reason of the app's own, or, with nothing, no longer for one.
+    /// Pauses training for a reason of the app's own. Without a reason, ends that pause.
     #[uniffi::method(default(reason = None))]
     pub fn set_paused(&self, reason: Option<String>) {
         self.care.set_paused(reason);
     }
 
-    /// What the client did with the user's data, the oldest first; the newest 2,000 entries are kept.
+    /// Returns how the client used the user's data, the oldest entry first. The newest 2,000 entries are kept.
     pub fn transparency_log(&self) -> Result<Vec<LogEntry>, FolkmootError> {
         entries(&self.transparency_log)
     }
 
-    /// Notes in the transparency log that the user agreed, and to which words.
+    /// Records in the transparency log that the user consented, and the text that the user consented to.
     pub fn consent_given(&self, words: &str) {
         self.transparency_log.consent_given(words);
     }
 
-    /// Notes in the transparency log that the user does not agree any more. It stops nothing.
+    /// Records in the transparency log that the user withdrew consent. This does not stop the client.
     pub fn consent_withdrawn(&self) {
         self.transparency_log.consent_withdrawn();
     }
 
-    /// The newest model's outputs for so many rows of features, row-major, which are taken.
+    /// Returns the newest model's outputs for `rows` rows of features, in row-major order. The call takes the features
+    /// out of their buffer.
     pub fn predict(&self, features: Arc<FloatBuffer>, rows: u64) -> Result<Prediction, FolkmootError> {
         let newest = self.models.newest()?.ok_or(FolkmootError::NoModel)?;
         let outputs = newest.predict(&features.take(), usize::try_from(rows).unwrap_or(usize::MAX))?;
@@ -122,25 +124,28 @@ impl Folkmoot {
         })
     }
 
-    /// Takes part in rounds until it is stopped, or, with a number, until so many updates were accepted.
+    /// Takes part in rounds until it is stopped or, if `rounds` is given, until that many updates were accepted.
     ///
-    /// It enrols first if it has to. A start that is cancelled or killed is gone on with by the next one.
+    /// The client enrols first if necessary. If the call is cancelled or the process is killed, the next start
+    /// continues where this one ended.
     #[uniffi::method(default(rounds = None))]
     pub async fn start(self: Arc<Self>, rounds: Option<u64>) -> Result<RunSummary, FolkmootError> {
         on_runtime(async move { self.run(rounds).await }).await.map_err(internal)?
     }
 
-    /// Stops taking part. An assignment under way is given up, of which the coordinator hears if it answers in time.
+    /// Stops taking part in rounds and gives up the current assignment. The client tells the coordinator if it can be
+    /// reached in time.
     pub async fn stop(self: Arc<Self>) -> Result<(), FolkmootError> {
         on_runtime(async move { drop(self.stopped().await) }).await.map_err(internal)
     }
 
-    /// Stops, and lets the state directory go, for another client or another process. The client cannot be used any more.
+    /// Stops the client and releases the state directory for another client or process. The client cannot be used
+    /// afterwards.
     pub async fn close(self: Arc<Self>) -> Result<(), FolkmootError> {
         on_runtime(async move { drop(self.stopped().await.take()) }).await.map_err(internal)
     }
 
-    /// Stops, and deletes key, state, models and examples. The client cannot be used any more.
+    /// Stops the client and deletes its key, state, models and examples. The client cannot be used afterwards.
     pub async fn forget(self: Arc<Self>) -> Result<(), FolkmootError> {
         let forgotten = async move {
             let client = self.stopped().await.take();
@@ -151,11 +156,11 @@ impl Folkmoot {
     }
 }
 
-/// A run that was cancelled needs a moment to end.
+/// The maximum time, in milliseconds, to wait for a cancelled run to end.
 const END_MILLISECONDS_MAX: u64 = 1000;
 
 impl Folkmoot {
-    /// Tells a run to stop, and returns the client when it has.
+    /// Stops the current run, if any, and returns the client once it has ended.
     async fn stopped(&self) -> MutexGuard<'_, Option<Client>> {
         self.stops.send_modify(|stops| *stops += 1);
         self.client.lock().await
@@ -173,7 +178,7 @@ impl Folkmoot {
             None => return Err(FolkmootError::NoExamples),
         }
         let stopped = async move {
-            // The other end lives as long as this object.
+            // `self` holds the sender, so `changed` cannot fail.
             let _ = stops.changed().await;
         };
         let summary = match rounds {
@@ -193,7 +198,7 @@ fn with_callbacks(
     if let Some(listener) = listener {
         builder = builder.on_event(move |event| {
             if let Err(error) = listener.on_event(event.into()) {
-                tracing::warn!(%error, "the app's listener failed");
+                tracing::warn!(%error, "the app's event listener failed");
             }
         });
     }
@@ -202,7 +207,7 @@ fn with_callbacks(
     }
     match trainer {
         Some(trainer) => builder.trainer(Arc::new(ForeignTrainer(trainer))),
-        // They come before a start.
+        // The examples are set before each start.
         None => builder.examples(Examples::none()),
     }
 }

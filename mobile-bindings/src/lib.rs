@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Every exported function becomes one with a name that the linker keeps, which Rust counts as unsafe.
+// UniFFI's macros generate functions with `#[unsafe(no_mangle)]`, which count as unsafe code.
 #![allow(unsafe_code, reason = "what the export macros write; this crate's own code has none")]
 
 mod buffer;

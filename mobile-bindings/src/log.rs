@@ -10,28 +10,29 @@ use tracing_subscriber::{
 
 use crate::CallbackError;
 
-/// How much a line of the log matters.
+/// The severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum LogLevel {
-    /// It failed.
+    /// Something failed.
     Error,
-    /// Something is not as it should be, and it goes on.
+    /// Something is wrong, but the client continues.
     Warn,
-    /// What is done.
+    /// An important action.
     Info,
     /// Every step.
     Debug,
 }
 
-/// Where the client's log goes. It never holds examples, and what an app keeps to itself only in an app's own words.
+/// Receives the client's log. It never contains examples. Private information appears only if the app's own texts
+/// contain it.
 #[uniffi::export(with_foreign)]
 pub trait LogSink: Send + Sync {
-    /// Takes a line; `target` names the part of the client that wrote it. It must not block.
+    /// Receives a line. `target` names the part of the client that wrote it. It must not block.
     fn log(&self, level: LogLevel, target: String, line: String) -> Result<(), CallbackError>;
 }
 
-/// Sends the log of all clients of this process there, from this level on. Only the first call does; it says whether it
-/// was that.
+/// Sends the log of all clients of this process to this sink, from this level on. Only the first call has an effect.
+/// Returns whether this was the first call.
 #[uniffi::export]
 pub fn set_log_sink(sink: Arc<dyn LogSink>, level: LogLevel) -> bool {
     let filter = LevelFilter::from_level(match level {
@@ -60,7 +61,7 @@ impl<S: Subscriber> Layer<S> for SinkLayer {
         };
         let mut line = Line::default();
         event.record(&mut line);
-        // A log that cannot be written has nowhere to say so.
+        // If the log cannot be written, there is nowhere to report it.
         let _ = self.0.log(level, metadata.target().to_owned(), line.message + &line.fields);
     }
 }
@@ -77,7 +78,7 @@ impl Visit for Line {
             "message" => write!(self.message, "{value:?}"),
             name => write!(self.fields, " {name}={value:?}"),
         };
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = written;
     }
 }

@@ -4,17 +4,17 @@ use folkmoot_client::{Client, ClientBuilder, Device, TrafficLimits};
 
 use crate::{DevicePolicy, Limits};
 
-/// Where to train.
+/// The choice of the training device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Enum)]
 pub enum DeviceChoice {
-    /// Where a step of the plan at hand is faster.
+    /// The CPU or a graphics adapter: the one that a measurement shows to be faster for the current plan.
     #[default]
     Auto,
-    /// On the processor.
+    /// The CPU.
     Cpu,
-    /// On the first graphics adapter. A slim library, built without the GPU, refuses it with `BadOption`.
+    /// The first graphics adapter. A slim library, built without GPU support, fails with `BadOption`.
     Gpu,
-    /// On the adapter whose name contains this. A slim library refuses it, too.
+    /// The adapter whose name contains this text. A slim library fails with `BadOption`.
     Named {
         /// A part of the adapter's name.
         name: String,
@@ -32,44 +32,46 @@ impl From<DeviceChoice> for Device {
     }
 }
 
-/// What an app says when it connects.
+/// The settings of a client. `coordinator` and `state_directory` are required, and `enrolment_token` until the client
+/// is enrolled. All other settings have defaults.
 #[derive(Clone, uniffi::Record)]
 pub struct ConnectOptions {
-    /// The coordinator's address: `https://host[:port]`; `http://` for this machine only.
+    /// The coordinator's address: `https://host[:port]`, or `http://` for this machine only.
     pub coordinator: String,
-    /// Where key, session and blobs are kept. Each client has a directory of its own.
+    /// The directory for the key, session and blobs. Give each client a directory of its own.
     pub state_directory: String,
-    /// The token that the operator gave. Needed until the client is enrolled.
+    /// The enrolment token from the operator. Needed until the client is enrolled.
     #[uniffi(default = None)]
     pub enrolment_token: Option<String>,
-    /// The only certificates (PEM) that may vouch for the coordinator; without any, the system's.
+    /// The only certificates (PEM) to trust for the coordinator. Default: the system's certificates.
     #[uniffi(default = None)]
     pub certificate_pem: Option<Vec<u8>>,
-    /// What the app tells the coordinator, for eligibility.
+    /// Attributes that the coordinator uses to decide eligibility.
     #[uniffi(default)]
     pub attributes: HashMap<String, String>,
-    /// What device rules of plans are evaluated with, here. It is never sent and never stored.
+    /// Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
+    /// sent or stored.
     #[uniffi(default)]
     pub private_attributes: HashMap<String, String>,
-    /// Where to train; where a step of the plan at hand is faster, without this.
+    /// The device to train on. Default: `Auto`.
     #[uniffi(default = None)]
     pub device: Option<DeviceChoice>,
-    /// How long a check-in waits for an assignment, in seconds, at most 60; 30 without this.
+    /// Seconds that a check-in waits for an assignment, at most 60. Default: 30.
     #[uniffi(default = None)]
     pub wait_seconds: Option<u32>,
-    /// Bytes of blobs that are kept; 1 GiB without this.
+    /// The maximum size of all cached plans, models and weights together, in bytes. Default: 1 GiB.
     #[uniffi(default = None)]
     pub blob_cache_bytes_max: Option<u64>,
-    /// What has to hold of the device while it trains.
+    /// The conditions under which the device trains. By default, the defaults of `DevicePolicy` apply.
     #[uniffi(default = None)]
     pub policy: Option<DevicePolicy>,
-    /// How much the client may use.
+    /// Limits on traffic, training time and the cost of assignments.
     #[uniffi(default = None)]
     pub limits: Option<Limits>,
 }
 
 impl ConnectOptions {
-    /// Says the same to the client's builder.
+    /// Returns a client builder with these options.
     pub(crate) fn builder(self) -> ClientBuilder {
         let mut builder = Client::builder(self.coordinator)
             .state_directory(self.state_directory)
@@ -110,7 +112,7 @@ impl ConnectOptions {
 
 #[cfg(test)]
 mod tests {
-    /// `cargo build --package folkmoot-mobile` is what every package is made with: without a word it has the GPU.
+    /// Packages are built with `cargo build --package folkmoot-mobile`, so the default features must include the GPU.
     #[test]
     fn the_library_trains_on_a_gpu_unless_it_is_slim() {
         let manifest = include_str!("../Cargo.toml");

@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use crate::FloatBuffer;
 
-/// The outputs of the newest model that this device has.
+/// The outputs of the newest model on this device.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Prediction {
-    /// The outputs, row-major.
+    /// The outputs, in row-major order.
     pub outputs: Arc<FloatBuffer>,
-    /// The dimensions of one row of it.
+    /// The shape of one row of outputs.
     pub shape: Vec<u64>,
     /// The task that trains the model.
     pub task_id: String,

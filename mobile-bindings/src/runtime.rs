@@ -7,18 +7,18 @@ use std::{
 use futures::future::FutureExt;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads that move bytes and take decisions; training has its own.
+/// The number of threads for I/O and decisions. Training has its own threads.
 const THREADS: usize = 2;
-/// How long threads may take to end: a training loop of the app's own is to notice a stop within 250 ms.
+/// The maximum time, in seconds, for threads to end. The app's own training loop must notice a stop within 250 ms.
 const END_SECONDS_MAX: u64 = 5;
 
-/// The one runtime of the process: a client must be able to end in any thread, and a runtime may not.
+/// The only runtime of the process. A client may be dropped on any thread, but a runtime may not.
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
-/// Ends the threads of all clients, and waits until none is in the app's code any more, at most some seconds.
+/// Ends the threads of all clients. Waits, at most a few seconds, until none of them is running the app's code.
 ///
-/// An interpreter calls this before it ends: a thread that comes back to one that has ended takes the process with it.
-/// Clients are to be closed before; one that is used afterwards begins new threads.
+/// Call this before an interpreter exits: a thread that returns to an interpreter that has exited crashes the process.
+/// Close all clients first. A client that is used afterwards starts new threads.
 #[uniffi::export]
 pub fn shut_down() {
     let runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -27,15 +27,15 @@ pub fn shut_down() {
     }
 }
 
-/// Runs a future on the runtime, whatever polls what is returned. When that is dropped, the future ends.
+/// Runs a future on the runtime. Any executor may poll the returned future; dropping the returned future cancels it.
 ///
 /// # Errors
-/// The system's error, in words, if it has no threads to give.
+/// The system's error text if it cannot start threads.
 pub(crate) async fn on_runtime<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, String> {
     let (task, handle) = future.remote_handle();
-    runtime().map_err(|error| format!("no threads can be started: {error}"))?.spawn(task);
+    runtime().map_err(|error| format!("cannot start threads: {error}"))?.spawn(task);
     Ok(handle.await)
 }
 

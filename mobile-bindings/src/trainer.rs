@@ -6,55 +6,58 @@ use folkmoot_client::{
 
 use crate::{CallbackError, FloatBuffer, consent::plan_json};
 
-/// A training loop of the app's own, instead of the engine's. Clipping, noise, codec and upload stay in the client.
+/// The app's own training loop, used instead of the engine. The client still does the clipping, noise, compression and
+/// upload.
 #[uniffi::export(with_foreign)]
 pub trait Trainer: Send + Sync {
-    /// How many examples there are to train on, which a check-in states.
+    /// Returns the number of examples available for training, which the client sends with its check-in.
     fn example_count(&self) -> Result<u64, CallbackError>;
 
-    /// Trains from the weights of `work`, on a thread of its own; it may block. What fails gives the assignment up.
+    /// Trains from the weights of `work`. Called on its own thread; it may block. An error gives up the assignment.
     fn train(&self, work: Arc<TrainerWork>) -> Result<Trained, CallbackError>;
 
-    /// Measures the weights of `work`; nothing leaves that to the engine and the client's examples.
+    /// Measures the weights of `work` without training. Return nothing to let the engine evaluate the client's
+    /// examples.
     fn evaluate(&self, work: Arc<TrainerWork>) -> Result<Option<Evaluated>, CallbackError>;
 }
 
-/// Name and shape of one tensor of the weights.
+/// The name and shape of one tensor of the weights.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TensorSpec {
     /// The name of the initializer in the ONNX file.
     pub name: String,
-    /// The dimensions, outermost first; none for a scalar.
+    /// The dimensions, outermost first; empty for a scalar.
     pub shape: Vec<u64>,
 }
 
-/// What was trained.
+/// The result of a training.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Trained {
-    /// The new weights in the order of the tensors. They are taken: give a buffer whose memory nobody looks at any more.
+    /// The new weights, in the order of the tensors. The client takes the values out of the buffer, so do not access
+    /// its memory afterwards.
     pub weights: Arc<FloatBuffer>,
-    /// The examples used, which are also what the update weighs in the mean, up to the plan's limit.
+    /// The number of examples used. It is also the update's weight in the mean, up to the plan's limit.
     pub example_count: u64,
     /// The sum of the examples' losses.
     pub loss_sum: f64,
-    /// The examples whose class was right; 0 where there are no classes.
+    /// The number of correct predictions; 0 if there are no classes.
     pub correct_count: u64,
-    /// The steps taken.
+    /// The number of steps.
     pub step_count: u64,
 }
 
-/// What was measured.
+/// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Evaluated {
-    /// The examples.
+    /// The number of examples.
     pub example_count: u64,
-    /// The sum of their losses.
+    /// The sum of the losses of these examples.
     pub loss_sum: f64,
-    /// Those whose class was right; 0 where there are no classes.
+    /// The number of correct predictions; 0 if there are no classes.
     pub correct_count: u64,
 }
 
-/// What a training loop of the app's own is given.
+/// The inputs of the app's own training loop.
 #[derive(uniffi::Object)]
 pub struct TrainerWork {
     assignment: Assignment,
@@ -66,59 +69,61 @@ pub struct TrainerWork {
 
 #[uniffi::export]
 impl TrainerWork {
-    /// The assignment.
+    /// Returns the id of the assignment.
     pub fn assignment_id(&self) -> String {
         self.assignment.assignment_id.to_string()
     }
 
-    /// The task.
+    /// Returns the id of the task.
     pub fn task_id(&self) -> String {
         self.assignment.task_id.to_string()
     }
 
-    /// The round's number in its task.
+    /// Returns the round's number in its task.
     pub fn round_number(&self) -> u64 {
         self.assignment.round_number
     }
 
-    /// The model version from which it starts.
+    /// Returns the model version that training starts from.
     pub fn base_version(&self) -> u64 {
         self.assignment.base_version
     }
 
-    /// The plan as JSON: the loop is to keep to its `training` as far as it can.
+    /// Returns the plan as JSON. Follow its `training` settings as far as you can.
     pub fn plan(&self) -> String {
         self.plan.clone()
     }
 
-    /// Names and shapes of the weights, in their order.
+    /// Returns the names and shapes of the weights, in order.
     pub fn tensors(&self) -> Vec<TensorSpec> {
         self.tensors.clone()
     }
 
-    /// The weights to begin with, one tensor after the other: a copy for the loop, which may train in it.
+    /// Returns a copy of the weights to start from, one tensor after the other. The loop may train in this buffer.
     pub fn weights(&self) -> Arc<FloatBuffer> {
         Arc::clone(&self.weights)
     }
 
-    /// Whether the work is not wanted any more, to be asked between steps. What is returned then is thrown away.
+    /// Returns whether the assignment was cancelled. Check it between steps. If so, the result is discarded. While
+    /// training is paused, this call blocks.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_stopped()
     }
 
-    /// Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far.
+    /// Returns whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far
+    /// if you can.
     pub fn is_asked(&self) -> bool {
         self.stop.is_asked()
     }
 }
 
-/// The app's loop as the client calls it.
+/// Adapts the app's loop to the client's trait.
 pub(crate) struct ForeignTrainer(pub Arc<dyn Trainer>);
 
 impl LocalTrainer for ForeignTrainer {
     fn example_count(&self) -> u64 {
         self.0.example_count().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the trainer does not say how many examples it has, which counts as none");
+            tracing::warn!(%error, "the trainer's example_count failed, which counts as 0 examples");
             0
         })
     }

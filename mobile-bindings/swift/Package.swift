@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-/// Tests on the machine that builds the library use it as it is, without an XCFramework. `cargo xtask test --only swift`
-/// makes `build`, and says in which folder the library lies.
+/// The folder of a library to use instead of an XCFramework, for tests on the machine that builds it.
+/// `cargo xtask test --only swift` creates `build` and sets this variable.
 let library = Context.environment["FOLKMOOT_LIBRARY_FOLDER"]
 
 var targets: [Target] = [
@@ -27,13 +27,14 @@ if let library = library {
     ]
 } else {
     targets += [
-        // Both lie in `build` after `build-xcframework.sh`: the library, and the Swift that calls it.
+        // `build-xcframework.sh` writes both to `build`: the library, and the Swift that calls it.
         .binaryTarget(name: "folkmoot_mobileFFI", path: "build/folkmoot_mobileFFI.xcframework"),
         .target(
             name: "FolkmootNative",
             dependencies: ["folkmoot_mobileFFI"],
             path: "build/native",
-            // A static library does not say what it needs: certificates, and Metal unless it was built with `--slim`.
+            // A static library does not list what it links to: certificate functions, and Metal unless built with
+            // `--slim`.
             linkerSettings: [
                 .linkedFramework("CoreFoundation"),
                 .linkedFramework("Metal"),
@@ -45,7 +46,7 @@ if let library = library {
 }
 
 #if os(Linux)
-// Apple's systems have this module.
+// Apple's SDKs already contain this module.
 targets.append(.systemLibrary(name: "SQLite3"))
 targets[0].dependencies.append("SQLite3")
 #endif

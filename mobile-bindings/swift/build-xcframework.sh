@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the library for iOS, its simulator and macOS into an XCFramework, and writes the Swift that calls it.
-# Needs a Mac with Xcode, and Rust by rustup. `--slim` leaves the GPU out: smaller, and it trains on the processor only.
+# Needs a Mac with Xcode, and Rust by rustup. `--slim` leaves out GPU support: smaller, and trains on the CPU only.
 set -euo pipefail
 
 readonly PROFILE=mobile
@@ -19,11 +19,11 @@ features=()
 case "${1:-}" in
     "") ;;
     --slim) features=(--no-default-features) ;;
-    *) fail "there is no option $1; --slim is the only one" ;;
+    *) fail "unknown option $1; the only option is --slim" ;;
 esac
-[[ "$(uname -s)" == Darwin ]] || fail "only a Mac has the compilers of Apple's systems"
+[[ "$(uname -s)" == Darwin ]] || fail "this script needs a Mac, because only macOS has Apple's compilers"
 for program in cargo rustup xcodebuild lipo; do
-    command -v "$program" > /dev/null || fail "$program is missing"
+    command -v "$program" > /dev/null || fail "$program is missing; install it and run this script again"
 done
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -31,7 +31,7 @@ build="$here/build"
 cd "$here/../.."
 rustup target add "${TARGETS[@]}"
 
-# cargo may be told to build elsewhere.
+# A setting of cargo may move the target folder.
 target_directory="$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')"
 for target in "${TARGETS[@]}"; do
     # Only the static library: a dynamic one would have to be signed for each system.
@@ -39,7 +39,7 @@ for target in "${TARGETS[@]}"; do
         --profile "$PROFILE" --target "$target" ${features[@]+"${features[@]}"}
     echo "build-xcframework.sh: $target: $(wc -c < "$target_directory/$target/$PROFILE/$LIBRARY.a") bytes"
 done
-# The generator reads a library with its symbols; any build has the same surface.
+# The generator reads a library with its symbols. Every build has the same functions and types.
 cargo build --package folkmoot-mobile --package folkmoot-bindgen
 
 rm -rf "$build"

@@ -2,24 +2,24 @@
 import BackgroundTasks
 import Foundation
 
-/// Training while the app is not in front, in the minutes that the system gives when the device is idle.
+/// Trains while the app is in the background, in the minutes that the system grants when the device is idle.
 ///
-/// The identifier has to stand in the app's Info.plist under `BGTaskSchedulerPermittedIdentifiers`, and `processing`
-/// under `UIBackgroundModes`. Call `register` before the app has finished launching, `schedule` when it leaves the
-/// front, and `enterForeground` when it comes back.
+/// Add the identifier to `BGTaskSchedulerPermittedIdentifiers` in the app's Info.plist, and `processing` to
+/// `UIBackgroundModes`. Call `register` before the app has finished launching, `schedule` when it enters the
+/// background, and `enterForeground` when it comes back.
 public final class BackgroundTraining: @unchecked Sendable {
     private let identifier: String
     private let requiresCharging: Bool
     private let interval: TimeInterval
     private let windows: TrainingWindows
 
-    /// Training with the client that `open` returns: the one that the app has open, or a new one with its examples. It
-    /// is asked again only when that client was closed or forgotten.
+    /// Creates background training with the client that `open` returns: the client that the app already has open, or a
+    /// new one with its examples. `open` is called again only after that client was closed or forgotten.
     ///
-    /// A window ends after so many accepted `rounds`, or when the system takes the time back. The next one is at least
-    /// `interval` seconds later. `policy` says whether the system is to wait for the charger. `watcher` is told that
-    /// the device is idle while the system lets the app train, for policies that require it. The client's own policy
-    /// says how long an assignment outlasts the time between two windows: `giveUpAfterSeconds`.
+    /// A window ends after `rounds` accepted updates, or when the system takes the time back. The next one is at least
+    /// `interval` seconds later. `policy` decides whether the system should wait for the charger. While the system lets
+    /// the app train, `watcher` reports that the device is idle, for policies that require it. The client's own policy
+    /// limits how long an assignment survives between two windows: `giveUpAfterSeconds`.
     public init(
         identifier: String,
         policy: DevicePolicy = .standard,
@@ -37,23 +37,23 @@ public final class BackgroundTraining: @unchecked Sendable {
         windows = TrainingWindows(rounds: rounds, setIdle: setIdle, open: { try await open() })
     }
 
-    /// Tells the system what to call. It has to be called once, before the app has finished launching.
+    /// Registers the background task with the system. Call it once, before the app has finished launching.
     public func register() throws {
         let isRegistered = BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
             guard let time = task as? BGProcessingTask else {
                 return task.setTaskCompleted(success: false)
             }
-            // The next window is asked for first: this one may end without a word.
+            // Request the next window first, because this one may end without notice.
             try? self.schedule()
             self.windows.begin(ProcessingTime(time))
         }
         guard isRegistered else {
             throw FolkmootError.badOption(
-                "`\(identifier)` is not in BGTaskSchedulerPermittedIdentifiers of Info.plist, or registered already")
+                "`\(identifier)` is not in BGTaskSchedulerPermittedIdentifiers of Info.plist, or is already registered")
         }
     }
 
-    /// Asks the system for a window, instead of one that was asked for before. When it comes is the system's decision.
+    /// Requests a window, which replaces an earlier request. The system decides when it starts.
     public func schedule() throws {
         let request = BGProcessingTaskRequest(identifier: identifier)
         request.requiresNetworkConnectivity = true
@@ -63,17 +63,17 @@ public final class BackgroundTraining: @unchecked Sendable {
             try BGTaskScheduler.shared.submit(request)
         } catch {
             throw FolkmootError.badOption(
-                "the system gives no time in the background: \(error.localizedDescription); the simulator never does, "
-                    + "users may switch Background App Refresh off, and Info.plist has to allow it")
+                "the system grants no background time: \(error.localizedDescription); the simulator never does, "
+                    + "users may switch Background App Refresh off, and Info.plist must allow it")
         }
     }
 
-    /// Takes the request for a window back.
+    /// Cancels the request for a window.
     public func cancel() {
         BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: identifier)
     }
 
-    /// Lets a run that rested since its window go on, for an app that is in front again.
+    /// Resumes a run that was paused when its window ended. Call it when the app is in the foreground again.
     public func enterForeground() {
         windows.enterForeground()
     }

@@ -1,33 +1,35 @@
 import Foundation
 import FolkmootNative
 
-/// What an app says when it opens a client.
+/// The settings of a client. `coordinator` and `stateFolder` are required, and `enrolmentToken` until the client is
+/// enrolled. All other settings have defaults.
 public struct ClientOptions: @unchecked Sendable {
-    /// The coordinator's address: `https://host[:port]`; `http://` for this machine only.
+    /// The coordinator's address: `https://host[:port]`, or `http://` for this machine only.
     public var coordinator: String
-    /// Where session and models are kept: a folder of this client alone, and of this app alone. A folder that several
-    /// apps of a group share will not do: the system ends an app that is suspended while it holds a lock there.
+    /// The folder for the session and models of this client alone. Do not use a folder that an app group shares: the
+    /// system terminates a suspended app that holds a lock there.
     public var stateFolder: URL
-    /// The token that the operator gave. Needed until the client is enrolled.
+    /// The enrolment token from the operator. Needed until the client is enrolled.
     public var enrolmentToken: String?
-    /// The only certificates, as PEM, that may vouch for the coordinator; without any, the system's.
+    /// The only certificates (PEM) to trust for the coordinator. By default, the system's certificates are trusted.
     public var certificate: Data?
-    /// What the app tells the coordinator, for eligibility.
+    /// Attributes that the coordinator uses to decide eligibility.
     public var attributes: [String: String] = [:]
-    /// What device rules of plans are evaluated with, here. It is never sent and never stored.
+    /// Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
+    /// sent or stored.
     public var privateAttributes: [String: String] = [:]
-    /// Where to train.
+    /// The device to train on.
     public var device = DeviceChoice.auto
-    /// What has to hold of the device while it trains; a `DeviceWatcher` tells what does.
+    /// The conditions under which the device trains. A `DeviceWatcher` reports them.
     public var policy = DevicePolicy.standard
-    /// How much the client may use in a day, in a second and for one assignment, and what it declines.
+    /// Limits on traffic, training time and the cost of assignments.
     public var limits = Limits()
-    /// How long a check-in waits for an assignment, in seconds, at most 60; 30 without this.
+    /// Seconds that a check-in waits for an assignment, at most 60. Default: 30.
     public var waitSeconds: Int?
-    /// Bytes of models that are kept; 1 GiB without this.
+    /// The maximum size of all cached plans, models and weights together, in bytes. Default: 1 GiB.
     public var cacheBytesMax: Int?
 
-    /// Options with everything else as it is without a word.
+    /// Creates the settings of a client, with defaults for all that are not given.
     public init(coordinator: String, stateFolder: URL, enrolmentToken: String? = nil, certificate: Data? = nil) {
         self.coordinator = coordinator
         self.stateFolder = stateFolder
@@ -35,18 +37,18 @@ public struct ClientOptions: @unchecked Sendable {
         self.certificate = certificate
     }
 
-    /// A folder of this name among the app's own files.
+    /// Returns a folder of this name among the app's own files.
     public static func standardFolder(named name: String = "folkmoot") throws -> URL {
         do {
             let support = try FileManager.default.url(
                 for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
             return support.appendingPathComponent(name, isDirectory: true)
         } catch {
-            throw FolkmootError.storageFailed("there is no folder for the app's files: \(error.localizedDescription)")
+            throw FolkmootError.storageFailed("cannot find the folder for the app's files: \(error.localizedDescription)")
         }
     }
 
-    /// Says the same to the library.
+    /// Converts the options to the library's.
     func native() throws -> FolkmootNative.ConnectOptions {
         var options = FolkmootNative.ConnectOptions(coordinator: coordinator, stateDirectory: stateFolder.path)
         options.enrolmentToken = enrolmentToken
@@ -66,7 +68,7 @@ public struct ClientOptions: @unchecked Sendable {
             return nil
         }
         guard let number = Number(exactly: value) else {
-            throw FolkmootError.badOption("\(name) is \(value): 0 to \(Number.max) are expected")
+            throw FolkmootError.badOption("\(name) is \(value); it must be 0 to \(Number.max)")
         }
         return number
     }

@@ -1,16 +1,16 @@
 import Foundation
 import SQLite3
 
-/// What is bound to a statement's parameter.
+/// A value that is bound to a statement's parameter.
 enum DatabaseValue {
     case integer(Int64)
     case text(String)
     case bytes(Data)
 }
 
-/// A SQLite file. It is not to be used by two threads at a time.
+/// A SQLite file. Must not be used by two threads at a time.
 final class Database {
-    /// Tells SQLite to copy what is bound: its memory does not last as long as the statement.
+    /// Tells SQLite to copy bound values, because their memory does not outlive the call.
     private static let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     private let handle: OpaquePointer
@@ -25,14 +25,14 @@ final class Database {
         sqlite3_close_v2(handle)
     }
 
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     static func open(_ file: URL) throws -> Database {
         var opened: OpaquePointer?
         let status = sqlite3_open_v2(file.path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
         guard let handle = opened else {
-            throw FolkmootError.storageFailed("\(file.path): there is no memory to open it")
+            throw FolkmootError.storageFailed("\(file.path): not enough memory to open it")
         }
-        // From here on it closes itself.
+        // From here on, the object closes the handle.
         let database = Database(handle, file.path)
         guard status == SQLITE_OK else {
             throw database.failure()
@@ -40,7 +40,7 @@ final class Database {
         return database
     }
 
-    /// Runs a statement, and hands each row to `row`.
+    /// Runs a statement and calls `row` for each row.
     func run(_ sql: String, _ values: [DatabaseValue] = [], row: (DatabaseRow) throws -> Void = { _ in }) throws {
         var prepared: OpaquePointer?
         guard sqlite3_prepare_v2(handle, sql, -1, &prepared, nil) == SQLITE_OK, let statement = prepared else {
@@ -61,21 +61,21 @@ final class Database {
         }
     }
 
-    /// The whole number in the first column of the first row; 0 if there is none.
+    /// Returns the integer in the first column of the first row; 0 if there is none.
     func number(_ sql: String, _ values: [DatabaseValue] = []) throws -> Int {
         var found: Int?
         try run(sql, values) { found = found ?? $0.number(0) }
         return found ?? 0
     }
 
-    /// All of what `body` does, or nothing.
+    /// Runs `body` in a transaction.
     func transaction(_ body: () throws -> Void) throws {
         try run("BEGIN IMMEDIATE")
         do {
             try body()
             try run("COMMIT")
         } catch {
-            // What failed is what the caller has to know.
+            // The caller needs the first error, not one of the rollback.
             try? run("ROLLBACK")
             throw error
         }
@@ -99,16 +99,16 @@ final class Database {
     }
 }
 
-/// A row while it is there.
+/// A row, valid only during the callback.
 struct DatabaseRow {
     let statement: OpaquePointer
 
-    /// A column's whole number.
+    /// Returns a column's integer.
     func number(_ column: Int32) -> Int {
         Int(sqlite3_column_int64(statement, column))
     }
 
-    /// A column's text.
+    /// Returns a column's text.
     func text(_ column: Int32) -> String {
         guard let text = sqlite3_column_text(statement, column) else {
             return ""
@@ -116,7 +116,7 @@ struct DatabaseRow {
         return String(cString: text)
     }
 
-    /// Adds a column's float32 values to those.
+    /// Appends a column's float32 values to `values`.
     func append(_ column: Int32, to values: inout [Float]) {
         let count = Int(sqlite3_column_bytes(statement, column)) / MemoryLayout<Float>.stride
         guard count > 0, let bytes = sqlite3_column_blob(statement, column) else {
@@ -125,7 +125,7 @@ struct DatabaseRow {
         let begin = values.count * MemoryLayout<Float>.stride
         values.append(contentsOf: repeatElement(0, count: count))
         values.withUnsafeMutableBytes { memory in
-            // SQLite's memory need not lie as floats have to.
+            // SQLite's memory may not be aligned for floats.
             let taken = UnsafeRawBufferPointer(start: bytes, count: count * MemoryLayout<Float>.stride)
             UnsafeMutableRawBufferPointer(rebasing: memory[begin...]).copyMemory(from: taken)
         }

@@ -2,7 +2,7 @@ import Foundation
 
 #if !canImport(Darwin)
 extension ProcessInfo {
-    /// Only Apple's Foundation has it.
+    /// A substitute for Foundation's type, which only Apple has.
     enum ThermalState {
         case nominal
         case fair
@@ -12,16 +12,16 @@ extension ProcessInfo {
 }
 #endif
 
-/// What the system says of the device, before it is put into the client's words.
+/// The device's state as the system reports it, before conversion to the client's conditions.
 struct DeviceReading: Equatable {
-    /// The battery, as `UIDevice.BatteryState` has it.
+    /// The battery's state, as in `UIDevice.BatteryState`.
     enum Battery: Equatable {
         case unknown
         case unplugged
         case charging
     }
 
-    /// The link, as `NWPath` has it.
+    /// The network connection, as in `NWPath`.
     struct Link: Equatable {
         var isThere: Bool
         /// Cellular, or a personal hotspot.
@@ -31,14 +31,15 @@ struct DeviceReading: Equatable {
     }
 
     var battery = Battery.unknown
-    /// 0 to 1; negative is not known.
+    /// 0 to 1; negative if unknown.
     var batteryLevel: Float = -1
     var link: Link?
     var thermalState = ProcessInfo.ThermalState.nominal
-    /// No app may know whether somebody uses the device; a background task that the system began does.
+    /// Whether nobody uses the device. Apps cannot find out, but a background task that the system started can assume
+    /// it.
     var isIdle: Bool?
 
-    /// The same in the client's words.
+    /// Converts the reading to the client's conditions.
     var conditions: DeviceConditions {
         DeviceConditions(
             isCharging: battery == .unknown ? nil : battery == .charging,
@@ -65,7 +66,7 @@ struct DeviceReading: Equatable {
 }
 
 extension Thermal {
-    /// The system's state; one that this version does not know is hotter than all of those.
+    /// Converts the system's state. A state that this version does not know counts as hotter than all others.
     init(_ state: ProcessInfo.ThermalState) {
         switch state {
         case .nominal: self = .nominal

@@ -5,32 +5,33 @@ import Network
 import UIKit
 #endif
 
-/// Watches battery, link and heat, and tells a client, so that training rests while the policy does not hold.
+/// Watches battery, network and temperature, and reports them to a client, so that training pauses while the policy
+/// forbids it.
 ///
-/// On a Mac the battery is not known. The watcher has to be kept as long as it is to watch.
+/// On a Mac, the battery is unknown. Keep a reference to the watcher as long as it should watch.
 @MainActor
 public final class DeviceWatcher {
     private let report: @Sendable (DeviceConditions) -> Void
     private var watch: Watch?
     private var link: DeviceReading.Link?
 
-    /// Whether nobody uses the device, which no app can find out; `BackgroundTraining` sets it while the system lets it
-    /// train, which is only then.
+    /// Whether nobody uses the device, which apps cannot find out. `BackgroundTraining` sets it to true while the
+    /// system lets it train.
     public var isIdle: Bool? {
         didSet { tell() }
     }
 
-    /// Tells a client.
+    /// Creates a watcher that reports to a client.
     public convenience init(_ client: FolkmootClient) {
         self.init { [weak client] conditions in client?.setConditions(conditions) }
     }
 
-    /// Tells whatever is given.
+    /// Creates a watcher that calls `report`.
     public init(_ report: @escaping @Sendable (DeviceConditions) -> Void) {
         self.report = report
     }
 
-    /// Begins to watch, and tells at once what holds now.
+    /// Starts to watch, and reports the current conditions at once.
     public func start() {
         guard watch == nil else {
             return
@@ -47,7 +48,7 @@ public final class DeviceWatcher {
         tell()
     }
 
-    /// Stops watching. What was told last stays.
+    /// Stops watching. The client keeps the last reported conditions.
     public func stop() {
         watch = nil
     }
@@ -93,8 +94,8 @@ public final class DeviceWatcher {
     }
 }
 
-/// The subscriptions of a watcher, which end with this object. A `deinit` of the watcher itself could not end them: it may
-/// run on any thread, and they belong to the main actor.
+/// The subscriptions of a watcher, which end with this object. The watcher's own `deinit` could not end them: it may
+/// run on any thread, but they belong to the main actor.
 private final class Watch {
     let monitor = NWPathMonitor()
     var observers: [NSObjectProtocol] = []

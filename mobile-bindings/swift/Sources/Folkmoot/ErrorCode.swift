@@ -1,6 +1,6 @@
 import FolkmootNative
 
-/// What the library says of each code.
+/// The library's properties of each code.
 private let infos = Dictionary(uniqueKeysWithValues: FolkmootNative.errorCodes().map { ($0.code, $0) })
 
 extension ErrorCode {
@@ -9,17 +9,17 @@ extension ErrorCode {
         FolkmootNative.errorCodes().map { $0.code }
     }
 
-    /// The text that stands for it in the protocol, which does not change.
+    /// The code's stable text, as in the protocol.
     public var text: String {
         info.text
     }
 
-    /// The HTTP status that carries it.
+    /// The HTTP status of responses with this code.
     public var httpStatus: Int {
         Int(info.httpStatus)
     }
 
-    /// What a client is to do about it.
+    /// The action that a client should take after an error with this code.
     public var disposition: Disposition {
         info.disposition
     }

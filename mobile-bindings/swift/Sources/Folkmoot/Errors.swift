@@ -1,29 +1,29 @@
 import Foundation
 import FolkmootNative
 
-/// Why something failed. The names do not change; the texts are for humans.
+/// Why a call failed. The names are stable; the texts are for people to read.
 public enum FolkmootError: Error, Equatable {
-    /// An option makes no sense or passes a limit.
+    /// An option is invalid or exceeds its limit.
     case badOption(String)
-    /// Examples do not have the shape or the values that they must have.
+    /// The examples have the wrong shape or invalid values.
     case badExample(String)
-    /// There is nothing to train on.
+    /// There are no examples to train on.
     case noExamples
-    /// The client is not enrolled, and has no token.
+    /// The client is not enrolled and has no token.
     case notEnrolled(String)
-    /// The coordinator refuses this client; the code says why, if it gave a reason that this version knows.
+    /// The coordinator refused this client. The code is nil if this version does not know it.
     case refused(ErrorCode?, String)
-    /// No coordinator answers there.
+    /// The coordinator cannot be reached, or its response is unusable.
     case unreachable(String)
     /// A file, the database of examples or the Keychain cannot be used.
     case storageFailed(String)
-    /// No assignment has brought a model yet.
+    /// There is no model on this device yet.
     case noModel
-    /// The client runs already.
+    /// The client is already running.
     case alreadyRunning
     /// The client was forgotten or closed.
     case forgotten
-    /// The package has a mistake.
+    /// A bug in the package.
     case internalError(String)
 }
 
@@ -34,15 +34,15 @@ extension FolkmootError: LocalizedError {
             .unreachable(let detail), .storageFailed(let detail):
             return detail
         case .noExamples:
-            return "there are no examples: add some, or give a trainer that has its own"
+            return "there are no examples; add some, or set a trainer that has its own"
         case .noModel:
-            return "there is no model yet: it comes with the first assignment"
+            return "there is no model yet; the first assignment brings one"
         case .alreadyRunning:
-            return "this client runs already: stop it first"
+            return "this client is already running; stop it first"
         case .forgotten:
-            return "this client was forgotten or closed: open a new one"
+            return "this client was forgotten or closed; open a new one"
         case .internalError(let detail):
-            return "this is a mistake in the client, please report it: \(detail)"
+            return "this is a bug in the client, please report it: \(detail)"
         }
     }
 }
@@ -65,7 +65,7 @@ extension FolkmootError {
     }
 }
 
-/// The error of this package for whatever the library throws.
+/// Returns this package's error for an error of the library.
 func translated(_ error: Error) -> FolkmootError {
     switch error {
     case let error as FolkmootError: return error
@@ -74,7 +74,7 @@ func translated(_ error: Error) -> FolkmootError {
     }
 }
 
-/// Throws errors of this package instead of the library's.
+/// Replaces errors of the library with this package's.
 func translating<T>(_ body: () throws -> T) throws -> T {
     do {
         return try body()
@@ -83,7 +83,7 @@ func translating<T>(_ body: () throws -> T) throws -> T {
     }
 }
 
-/// As `translating`, for what waits.
+/// Like `translating`, for async code.
 func translatingAsync<T>(_ body: () async throws -> T) async throws -> T {
     do {
         return try await body()

@@ -1,16 +1,16 @@
 import Foundation
 import FolkmootNative
 
-/// Tells each who listens of every event.
+/// Sends every event to each subscriber.
 final class EventHub: FolkmootNative.EventListener, @unchecked Sendable {
-    /// Events that wait for somebody who does not take them; then the oldest go.
+    /// The maximum number of events that wait for a slow subscriber. Older events are dropped.
     static let waitingMax = 1_024
 
     private let lock = NSLock()
     private var continuations: [UUID: AsyncStream<ClientEvent>.Continuation] = [:]
     private var isFinished = false
 
-    /// A stream of the events from now on, until the client is closed or forgotten.
+    /// Returns a stream of the events from now on, until the client is closed or forgotten.
     func stream() -> AsyncStream<ClientEvent> {
         AsyncStream(ClientEvent.self, bufferingPolicy: .bufferingNewest(Self.waitingMax)) { continuation in
             let id = UUID()
@@ -34,7 +34,7 @@ final class EventHub: FolkmootNative.EventListener, @unchecked Sendable {
         let ended = Array(continuations.values)
         continuations.removeAll()
         lock.unlock()
-        // Outside of the lock, which `onTermination` takes.
+        // Outside of the lock, because `onTermination` takes it too.
         for continuation in ended {
             continuation.finish()
         }

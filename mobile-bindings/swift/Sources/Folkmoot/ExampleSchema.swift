@@ -1,14 +1,14 @@
 /// The tables of an `ExampleStore`.
 enum ExampleSchema {
-    /// A file of a later version has tables that this one does not know.
+    /// The version of the tables. A file with a later version cannot be read.
     static let version = 1
 
-    /// Makes the tables, and deletes what is of another form or damaged.
+    /// Creates the tables, and deletes examples that have another form or are damaged.
     static func prepare(_ database: Database, form: ExampleStore.Form, featureCount: Int) throws {
         try database.run("PRAGMA secure_delete = ON")
         let found = try database.number("PRAGMA user_version")
         guard found <= version else {
-            throw FolkmootError.storageFailed("the examples are of version \(found), and this app knows \(version)")
+            throw FolkmootError.storageFailed("the examples have version \(found); this app reads version \(version)")
         }
         try database.transaction {
             try makeTables(database)
@@ -48,7 +48,7 @@ enum ExampleSchema {
             [.integer(Int64(featureCount * bytes)), .integer(Int64(form.labels.perExample * bytes))])
     }
 
-    /// Does not change from one version of the package to the next, as what Swift prints of a value might.
+    /// Returns a stable description of the form. Swift's own description of a value may change between versions.
     private static func text(of form: ExampleStore.Form) -> String {
         let shape = form.featureShape.map { String($0) }.joined(separator: "x")
         switch form.labels {

@@ -1,34 +1,34 @@
 import Foundation
 
-/// Examples on disk, so that they are there when the app starts again: with limits, and an end.
+/// Examples on disk, which survive a restart of the app, with limits and an expiry.
 ///
-/// They lie in a SQLite file out of backups. What is deleted is overwritten. Examples of another form than the one that
-/// the store is opened with are deleted: a new model has no use for them.
+/// They are in a SQLite file that is excluded from backups. Deleted examples are overwritten. If you open the store
+/// with another form, examples of the old form are deleted, because a new model cannot use them.
 public actor ExampleStore {
-    /// What an example looks like.
+    /// The form of an example.
     public struct Form: Equatable, Sendable {
-        /// The shape of its features.
+        /// The shape of the features.
         public var featureShape: [Int]
-        /// Its labels.
+        /// The form of the labels.
         public var labels: LabelForm
 
-        /// Examples of this shape, with one class number each unless `labels` says otherwise.
+        /// Creates a form with this shape, and one class number per example unless `labels` says otherwise.
         public init(featureShape: [Int], labels: LabelForm = .classes()) {
             self.featureShape = featureShape
             self.labels = labels
         }
     }
 
-    /// How much is kept, and how long.
+    /// Limits on the number, size and age of examples.
     public struct Limits: Equatable, Sendable {
-        /// Examples at most; the oldest go first.
+        /// The maximum number of examples. The oldest are deleted first.
         public var examplesMax: Int
-        /// Bytes of features and labels at most; the oldest go first.
+        /// The maximum number of bytes of features and labels. The oldest examples are deleted first.
         public var bytesMax: Int
-        /// Seconds after which an example goes; nil is never.
+        /// Seconds after which an example is deleted; nil means never.
         public var expiresAfter: TimeInterval?
 
-        /// 10,000 examples, 64 MiB, and 30 days unless said otherwise.
+        /// Creates limits. Default: 10,000 examples, 64 MiB and 30 days.
         public init(
             examplesMax: Int = 10_000,
             bytesMax: Int = 64 << 20,
@@ -40,7 +40,7 @@ public actor ExampleStore {
         }
     }
 
-    /// What SQLite takes in one value, with room to spare.
+    /// The maximum number of features per example, below SQLite's limit for one value.
     private static let featuresMax = 100_000_000
     private static let expirySecondsMax: TimeInterval = 10 * 366 * 24 * 60 * 60
 
@@ -51,7 +51,7 @@ public actor ExampleStore {
     private let expiresAfter: TimeInterval?
     private let now: @Sendable () -> Date
 
-    /// Opens the store in a folder of its own, or makes it.
+    /// Opens the store in a folder of its own, or creates it.
     public init(
         in folder: URL,
         form: Form,
@@ -61,7 +61,7 @@ public actor ExampleStore {
         let featureCount = try Self.featureCount(of: form)
         let rowsMax = try Self.rowsMax(limits, valuesPerExample: featureCount + form.labels.perExample)
         if let seconds = limits.expiresAfter, !(seconds > 0 && seconds <= Self.expirySecondsMax) {
-            throw FolkmootError.badOption("expiresAfter is \(seconds): more than 0 seconds and up to ten years")
+            throw FolkmootError.badOption("expiresAfter is \(seconds); it must be more than 0 seconds and at most ten years")
         }
         try PrivateFolder.make(folder)
         let database = try Database.open(folder.appendingPathComponent("examples.sqlite"))
@@ -79,7 +79,7 @@ public actor ExampleStore {
         try add(features, labels: .classes([label]))
     }
 
-    /// Adds an example. It throws `FolkmootError.badExample` if it does not have the store's form, or holds a value
+    /// Adds an example. Throws `FolkmootError.badExample` if it does not have the store's form, or contains a value
     /// that is not finite.
     public func add(_ features: [Float], labels: Labels) throws {
         let values = try checked(features, labels)
@@ -91,18 +91,18 @@ public actor ExampleStore {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of examples.
     public func count() throws -> Int {
         try prune()
         return try database.number("SELECT COUNT(*) FROM examples")
     }
 
-    /// Deletes all of them. Those that a client has already are in its memory: `Examples.clear` takes them out.
+    /// Deletes all examples. Those that a client has already loaded stay in its memory; `Examples.clear` removes them.
     public func clear() throws {
         try database.run("DELETE FROM examples")
     }
 
-    /// Gives a client these examples instead of those that it has, and returns how many.
+    /// Replaces a client's examples with these, and returns their number.
     @discardableResult
     public func load(into examples: Examples) throws -> Int {
         let (features, labels) = try all()
@@ -114,7 +114,7 @@ public actor ExampleStore {
         return count
     }
 
-    /// Features and labels of all examples, the oldest first.
+    /// Returns the features and labels of all examples, the oldest first.
     func all() throws -> (features: [Float], labels: [Float]) {
         try prune()
         var features: [Float] = []
@@ -129,19 +129,19 @@ public actor ExampleStore {
     private func checked(_ features: [Float], _ labels: Labels) throws -> [Float] {
         guard features.count == featureCount else {
             throw FolkmootError.badExample(
-                "\(features.count) features: \(featureCount) are expected, for the shape is \(form.featureShape)")
+                "there are \(features.count) features; the shape \(form.featureShape) has \(featureCount)")
         }
         let values = try labels.floats()
         guard LabelForm(of: labels) == form.labels, values.count == form.labels.perExample else {
-            throw FolkmootError.badExample("these are not the labels of one example with \(form.labels)")
+            throw FolkmootError.badExample("the labels are not those of one example with \(form.labels)")
         }
         guard features.allSatisfy({ $0.isFinite }), values.allSatisfy({ $0.isFinite }) else {
-            throw FolkmootError.badExample("features and labels have to be finite")
+            throw FolkmootError.badExample("a feature or label is not finite")
         }
         return values
     }
 
-    /// Deletes what is too old or too much.
+    /// Deletes examples that are too old or exceed a limit.
     private func prune() throws {
         if let seconds = expiresAfter {
             let until = milliseconds(now().addingTimeInterval(-seconds))
@@ -166,7 +166,7 @@ public actor ExampleStore {
             let (product, isTooLarge) = count.multipliedReportingOverflow(by: size)
             guard size > 0, !isTooLarge, product <= featuresMax else {
                 throw FolkmootError.badOption(
-                    "the shape is \(form.featureShape): sizes of 1 or more, and \(featuresMax) values at most")
+                    "the shape is \(form.featureShape); sizes must be 1 or more, with at most \(featuresMax) values")
             }
             count = product
         }
@@ -178,14 +178,14 @@ public actor ExampleStore {
         let valuesMax = limits.bytesMax / MemoryLayout<Float>.stride
         let rows = min(limits.examplesMax, valuesMax / valuesPerExample)
         guard rows > 0 else {
-            throw FolkmootError.badOption("the limits leave no room for one example of \(valuesPerExample) values")
+            throw FolkmootError.badOption("the limits leave no room for one example of \(valuesPerExample) values; raise them")
         }
         return rows
     }
 }
 
 extension LabelForm {
-    /// Labels of this form with these values.
+    /// Returns labels of this form with these values.
     fileprivate func filled(_ values: [Float]) -> Labels {
         switch self {
         case .classes(let perExample): return .classes(values.map { Int($0) }, perExample: perExample)

@@ -1,17 +1,17 @@
 import FolkmootNative
 
-/// What examples are to be recognised as.
+/// The labels of examples: what the model should predict.
 public enum Labels: Equatable, Sendable {
-    /// Class numbers from 0: one for an example, or one for each position of a sequence.
+    /// Class numbers from 0: one per example, or one for each position of a sequence.
     case classes([Int], perExample: Int = 1)
     /// Target values.
     case targets([Float], perExample: Int = 1)
 }
 
-/// The examples of this device, which never leave it. They are in memory: an app that starts again adds them again, or
-/// keeps them in an `ExampleStore`.
+/// The examples of this device, which never leave it. They are only in memory: add them again after a restart, or keep
+/// them in an `ExampleStore`.
 public final class Examples: @unchecked Sendable {
-    /// Classes are exact in float32 up to here.
+    /// The maximum class number. Float32 represents all integers up to this value exactly.
     static let classMax = 16_777_216
 
     private let native: FolkmootNative.ExampleSet
@@ -20,19 +20,19 @@ public final class Examples: @unchecked Sendable {
         self.native = native
     }
 
-    /// Adds examples for the next run: all of them, or none. The values are copied once.
+    /// Adds examples for the next run: all of them, or none if there is an error. The values are copied once.
     ///
-    /// `shape` is that of one example's features; features and labels are row-major. Throws
-    /// `FolkmootError.badExample` if shapes do not fit each other or those of the examples before, or if a value is not
-    /// finite.
+    /// `shape` is the shape of one example's features. Features and labels are in row-major order. Throws
+    /// `FolkmootError.badExample` if the shapes do not match each other or the examples added before, or if a value is
+    /// not finite.
     public func add(_ features: [Float], shape: [Int], labels: Labels) throws {
         try features.withUnsafeBufferPointer { try add($0, shape: shape, labels: labels) }
     }
 
-    /// As the other, from memory that the caller owns, such as a camera's buffer.
+    /// Adds examples from memory that the caller owns, such as a camera's buffer.
     public func add(_ features: UnsafeBufferPointer<Float>, shape: [Int], labels: Labels) throws {
         guard shape.allSatisfy({ $0 > 0 }) else {
-            throw FolkmootError.badExample("the shape is \(shape): sizes of 1 or more are expected")
+            throw FolkmootError.badExample("the shape is \(shape); each size must be 1 or more")
         }
         let form = LabelForm(of: labels)
         let labelsPerExample = try form.checkedPerExample()
@@ -50,18 +50,18 @@ public final class Examples: @unchecked Sendable {
         }
     }
 
-    /// Takes all of them out. A run under way goes on with those that it began with.
+    /// Removes all examples. A current run continues with the examples that it started with.
     public func clear() {
         native.clear()
     }
 
-    /// How many there are.
+    /// The number of examples.
     public var count: Int {
         Int(native.count())
     }
 }
 
-/// What labels are, without their values.
+/// The form of labels, without their values.
 public enum LabelForm: Equatable, Sendable {
     /// Class numbers from 0.
     case classes(perExample: Int = 1)
@@ -75,7 +75,7 @@ public enum LabelForm: Equatable, Sendable {
         }
     }
 
-    /// How many labels an example has.
+    /// The number of labels per example.
     public var perExample: Int {
         switch self {
         case .classes(let perExample), .targets(let perExample): return perExample
@@ -91,14 +91,14 @@ public enum LabelForm: Equatable, Sendable {
 
     func checkedPerExample() throws -> UInt32 {
         guard perExample > 0, let checked = UInt32(exactly: perExample) else {
-            throw FolkmootError.badExample("\(perExample) labels for an example: 1 or more are expected")
+            throw FolkmootError.badExample("an example has \(perExample) labels; it must have 1 or more")
         }
         return checked
     }
 }
 
 extension Labels {
-    /// The values as they cross.
+    /// Returns the values as float32, as passed to the library.
     func floats() throws -> [Float] {
         switch self {
         case .targets(let values, _):
@@ -108,7 +108,7 @@ extension Labels {
             guard let wrong = values.first(where: { !isClass($0) }) else {
                 return values.map { Float($0) }
             }
-            throw FolkmootError.badExample("\(wrong) is no class: 0 to \(Examples.classMax) are expected")
+            throw FolkmootError.badExample("\(wrong) is not a class; it must be 0 to \(Examples.classMax)")
         }
     }
 }

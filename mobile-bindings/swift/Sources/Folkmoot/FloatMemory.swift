@@ -1,7 +1,7 @@
 import FolkmootNative
 
 extension FolkmootNative.FloatBuffer {
-    /// Memory of the library's with these values: the one copy that they cost.
+    /// Copies these values into memory of the library, once.
     static func copying(_ values: UnsafeBufferPointer<Float>) throws -> FolkmootNative.FloatBuffer {
         let buffer = try translating { try FolkmootNative.FloatBuffer.zeros(count: UInt64(values.count)) }
         buffer.withFloats { floats in
@@ -10,19 +10,19 @@ extension FolkmootNative.FloatBuffer {
         return buffer
     }
 
-    /// As the other, for an array.
+    /// Copies an array into memory of the library, once.
     static func copying(_ values: [Float]) throws -> FolkmootNative.FloatBuffer {
         try values.withUnsafeBufferPointer { try copying($0) }
     }
 
-    /// The values as an array, which owns its memory.
+    /// Returns the values as an array with its own memory.
     func floats() -> [Float] {
         withFloats { Array($0) }
     }
 
-    /// Reads or writes the values in place. Nothing else may use the buffer meanwhile.
+    /// Reads or writes the values in place. Nothing else may use the buffer in the meantime.
     func withFloats<T>(_ body: (UnsafeMutableBufferPointer<Float>) throws -> T) rethrows -> T {
-        // The address is a number to the compiler, which would let the buffer go before its memory is used.
+        // The compiler does not know that the address belongs to the buffer, and could free the buffer too early.
         defer { withExtendedLifetime(self) {} }
         let length = Int(count())
         guard length > 0, let start = UnsafeMutableRawPointer(bitPattern: UInt(address())) else {

@@ -1,13 +1,13 @@
 import Foundation
 import FolkmootNative
 
-/// Answers whether an assignment is taken. It is asked on a thread of the client's, and is to answer at once.
+/// Returns whether to accept an assignment. Called on one of the client's threads; return quickly.
 public typealias Consent = @Sendable (AssignmentOffer) -> Bool
 
-/// One client of one coordinator: it trains on examples that never leave this device.
+/// One client of one coordinator. It trains on examples that never leave this device.
 ///
-/// Everything may be called from any thread. An app that was killed goes on where it was when it opens a client with
-/// the same `stateFolder` again.
+/// You can call it from any thread. If the app is killed, opening a client with the same `stateFolder` continues where
+/// it stopped.
 public final class FolkmootClient: @unchecked Sendable {
     /// The examples to train on.
     public let examples: Examples
@@ -18,11 +18,11 @@ public final class FolkmootClient: @unchecked Sendable {
     private let pauseLock = NSLock()
     private var pauses = PauseReasons()
 
-    /// Opens a client: locks its folder, and draws its secret if there is none. Nothing is sent before it runs.
+    /// Opens a client: locks its folder, and generates its secret if there is none. Sends nothing until it runs.
     ///
-    /// `trainer` trains instead of the engine. `secrets` keeps the client's secret, such as `KeychainSecrets`; without
-    /// it the secret lies in the folder. `askBefore` is asked about each assignment, and what it answers false for is
-    /// declined; the coordinator does not learn why.
+    /// `trainer` trains instead of the engine. `secrets` stores the client's secret, such as `KeychainSecrets`; by
+    /// default, the secret is in the folder. `askBefore` is called for each assignment, which is declined if it returns
+    /// false. The coordinator does not learn the reason.
     public init(
         _ options: ClientOptions,
         trainer: Trainer? = nil,
@@ -46,20 +46,21 @@ public final class FolkmootClient: @unchecked Sendable {
         examples = Examples(native.examples())
     }
 
-    /// What the client does from now on: a stream for each who asks, which ends when the client is closed or forgotten.
+    /// A new stream of the client's events from now on. It ends when the client is closed or forgotten.
     public var events: AsyncStream<ClientEvent> {
         hub.stream()
     }
 
-    /// Whether it takes part in rounds now.
+    /// Whether the client is taking part in rounds.
     public var isRunning: Bool {
         native.status().isRunning
     }
 
-    /// Takes part in rounds until it is stopped, or until so many updates were accepted, and returns how many were.
+    /// Takes part in rounds until it is stopped or `rounds` updates were accepted. Returns the number of accepted
+    /// updates.
     ///
-    /// It enrols first if it has to. Cancelling the task stops it as `stop` does: what was accepted until then is
-    /// returned. To rest without giving an assignment up, call `pause`.
+    /// The client enrols first if necessary. Cancelling the task has the same effect as `stop`; the updates accepted so
+    /// far are returned. To pause without giving up the assignment, call `pause`.
     @discardableResult
     public func run(rounds: Int? = nil) async throws -> Int {
         let wanted = try rounds.map { try Self.checked($0, "rounds") }
@@ -74,10 +75,11 @@ public final class FolkmootClient: @unchecked Sendable {
         return Int(summary.acceptedRounds)
     }
 
-    /// Stops taking part. An assignment under way is given up, of which the coordinator hears if it answers in time.
+    /// Stops taking part in rounds and gives up the current assignment. The client tells the coordinator if it can be
+    /// reached in time.
     public func stop() async throws {
         var isOver = false
-        // A run that has only just been asked for has nothing yet that could be stopped.
+        // A run that was just requested may not have started yet, so there is nothing to stop.
         while !isOver {
             try await translatingAsync { try await self.native.stop() }
             isOver = runs.isNone
@@ -87,13 +89,13 @@ public final class FolkmootClient: @unchecked Sendable {
         }
     }
 
-    /// The newest model's outputs for so many rows of features, row-major. That model is the one with which the last
-    /// assignment began.
+    /// Returns the newest model's outputs for `rows` rows of features, in row-major order. That model is the one that
+    /// the last assignment started from.
     public func predict(_ features: [Float], rows: Int = 1) async throws -> Prediction {
         let count = try Self.checked(rows, "rows")
         let native = self.native
         return try await withCheckedThrowingContinuation { continuation in
-            // It computes, which a thread of Swift's concurrency is not to be kept with.
+            // The computation would block a thread of Swift's concurrency pool.
             DispatchQueue.global(qos: .userInitiated).async {
                 continuation.resume(
                     with: Result<Prediction, Error> {
@@ -105,45 +107,46 @@ public final class FolkmootClient: @unchecked Sendable {
         }
     }
 
-    /// Says what holds of the device now. A training that is not to go on rests within 250 ms, and goes on at the same
-    /// step when it may again. A `DeviceWatcher` calls this.
+    /// Sets the device's current conditions. If training is no longer allowed, it pauses within 250 ms, and later
+    /// continues at the same step. A `DeviceWatcher` calls this.
     public func setConditions(_ conditions: DeviceConditions) {
         native.setConditions(conditions: conditions)
     }
 
-    /// Lets training rest for a reason of the app's, until `resume` is called with the same one. An assignment under
-    /// way is given up if that lasts longer than the policy's `giveUpAfterSeconds`, half a minute unless it says so.
+    /// Pauses training for a reason of the app's own, until `resume` is called with the same reason. If the pause
+    /// exceeds the policy's `giveUpAfterSeconds` (default: 30), the client gives up the assignment.
     public func pause(for reason: String) {
         changePauses { $0.insert(reason) }
     }
 
-    /// Takes a reason to rest back. Training goes on when there is none left.
+    /// Withdraws a reason to pause. Training continues when no reason is left.
     public func resume(from reason: String) {
         changePauses { $0.remove(reason) }
     }
 
-    /// What was asked, fetched, trained and sent, when, and how many bytes; the oldest first. It never leaves here.
+    /// Returns what was requested, fetched, trained and sent, with times and sizes, the oldest entry first. The log
+    /// never leaves the device.
     public func transparencyLog() throws -> [LogEntry] {
         try translating { try native.transparencyLog() }
     }
 
-    /// Notes in the transparency log that the user agreed, and to which words.
+    /// Records in the transparency log that the user consented, and the text that the user consented to.
     public func consentGiven(_ words: String) {
         native.consentGiven(words: words)
     }
 
-    /// Notes in the transparency log that the user does not agree any more. It stops nothing.
+    /// Records in the transparency log that the user withdrew consent. This does not stop the client.
     public func consentWithdrawn() {
         native.consentWithdrawn()
     }
 
-    /// Stops, and lets the folder go, for another client. This one cannot be used any more.
+    /// Stops the client and releases the folder for another client. It cannot be used afterwards.
     public func close() async throws {
         try await translatingAsync { try await self.native.close() }
         hub.finish()
     }
 
-    /// Stops, and deletes secret, session, models and examples. The client cannot be used any more.
+    /// Stops the client and deletes its secret, session, models and examples. It cannot be used afterwards.
     public func forget() async throws {
         try await translatingAsync { try await self.native.forget() }
         hub.finish()
@@ -160,13 +163,13 @@ public final class FolkmootClient: @unchecked Sendable {
 
     private static func checked(_ number: Int, _ name: String) throws -> UInt64 {
         guard number > 0 else {
-            throw FolkmootError.badOption("\(name) is \(number): 1 or more is expected")
+            throw FolkmootError.badOption("\(name) is \(number); it must be 1 or more")
         }
         return UInt64(number)
     }
 }
 
-/// How many runs are under way, also those that the library has not begun yet.
+/// The number of current runs, including those that the library has not started yet.
 private final class RunCount: @unchecked Sendable {
     private let lock = NSLock()
     private var count = 0
@@ -192,7 +195,7 @@ private final class RunCount: @unchecked Sendable {
     }
 }
 
-/// The app's answer, as the library asks for it.
+/// Adapts the app's consent function to the library's interface.
 private final class ConsentAdapter: FolkmootNative.ConsentCallback, @unchecked Sendable {
     private let consent: Consent
 

@@ -2,16 +2,16 @@
 import Foundation
 import Security
 
-/// Keeps a client's secret in the Keychain: on this device alone, out of backups, and readable from the first unlock
-/// on, as training in the background needs. The Keychain outlives the app; `FolkmootClient.forget` deletes the secret.
+/// Stores a client's secret in the Keychain: on this device only, excluded from backups, and readable from the first
+/// unlock on, as background training needs. The Keychain outlives the app; `FolkmootClient.forget` deletes the secret.
 public final class KeychainSecrets: SecretStorage, @unchecked Sendable {
     private let service: String
     private let account: String
     private let accessGroup: String?
     private let keychain: Keychain
 
-    /// One secret by service and account: each client has one of its own. On a Mac the app has to be signed with the
-    /// right to a Keychain.
+    /// Selects a secret by service and account. Give each client a secret of its own. On a Mac, the app must be signed
+    /// with a Keychain entitlement.
     public convenience init(
         service: String = Bundle.main.bundleIdentifier ?? "org.folkmoot",
         account: String = "folkmoot",
@@ -27,7 +27,8 @@ public final class KeychainSecrets: SecretStorage, @unchecked Sendable {
         self.keychain = keychain
     }
 
-    /// The secret; nil if there is none. What cannot be read now is an error: a new secret would be another client.
+    /// Returns the secret, or nil if there is none. Throws an error if it cannot be read now, because a new secret
+    /// would create a different client.
     public func load() throws -> Data? {
         var query = item
         query[kSecReturnData as String] = true
@@ -43,7 +44,7 @@ public final class KeychainSecrets: SecretStorage, @unchecked Sendable {
         return secret
     }
 
-    /// Keeps the secret, instead of one that was kept before.
+    /// Saves the secret and replaces an earlier one.
     public func save(secret: Data) throws {
         let attributes: [String: Any] = [
             kSecValueData as String: secret,
@@ -65,7 +66,7 @@ public final class KeychainSecrets: SecretStorage, @unchecked Sendable {
         }
     }
 
-    /// What names the secret among all items.
+    /// The query that identifies the secret.
     private var item: [String: Any] {
         var item: [String: Any] = [
             kSecClass as String: kSecClassGenericPassword,
@@ -83,13 +84,13 @@ public final class KeychainSecrets: SecretStorage, @unchecked Sendable {
         guard status != errSecSuccess else {
             return
         }
-        let words = SecCopyErrorMessageString(status, nil).map { $0 as String } ?? "no words for it"
-        let advice = status == errSecInteractionNotAllowed ? "; unlock the device once since it started" : ""
+        let words = SecCopyErrorMessageString(status, nil).map { $0 as String } ?? "no description"
+        let advice = status == errSecInteractionNotAllowed ? "; unlock the device once after it has started" : ""
         throw FolkmootError.storageFailed("cannot \(action) the Keychain: \(words) (\(status))\(advice)")
     }
 }
 
-/// The calls of the Keychain, for tests to stand in.
+/// The Keychain's functions, which tests replace.
 protocol Keychain: Sendable {
     func copyMatching(_ query: [String: Any]) -> (OSStatus, Data?)
     func add(_ attributes: [String: Any]) -> OSStatus

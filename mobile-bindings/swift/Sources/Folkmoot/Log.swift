@@ -2,10 +2,11 @@
 import FolkmootNative
 import os
 
-/// The client's log in the system's, where Console and `log stream` show it.
+/// Writes the client's log to the system's log, which Console and `log stream` show.
 public enum FolkmootLog {
-    /// Sends the log of all clients of this app there, from this level on. Only the first call does; it says whether it
-    /// was that. Lines hold no examples; outside of a debugger the system hides their text.
+    /// Sends the log of all clients of this app to the system's log, from this level on. Only the first call has an
+    /// effect. Returns whether this was the first call. Lines contain no examples. Without a debugger attached, the
+    /// system hides their text.
     @discardableResult
     public static func begin(from level: LogLevel = .info, subsystem: String = "org.folkmoot") -> Bool {
         FolkmootNative.setLogSink(sink: SystemLog(subsystem), level: level)

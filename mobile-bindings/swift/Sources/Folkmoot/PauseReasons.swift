@@ -1,8 +1,8 @@
-/// Why a client rests: each part of an app has a reason of its own, and only when none is left does training go on.
+/// The reasons for a pause. Each part of an app has its own, and training continues only when none is left.
 struct PauseReasons: Equatable {
     private var reasons: [String] = []
 
-    /// The reason that is told: the one that came first.
+    /// The reason that is reported: the oldest one.
     var first: String? {
         reasons.first
     }

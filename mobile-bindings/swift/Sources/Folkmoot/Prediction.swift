@@ -1,10 +1,10 @@
 import FolkmootNative
 
-/// The outputs of the newest model that this device has.
+/// The outputs of the newest model on this device.
 public struct Prediction: Equatable, Sendable {
-    /// The outputs, row-major.
+    /// The outputs, in row-major order.
     public let outputs: [Float]
-    /// The dimensions of one row of it.
+    /// The shape of one row of outputs.
     public let shape: [Int]
     /// The task that trains the model.
     public let taskId: String
@@ -18,7 +18,7 @@ public struct Prediction: Equatable, Sendable {
         version = Int(native.version)
     }
 
-    /// The outputs of one row; none if there is no such row.
+    /// The outputs of one row; empty if there is no such row.
     public subscript(row: Int) -> ArraySlice<Float> {
         let width = shape.reduce(1, *)
         guard row >= 0, width > 0, row < outputs.count / width else {

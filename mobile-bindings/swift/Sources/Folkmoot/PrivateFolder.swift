@@ -1,11 +1,11 @@
 import Foundation
 
-/// Folders for what must not leave the device.
+/// Creates folders for data that must not leave the device.
 enum PrivateFolder {
-    /// Makes the folder: out of backups, and readable from the first unlock on, as training in the background needs.
+    /// Creates the folder: excluded from backups, and readable from the first unlock on, as background training needs.
     static func make(_ folder: URL) throws {
         guard folder.isFileURL else {
-            throw FolkmootError.badOption("\(folder) is no folder: a file URL is expected")
+            throw FolkmootError.badOption("\(folder) is not a folder; give a file URL")
         }
         var attributes: [FileAttributeKey: Any] = [:]
         #if os(iOS)

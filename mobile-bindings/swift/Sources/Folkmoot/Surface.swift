@@ -1,42 +1,42 @@
 import FolkmootNative
 
-// What is Swift already as the library tells it, under this module's name. `mobile-bindings/api.txt` has the fields.
+// Types of the library that already suit Swift, under this module's name. `mobile-bindings/api.txt` lists their fields.
 
-/// Something that a user of the client may want to see. Ids are texts; moments are milliseconds since 1970.
+/// An event of a client. Ids are strings; times are milliseconds since 1970.
 public typealias ClientEvent = FolkmootNative.ClientEvent
-/// What is known of an assignment when the app is asked.
+/// An assignment, as shown to the app before the client accepts it.
 public typealias AssignmentOffer = FolkmootNative.AssignmentOffer
-/// Where to train.
+/// The choice of the training device.
 public typealias DeviceChoice = FolkmootNative.DeviceChoice
-/// What holds of the device now; nil is not known.
+/// The device's current conditions; nil means unknown.
 public typealias DeviceConditions = FolkmootNative.DeviceConditions
-/// What has to hold of the device while it trains.
+/// The conditions under which the device trains.
 public typealias DevicePolicy = FolkmootNative.DevicePolicy
-/// How hot the device is, in the steps of `ProcessInfo.ThermalState`.
+/// The thermal state of the device, with the levels of `ProcessInfo.ThermalState`.
 public typealias Thermal = FolkmootNative.Thermal
-/// Where noise is added that hides what one client's update reveals.
+/// The protection of one client's update by noise.
 public typealias ProtectionLevel = FolkmootNative.ProtectionLevel
-/// How much a client may use in a day, in a second and for one assignment, and what it declines.
+/// Limits on traffic, training time and the cost of assignments.
 public typealias Limits = FolkmootNative.Limits
-/// A line of the transparency log.
+/// An entry of the transparency log.
 public typealias LogEntry = FolkmootNative.LogEntry
-/// How much a line of the client's log matters.
+/// The severity of a log line.
 public typealias LogLevel = FolkmootNative.LogLevel
-/// Where the client's 32 secret bytes are kept instead of its state directory.
+/// A storage for the client's 32 secret bytes other than its state directory.
 public typealias SecretStorage = FolkmootNative.SecretStorage
-/// Name and shape of one tensor of the weights.
+/// The name and shape of one tensor of the weights.
 public typealias TensorSpec = FolkmootNative.TensorSpec
-/// Why a coordinator refuses. The text of a code never changes.
+/// Why a coordinator refused a request. The text of a code is stable.
 public typealias ErrorCode = FolkmootNative.ErrorCode
-/// What a client is to do about an error.
+/// The action that a client should take after an error.
 public typealias Disposition = FolkmootNative.Disposition
 
 extension DevicePolicy {
-    /// On any link, in use or not, on the battery down to 20 percent, and a little warm at most.
+    /// Allows training on any connection, while in use, on battery power down to 20 percent, and at most slightly warm.
     public static let standard = DevicePolicy()
 
-    /// For training that nobody waits for: charging, on an unmetered link, while nobody uses the device. An assignment
-    /// outlasts a pause of an hour, for a window in the background may follow another.
+    /// For training that nobody waits for: only while charging, on an unmetered connection, and while nobody uses the
+    /// device. An assignment survives a pause of an hour, because one background window may follow another.
     public static let overnight = DevicePolicy(
         requiresCharging: true,
         requiresUnmetered: true,
@@ -45,6 +45,6 @@ extension DevicePolicy {
     )
 }
 
-/// The library's own names where this module has another thing of the same name.
+/// The library's types whose names this module uses for its own.
 typealias NativeError = FolkmootNative.FolkmootError
 typealias NativeFloatBuffer = FolkmootNative.FloatBuffer

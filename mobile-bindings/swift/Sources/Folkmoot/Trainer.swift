@@ -1,39 +1,40 @@
 import FolkmootNative
 
-/// A training loop of the app's own, instead of the engine's. Clipping, noise, codec and upload stay in the client.
+/// The app's own training loop, used instead of the engine. The client still does the clipping, noise, compression and
+/// upload.
 public protocol Trainer: AnyObject, Sendable {
-    /// How many examples there are to train on, which a check-in states.
+    /// The number of examples available for training, which the client sends with its check-in.
     var exampleCount: Int { get }
 
-    /// Trains from the weights of `work`, on a thread of its own; it may block. What it throws gives the assignment up;
-    /// the words stay in this app's log.
+    /// Trains from the weights of `work`. Called on its own thread; it may block. An error gives up the assignment; its
+    /// text stays in this app's log.
     func train(_ work: TrainerWork) throws -> Trained
 
-    /// Measures the weights of `work`; nil leaves that to the engine and the client's examples.
+    /// Measures the weights of `work` without training. Return nil to let the engine evaluate the client's examples.
     func evaluate(_ work: TrainerWork) throws -> Evaluated?
 }
 
 extension Trainer {
-    /// Leaves measuring to the engine.
+    /// Lets the engine evaluate.
     public func evaluate(_ work: TrainerWork) throws -> Evaluated? {
         nil
     }
 }
 
-/// What was trained.
+/// The result of a training.
 public struct Trained {
     /// The new weights: those of the work, changed in place.
     public var weights: Weights
-    /// The examples used, which are also what the update weighs in the mean, up to the plan's limit.
+    /// The number of examples used. It is also the update's weight in the mean, up to the plan's limit.
     public var exampleCount: Int
     /// The sum of the examples' losses.
     public var lossSum: Double
-    /// The examples whose class was right; 0 where there are no classes.
+    /// The number of correct predictions; 0 if there are no classes.
     public var correctCount: Int
-    /// The steps taken.
+    /// The number of steps.
     public var stepCount: Int
 
-    /// What was trained.
+    /// Creates the result of a training.
     public init(weights: Weights, exampleCount: Int, lossSum: Double, correctCount: Int = 0, stepCount: Int = 0) {
         self.weights = weights
         self.exampleCount = exampleCount
@@ -43,16 +44,16 @@ public struct Trained {
     }
 }
 
-/// What was measured.
+/// The result of an evaluation.
 public struct Evaluated: Equatable, Sendable {
-    /// The examples.
+    /// The number of examples.
     public var exampleCount: Int
-    /// The sum of their losses.
+    /// The sum of the losses of these examples.
     public var lossSum: Double
-    /// Those whose class was right; 0 where there are no classes.
+    /// The number of correct predictions; 0 if there are no classes.
     public var correctCount: Int
 
-    /// What was measured.
+    /// Creates the result of an evaluation.
     public init(exampleCount: Int, lossSum: Double, correctCount: Int = 0) {
         self.exampleCount = exampleCount
         self.lossSum = lossSum
@@ -60,11 +61,11 @@ public struct Evaluated: Equatable, Sendable {
     }
 }
 
-/// What a training loop of the app's own is given.
+/// The inputs of the app's own training loop.
 public final class TrainerWork: @unchecked Sendable {
     private let native: FolkmootNative.TrainerWork
 
-    /// The weights to begin with: a copy for the loop, which trains in it.
+    /// A copy of the weights to start from. The loop trains in place.
     public let weights: Weights
 
     init(_ native: FolkmootNative.TrainerWork) throws {
@@ -87,28 +88,30 @@ public final class TrainerWork: @unchecked Sendable {
         Int(native.roundNumber())
     }
 
-    /// The model version from which it starts.
+    /// The model version that training starts from.
     public var baseVersion: Int {
         Int(native.baseVersion())
     }
 
-    /// The plan as JSON: the loop is to keep to its `training` as far as it can.
+    /// The plan as JSON. Follow its `training` settings as far as you can.
     public var plan: String {
         native.plan()
     }
 
-    /// Whether the work is not wanted any more, to be asked between steps. What is returned then is thrown away.
+    /// Whether the assignment was cancelled. Check it between steps. If so, the result is discarded. Blocks while
+    /// training is paused.
     public var isStopped: Bool {
         native.isStopped()
     }
 
-    /// Whether the round waits for this update, to be asked between steps: a loop that can returns what it has so far.
+    /// Whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far if you
+    /// can.
     public var isAsked: Bool {
         native.isAsked()
     }
 }
 
-/// The app's loop as the library calls it.
+/// Adapts the app's loop to the library's interface.
 final class TrainerAdapter: FolkmootNative.Trainer, @unchecked Sendable {
     private let trainer: Trainer
 
@@ -144,7 +147,7 @@ final class TrainerAdapter: FolkmootNative.Trainer, @unchecked Sendable {
 
     private static func unsigned(_ count: Int, _ name: String) throws -> UInt64 {
         guard let unsigned = UInt64(exactly: count) else {
-            throw FolkmootError.badExample("\(name) is \(count): 0 or more is expected")
+            throw FolkmootError.badExample("\(name) is \(count); it must be 0 or more")
         }
         return unsigned
     }

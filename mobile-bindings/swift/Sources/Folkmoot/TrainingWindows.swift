@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a window of time in the background needs of a client.
+/// The functions of a client that a background window needs.
 protocol TrainingClient: AnyObject, Sendable {
     func run(rounds: Int?) async throws -> Int
     func pause(for reason: String)
@@ -9,19 +9,19 @@ protocol TrainingClient: AnyObject, Sendable {
 
 extension FolkmootClient: TrainingClient {}
 
-/// The time that the system gives, as `BGProcessingTask` is it.
+/// Background time from the system, as in `BGProcessingTask`.
 protocol BackgroundTime: AnyObject {
     func onExpiration(_ handler: @escaping @Sendable () -> Void)
     func complete(success: Bool)
 }
 
-/// Trains while the system gives time, and rests when it takes it back.
+/// Trains while the system grants background time, and pauses when it takes the time back.
 ///
-/// A run that its window did not suffice for is not stopped, for that would give its assignment up at once: it rests,
-/// is suspended with the app, and the next window goes on with it, unless the policy's `giveUpAfterSeconds` have
-/// passed. If the system ends the app meanwhile, the next window goes on from the last checkpoint on disk.
+/// If a run does not finish in its window, it is not stopped, because that would give up its assignment at once. It
+/// pauses, is suspended with the app, and continues in the next window, unless the policy's `giveUpAfterSeconds` have
+/// passed. If the system terminates the app in between, the next window continues from the last checkpoint on disk.
 final class TrainingWindows: @unchecked Sendable {
-    /// Why a client rests between two windows.
+    /// The reason for the pause between two windows.
     static let pauseReason = "background"
 
     private let rounds: Int?
@@ -41,12 +41,12 @@ final class TrainingWindows: @unchecked Sendable {
         self.open = open
     }
 
-    /// Uses a window. The task that is returned ends with the window's run.
+    /// Uses a window. The returned task ends with the window's run.
     @discardableResult
     func begin(_ time: BackgroundTime) -> Task<Void, Never> {
         let window = Window(time)
         time.onExpiration { [weak self] in
-            // First the mark: whoever opens the client meanwhile sees that it is too late.
+            // Mark the window as expired first, so that code that is just opening the client sees it.
             window.expire()
             self?.rest()
             window.end(success: false)
@@ -54,7 +54,7 @@ final class TrainingWindows: @unchecked Sendable {
         return Task { await self.use(window) }
     }
 
-    /// Takes the reason to rest back, for an app that is in front again.
+    /// Withdraws the reason to pause, because the app is in the foreground again.
     func enterForeground() {
         opened()?.resume(from: Self.pauseReason)
     }
@@ -98,7 +98,7 @@ final class TrainingWindows: @unchecked Sendable {
         return client
     }
 
-    /// The run under way, or a new one.
+    /// Returns the current run, or starts a new one.
     private func runOnce(_ client: TrainingClient) -> Task<Int, Error> {
         lock.lock()
         defer { lock.unlock() }
@@ -132,7 +132,7 @@ final class TrainingWindows: @unchecked Sendable {
     }
 }
 
-/// One window: it is told to be complete once, whoever comes first.
+/// One window. It completes only once: when the run ends or when the system takes the time back.
 private final class Window: @unchecked Sendable {
     private let time: BackgroundTime
     private let lock = NSLock()

@@ -1,10 +1,11 @@
 import FolkmootNative
 
-/// A model's weights by name, one tensor after the other in memory that the library and the app share.
+/// A model's weights by name, one tensor after the other, in memory that the library and the app share.
 ///
-/// They belong to the loop that got them: once they were returned they are empty, and reading them throws.
+/// They belong to the training loop that received them. After the loop has returned them, they are empty, and reading
+/// them throws an error.
 public final class Weights: @unchecked Sendable {
-    /// Names and shapes, in their order.
+    /// The names and shapes, in order.
     public let tensors: [TensorSpec]
 
     let buffer: FolkmootNative.FloatBuffer
@@ -20,7 +21,7 @@ public final class Weights: @unchecked Sendable {
             ranges[tensor.name] = begin..<end
         }
         guard end == Int(buffer.count()) else {
-            throw FolkmootError.internalError("there are \(buffer.count()) weights, and \(end) in the tensors")
+            throw FolkmootError.internalError("there are \(buffer.count()) weights, but the tensors have \(end)")
         }
         self.tensors = tensors
         self.buffer = buffer
@@ -28,39 +29,39 @@ public final class Weights: @unchecked Sendable {
         count = end
     }
 
-    /// A copy of a tensor's values, row-major.
+    /// Returns a copy of a tensor's values, in row-major order.
     public func values(of name: String) throws -> [Float] {
         try withValues(of: name) { Array($0) }
     }
 
-    /// Replaces a tensor's values, row-major.
+    /// Replaces a tensor's values, in row-major order.
     public func set(_ values: [Float], for name: String) throws {
         try withValues(of: name) { floats in
             guard values.count == floats.count else {
                 throw FolkmootError.badExample(
-                    "\(values.count) values for `\(name)`: \(floats.count) are expected")
+                    "there are \(values.count) values for `\(name)`; it has \(floats.count)")
             }
             _ = floats.initialize(from: values)
         }
     }
 
-    /// Reads or writes a tensor's values in place, which costs no copy. The memory is not to be kept.
+    /// Reads or writes a tensor's values in place, without a copy. Do not keep the pointer.
     public func withValues<T>(
         of name: String,
         _ body: (UnsafeMutableBufferPointer<Float>) throws -> T
     ) throws -> T {
         guard let range = ranges[name] else {
             let names = tensors.map { $0.name }.joined(separator: ", ")
-            throw FolkmootError.badExample("there is no tensor `\(name)`: there are \(names)")
+            throw FolkmootError.badExample("there is no tensor `\(name)`; the tensors are \(names)")
         }
         return try withAllValues { try body(UnsafeMutableBufferPointer(rebasing: $0[range])) }
     }
 
-    /// Reads or writes all values in place, one tensor after the other. The memory is not to be kept.
+    /// Reads or writes all values in place, one tensor after the other. Do not keep the pointer.
     public func withAllValues<T>(_ body: (UnsafeMutableBufferPointer<Float>) throws -> T) throws -> T {
         try buffer.withFloats { floats in
             guard floats.count == count else {
-                throw FolkmootError.badExample("these weights were returned already")
+                throw FolkmootError.badExample("these weights were already returned")
             }
             return try body(floats)
         }

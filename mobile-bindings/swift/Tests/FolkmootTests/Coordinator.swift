@@ -3,9 +3,10 @@ import XCTest
 
 @testable import Folkmoot
 
-/// A real coordinator in a process of its own, over TLS: the program that `FOLKMOOT_PROGRAM` names, until it is closed.
+/// Runs a real coordinator in a separate process over TLS, with the program that `FOLKMOOT_PROGRAM` names, until it is
+/// closed.
 final class Coordinator {
-    /// A round is committed after one or two; each takes a program's start.
+    /// A round is committed after one or two seconds, and each command needs a program start.
     private static let attemptsMax = 1_000
 
     let url: String
@@ -14,14 +15,14 @@ final class Coordinator {
     private let process: Process
     private let environment: [String: String]
 
-    /// Throws `XCTSkip`, which the test's report shows, where there is no program.
+    /// Throws `XCTSkip`, which the test report shows, if there is no program.
     init() throws {
         guard let path = ProcessInfo.processInfo.environment["FOLKMOOT_PROGRAM"] else {
             throw XCTSkip("FOLKMOOT_PROGRAM does not name the coordinator's program")
         }
         #if os(Linux)
-        // A client writes to a coordinator that was killed: Linux ends its process for that, unless it says otherwise. Apple's
-        // systems are told not to by the socket itself.
+        // A client may write to a coordinator that was killed. By default, Linux ends its process then. On Apple's
+        // systems, the socket has an option against it.
         signal(SIGPIPE, SIG_IGN)
         #endif
         let program = URL(fileURLWithPath: path)
@@ -62,7 +63,7 @@ final class Coordinator {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// What an app says to reach it.
+    /// The options of an app that connects to it.
     func options(token: String?, state: String = "state") throws -> ClientOptions {
         let certificate = try Data(contentsOf: folder.appendingPathComponent("data/ca.pem"))
         var options = ClientOptions(
@@ -76,7 +77,7 @@ final class Coordinator {
         return options
     }
 
-    /// Creates and starts a task over the digits with rounds of one client, and returns its id.
+    /// Creates and starts a task over the digits with rounds of one client. Returns its id.
     func task(_ name: String, rounds: Int) throws -> String {
         let text = """
             name = "\(name)"
@@ -105,13 +106,13 @@ final class Coordinator {
         return try Self.text(Self.object(created), "id")
     }
 
-    /// An enrolment token.
+    /// Returns an enrolment token.
     func token(_ population: String) throws -> String {
         try Self.text(Self.object(call(["token", "create", population])), "token")
     }
 
-    /// Waits until so many rounds of the task are committed, and returns how many updates each of them accepted. A client
-    /// hears that its update was accepted before the round is committed.
+    /// Waits until this many rounds of the task are committed, and returns the number of accepted updates of each. A
+    /// client learns that its update was accepted before the round is committed.
     func accepted(_ task: String, rounds: Int) throws -> [Int] {
         for _ in 0..<Self.attemptsMax {
             let listed = try JSONSerialization.jsonObject(with: call(["task", "rounds", task])) as? [[String: Any]]
@@ -123,7 +124,7 @@ final class Coordinator {
         throw TestFailure("no \(rounds) rounds of \(task) are committed, after asking \(Self.attemptsMax) times")
     }
 
-    /// Runs a command of an operator and returns what it answers.
+    /// Runs an operator's command and returns its output.
     private func call(_ arguments: [String]) throws -> Data {
         let output = Pipe()
         let command = Process()
@@ -169,7 +170,7 @@ final class Coordinator {
     }
 }
 
-/// Why a test cannot go on.
+/// The reason why a test cannot continue.
 struct TestFailure: Error {
     let detail: String
 
@@ -186,7 +187,7 @@ enum Digits {
         .appendingPathComponent("../../../../examples/digits")
         .standardizedFileURL
 
-    /// So many digits: 64 pixels each, and what they are.
+    /// The first digits: 64 pixels each, and their classes.
     static func read(_ count: Int) throws -> (pixels: [Float], labels: [Int]) {
         let text = try String(contentsOf: folder.appendingPathComponent("digits.csv"), encoding: .utf8)
         var pixels: [Float] = []

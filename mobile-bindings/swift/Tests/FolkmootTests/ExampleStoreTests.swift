@@ -48,10 +48,10 @@ final class ExampleStoreTests: XCTestCase {
     func testBadInputIsRefusedWithWords() async throws {
         let store = try open()
         let cases: [([Float], Labels, String)] = [
-            ([1], .classes([0]), "1 features: 2 are expected"),
+            ([1], .classes([0]), "1 features; the shape [2] has 2"),
             ([1, .nan], .classes([0]), "finite"),
-            ([1, 2], .classes([-1]), "-1 is no class"),
-            ([1, 2], .classes([16_777_217]), "16777217 is no class"),
+            ([1, 2], .classes([-1]), "-1 is not a class"),
+            ([1, 2], .classes([16_777_217]), "16777217 is not a class"),
             ([1, 2], .classes([1, 2]), "one example"),
             ([1, 2], .targets([1]), "one example"),
         ]
@@ -106,7 +106,7 @@ final class ExampleStoreTests: XCTestCase {
     }
 }
 
-/// A clock that a test moves.
+/// A clock that a test sets.
 final class TestClock: @unchecked Sendable {
     private let lock = NSLock()
     private var seconds: TimeInterval = 1_700_000_000
@@ -124,7 +124,7 @@ final class TestClock: @unchecked Sendable {
     }
 }
 
-/// Folders of a test's own.
+/// Folders for one test.
 enum Temporary {
     static func folder() -> URL {
         let name = "folkmoot-\(UUID().uuidString)"

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import Folkmoot
 
-/// How numbers cross.
+/// Passing numbers to and from the library.
 final class MemoryTests: XCTestCase {
     func testTenMillionValuesCrossAndComeBack() throws {
         let values = (0..<10_000_000).map { Float($0 % 1_000) }
@@ -25,7 +25,7 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(buffer.floats(), [1, 2, 3, 4, 6])
         XCTAssertThrowsError(try weights.set([1, 2], for: "bias"))
         XCTAssertThrowsError(try weights.values(of: "biased")) { error in
-            XCTAssertEqual(error as? FolkmootError, .badExample("there is no tensor `biased`: there are weight, bias"))
+            XCTAssertEqual(error as? FolkmootError, .badExample("there is no tensor `biased`; the tensors are weight, bias"))
         }
         XCTAssertThrowsError(try Weights(tensors: [tensors[0]], buffer: buffer))
     }

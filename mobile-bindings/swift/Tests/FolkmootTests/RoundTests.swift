@@ -122,7 +122,7 @@ final class RoundTests: XCTestCase {
         try client.examples.add(digits.pixels, shape: [64], labels: .classes(digits.labels))
     }
 
-    /// The numbers of the rounds that are told until the client is closed.
+    /// The reported round numbers until the client is closed.
     private func rounds(of events: AsyncStream<ClientEvent>) -> Task<[UInt64], Never> {
         Task {
             var numbers: [UInt64] = []
@@ -149,7 +149,7 @@ final class RoundTests: XCTestCase {
     }
 }
 
-/// Says no first, and then yes.
+/// Declines once and then accepts.
 private final class Answers: @unchecked Sendable {
     private let lock = NSLock()
     private var offers: [AssignmentOffer] = []
@@ -185,7 +185,7 @@ private final class Nudge: Trainer, @unchecked Sendable {
     }
 }
 
-/// A secret in memory.
+/// Stores a secret in memory.
 private final class MemorySecrets: SecretStorage, @unchecked Sendable {
     private(set) var secret: Data?
 

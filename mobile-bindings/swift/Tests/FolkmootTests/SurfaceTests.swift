@@ -2,7 +2,7 @@ import XCTest
 
 @testable import Folkmoot
 
-/// Every error code and every error of the library has its place here.
+/// Every error code and every error of the library has a counterpart here.
 final class SurfaceTests: XCTestCase {
     func testEveryCodeIsHandled() {
         XCTAssertEqual(ErrorCode.all.map { text(of: $0) }, ErrorCode.all.map { $0.text })
@@ -52,7 +52,7 @@ final class SurfaceTests: XCTestCase {
         XCTAssertEqual(limits?.modelBytesMax, 1_000_000)
     }
 
-    /// Without a default: a code that the library gets does not compile here until somebody has looked at it.
+    /// Without a default case, so that a new code of the library does not compile until somebody handles it.
     private func text(of code: ErrorCode) -> String {
         switch code {
         case .malformedRequest: return "malformed_request"

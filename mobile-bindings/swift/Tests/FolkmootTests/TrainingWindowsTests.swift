@@ -75,7 +75,7 @@ final class TrainingWindowsTests: XCTestCase {
         client.finish(with: .failure(FolkmootError.alreadyRunning))
         await windows.begin(time).value
         XCTAssertEqual(time.completions, [])
-        // The app keeps them; here nobody else does.
+        // In an app, the app keeps these references; here nobody else does.
         withExtendedLifetime(windows) { time.expire() }
         XCTAssertEqual(time.completions, [false])
         XCTAssertEqual(client.reasons, [TrainingWindows.pauseReason])
@@ -99,7 +99,7 @@ final class TrainingWindowsTests: XCTestCase {
     }
 }
 
-/// Hands out clients one after the other.
+/// Returns clients one after the other.
 private final class Queue: @unchecked Sendable {
     private let lock = NSLock()
     private var clients: [TestClient]
@@ -115,7 +115,7 @@ private final class Queue: @unchecked Sendable {
     }
 }
 
-/// A window whose end a test decides.
+/// A window that a test ends.
 private final class TestTime: BackgroundTime, @unchecked Sendable {
     private let lock = NSLock()
     private var handler: (@Sendable () -> Void)?
@@ -147,7 +147,7 @@ private final class TestTime: BackgroundTime, @unchecked Sendable {
     }
 }
 
-/// A client whose run ends when a test says so.
+/// A client whose run a test ends.
 private final class TestClient: TrainingClient, @unchecked Sendable {
     private let lock = NSLock()
     private var paused: Set<String> = []
@@ -172,7 +172,7 @@ private final class TestClient: TrainingClient, @unchecked Sendable {
         self.result = result
     }
 
-    /// Returns when a run has begun.
+    /// Returns when a run has started.
     func begun() async {
         while runCount == 0 {
             await Task.yield()
