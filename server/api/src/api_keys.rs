@@ -1,38 +1,39 @@
-//! Keys of operators, each with a role.
+//! API keys of operators, each with a role.
 
 use folkmoot_protocol::{DisplayName, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A key of these endpoints.
+/// An API key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiKeyView {
-    /// Its public part.
+    /// The public part of the key.
     #[schema(value_type = String)]
     pub id: String,
-    /// Its name for humans.
+    /// A display name.
     pub name: String,
     /// `viewer`, `operator` or `admin`.
     #[schema(value_type = String)]
     pub role: Role,
-    /// When it was revoked.
+    /// When the key was revoked; null if it is still valid.
     pub revoked_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
 }
 
-/// A key to be made.
+/// A request to create an API key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
-    /// A name for humans, 1 to 128 bytes without control characters: who will use it, and for what.
+    /// A display name, 1 to 128 bytes without control characters. Say who uses the key and for what.
     #[schema(
         value_type = String, min_length = 1, max_length = 128,
-        // No character that controls how text is shown, and one that is not space.
+        // No control or bidirectional formatting characters, and at least one character that is not white space.
         pattern = "^(?!\\s*$)[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+$"
     )]
     pub name: DisplayName,
-    /// `viewer` (see), `operator` (run tasks) or `admin` (hand out keys).
+    /// `viewer` (may read), `operator` (may also run tasks) or `admin` (may also manage API keys, clients and privacy
+    /// settings).
     #[schema(value_type = RoleWord)]
     pub role: Role,
 }
@@ -40,21 +41,21 @@ pub struct CreateApiKeyRequest {
 /// The roles of a key, as the OpenAPI document lists them.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+#[allow(dead_code, reason = "only the OpenAPI document uses it")]
 enum RoleWord {
-    /// See.
+    /// May read.
     Viewer,
-    /// Run tasks.
+    /// May also run tasks.
     Operator,
-    /// Hand out keys.
+    /// May also manage API keys, clients and privacy settings.
     Admin,
 }
 
-/// A key that was made, with its secret. It is shown here and never again.
+/// A new API key with its secret. The secret is returned only in this response.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedApiKey {
-    /// `ID.SECRET`, as it is sent in the header `authorization: Bearer ID.SECRET`.
+    /// The key as `ID.SECRET`. Send it in the header `authorization: Bearer ID.SECRET`.
     pub api_key: String,
-    /// What the list of keys shows.
+    /// The key's public data, as in the list of keys.
     pub record: ApiKeyView,
 }

@@ -1,4 +1,4 @@
-/// Bytes of any kind, as the document describes them.
+/// A placeholder for binary bodies in the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[schema(value_type = String, format = Binary)]
 pub struct Binary(pub Vec<u8>);

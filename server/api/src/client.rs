@@ -1,4 +1,4 @@
-//! A typed client of the administrative API, for the command line, tests and whoever scripts a coordinator.
+//! A typed client of the administrative API, for the command line, tests and scripts.
 
 mod clients;
 mod error;
@@ -28,10 +28,10 @@ use crate::{
     versions::VersionView,
 };
 
-/// How long the coordinator may take to answer a control message.
+/// The timeout of a request. File uploads and model downloads have no timeout.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection to one coordinator under one API key. Copies share it.
+/// A connection to one coordinator with one API key. Clones share the connection pool.
 #[derive(Clone)]
 pub struct AdminClient {
     http: reqwest::Client,
@@ -39,16 +39,16 @@ pub struct AdminClient {
     api_key: String,
 }
 
-/// What an operator may do to a task.
+/// A change of a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskVerb {
-    /// Start a draft.
+    /// Start a draft task.
     Activate,
-    /// Hold it.
+    /// Pause the task.
     Pause,
-    /// Let it go on.
+    /// Resume a paused task.
     Resume,
-    /// End it for good.
+    /// Cancel the task. It cannot be resumed.
     Cancel,
 }
 
@@ -72,37 +72,37 @@ pub struct DownloadedModel {
     pub onnx: Vec<u8>,
 }
 
-/// A part of a list, newest first.
+/// Selects a page of a list that is sorted from newest to oldest.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<C> {
-    /// How many, at most 100.
+    /// The maximum number of items to return: 1 to 100.
     pub limit: u32,
-    /// Those before this one; none for the newest.
+    /// The last item of the previous page; `None` starts with the newest item.
     pub before: Option<C>,
 }
 
 impl AdminClient {
-    /// Makes a client. `ca_pem` is the only certificate that may vouch for the coordinator, if it is given.
+    /// Creates a client. If `ca_pem` is given, it is the only root certificate that the client trusts.
     ///
     /// # Errors
-    /// [`AdminError::Address`] or [`AdminError::Certificate`] if one of them cannot be used.
+    /// [`AdminError::Address`] if `url` is invalid, [`AdminError::Certificate`] if `ca_pem` is.
     pub fn new(url: &str, api_key: &str, ca_pem: Option<Vec<u8>>) -> Result<Self, AdminError> {
         let http = build_http(&HttpSettings { certificate_pem: ca_pem, http1_only: false })?;
         Ok(Self { http, base: request::parse_base(url)?, api_key: api_key.trim().to_owned() })
     }
 
-    /// Brings an ONNX model.
+    /// Uploads an ONNX model.
     ///
     /// # Errors
-    /// [`AdminError`], as all other methods here.
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_model(&self, onnx: Vec<u8>) -> Result<ModelView, AdminError> {
         self.send_bytes("models", onnx).await
     }
 
-    /// Makes a task, and starts it if `activate` says so.
+    /// Creates a task, and starts it if `activate` is true.
     ///
     /// # Errors
-    /// [`AdminError`]; a description with faults is refused with all of them.
+    /// [`AdminError`]; if the description is invalid, the coordinator reports every fault.
     pub async fn create_task(
         &self,
         description: TaskDescription,
@@ -114,18 +114,18 @@ impl AdminClient {
         self.create_task_from(&request).await
     }
 
-    /// Makes a task with all that goes with it.
+    /// Creates a task, optionally with evaluation data or initial weights from another task.
     ///
     /// # Errors
-    /// As [`AdminClient::create_task`].
+    /// The same as [`AdminClient::create_task`].
     pub async fn create_task_from(&self, request: &CreateTaskRequest) -> Result<TaskView, AdminError> {
         self.send("tasks", request).await
     }
 
-    /// Brings examples on which the coordinator evaluates, in the form that a coordinator keeps.
+    /// Uploads examples for central evaluation, in the coordinator's own file format.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_evaluation_data(&self, examples: Vec<u8>) -> Result<EvaluationDataView, AdminError> {
         self.send_bytes("evaluation-data", examples).await
     }
@@ -133,15 +133,15 @@ impl AdminClient {
     /// Lists tasks, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn tasks(&self, page: Page<TaskId>) -> Result<Vec<TaskSummary>, AdminError> {
         self.get(&paged("tasks", page)).await
     }
 
-    /// Lists the tasks that pass a filter, newest first.
+    /// Lists the tasks that match a filter, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn tasks_like(
         &self,
         filter: &TaskFilter,
@@ -154,34 +154,34 @@ impl AdminClient {
         self.get(&format!("{}{query}", paged("tasks", page))).await
     }
 
-    /// Makes a new version with the weights of an earlier one.
+    /// Rolls a paused task back: creates a new version with the weights of the earlier version `version`.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn roll_back(&self, id: TaskId, version: u64) -> Result<TaskView, AdminError> {
         self.send(&format!("tasks/{id}/roll-back"), &RollBackRequest { version }).await
     }
 
-    /// Lists every fault of a task that might be made.
+    /// Validates a task without creating it, and lists every fault.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn check_task(&self, request: &CheckTaskRequest) -> Result<CheckTaskView, AdminError> {
         self.send("tasks/check", request).await
     }
 
-    /// Shows a task.
+    /// Returns a task with its description and progress.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn task(&self, id: TaskId) -> Result<TaskView, AdminError> {
         self.get(&format!("tasks/{id}")).await
     }
 
-    /// Starts, holds, resumes or ends a task.
+    /// Starts, pauses, resumes or cancels a task.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn change_task(&self, id: TaskId, verb: TaskVerb) -> Result<TaskView, AdminError> {
         self.ask(Method::POST, &format!("tasks/{id}/{}", verb.as_str())).await
     }
@@ -189,23 +189,23 @@ impl AdminClient {
     /// Lists a task's rounds, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn rounds(&self, task: TaskId, page: Page<u64>) -> Result<Vec<RoundView>, AdminError> {
         self.get(&paged(&format!("tasks/{task}/rounds"), page)).await
     }
 
-    /// Lists what the updates of a task's rounds cost in bytes, newest first.
+    /// Lists the traffic of a task's rounds in bytes, newest round first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn stats(&self, task: TaskId, page: Page<u64>) -> Result<Vec<RoundStatsView>, AdminError> {
         self.get(&paged(&format!("tasks/{task}/stats"), page)).await
     }
 
-    /// Shows a round with what became of its assignments.
+    /// Returns a round with the outcomes of its assignments.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn round(&self, id: RoundId) -> Result<RoundFunnelView, AdminError> {
         self.get(&format!("rounds/{id}")).await
     }
@@ -213,23 +213,23 @@ impl AdminClient {
     /// Lists a task's model versions, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn versions(&self, task: TaskId, page: Page<u64>) -> Result<Vec<VersionView>, AdminError> {
         self.get(&paged(&format!("tasks/{task}/versions"), page)).await
     }
 
-    /// Lists what was measured of a task's versions, the oldest first.
+    /// Lists the evaluations of a task's versions, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn evaluations(&self, task: TaskId) -> Result<Vec<EvaluationView>, AdminError> {
         self.get(&format!("tasks/{task}/evaluations")).await
     }
 
-    /// Brings a model version as ONNX; the newest one without a number.
+    /// Downloads a model version as ONNX. Without `number`, downloads the newest.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn download_model(
         &self,
         task: TaskId,
@@ -239,18 +239,18 @@ impl AdminClient {
         self.get_model(&format!("tasks/{task}/versions/{number}/model")).await
     }
 
-    /// Lists populations.
+    /// Lists the populations of the API key's organisation, sorted by name.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn populations(&self) -> Result<Vec<PopulationView>, AdminError> {
         self.get("populations").await
     }
 
-    /// Says whom the promises in a population protect, and what all its tasks together may spend.
+    /// Sets a population's unit of privacy and its total privacy budget over all tasks.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn set_population_privacy(
         &self,
         population: &PopulationName,
@@ -259,18 +259,18 @@ impl AdminClient {
         self.send(&format!("populations/{population}/privacy"), request).await
     }
 
-    /// Says what a task promises its clients, and what it has spent.
+    /// Returns a task's privacy statement: its guarantee and the budget that it has spent.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn privacy(&self, task: TaskId) -> Result<Statement, AdminError> {
         self.get(&format!("tasks/{task}/privacy")).await
     }
 
-    /// Lists the entries of a population's privacy ledger after a place, the oldest first, at most `limit`.
+    /// Lists at most `limit` entries of a population's privacy ledger after sequence number `after`, oldest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn ledger(
         &self,
         population: &PopulationName,
@@ -280,10 +280,10 @@ impl AdminClient {
         self.get(&format!("populations/{population}/ledger?limit={limit}&after={after}")).await
     }
 
-    /// Makes an enrolment token, for 1,000 clients and 30 days if nothing is said.
+    /// Creates an enrolment token. By default it enrols 1,000 clients and expires after 30 days.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_token(
         &self,
         population: PopulationName,
@@ -295,51 +295,51 @@ impl AdminClient {
         self.create_token_from(&request).await
     }
 
-    /// Makes an enrolment token with all that it may say.
+    /// Creates an enrolment token with the user and limits in `request`.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_token_from(&self, request: &CreateTokenRequest) -> Result<CreatedToken, AdminError> {
         self.send("tokens", request).await
     }
 
-    /// Lists enrolment tokens.
+    /// Lists enrolment tokens, oldest first, without their secrets.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn tokens(&self) -> Result<Vec<TokenView>, AdminError> {
         self.get("tokens").await
     }
 
-    /// Revokes an enrolment token.
+    /// Revokes an enrolment token. Clients that enrolled with the token stay enrolled.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_token(&self, id: &str) -> Result<(), AdminError> {
         self.ask_nothing(Method::DELETE, &format!("tokens/{}", request::segment(id))).await
     }
 
-    /// Makes an API key.
+    /// Creates an API key. Only this response contains its secret.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_api_key(&self, name: &str, role: Role) -> Result<CreatedApiKey, AdminError> {
-        // As it was typed: which names there may be is the coordinator's to say.
+        // The name is sent unchecked: the coordinator validates it.
         self.send("api-keys", &serde_json::json!({ "name": name, "role": role })).await
     }
 
-    /// Lists API keys.
+    /// Lists API keys, oldest first, without their secrets.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn api_keys(&self) -> Result<Vec<ApiKeyView>, AdminError> {
         self.get("api-keys").await
     }
 
-    /// Revokes an API key.
+    /// Revokes an API key. A key cannot revoke itself.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_api_key(&self, id: &str) -> Result<(), AdminError> {
         self.ask_nothing(Method::DELETE, &format!("api-keys/{}", request::segment(id))).await
     }

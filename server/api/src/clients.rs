@@ -4,27 +4,28 @@ use folkmoot_protocol::{ClientId, PopulationName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A client and where it came from. Nothing that it measured or sent is shown.
+/// A client and the token that it enrolled with. The client's updates and metrics are not included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClientView {
-    /// Its id.
+    /// The client's id.
     pub id: ClientId,
-    /// Its population.
+    /// The population that the client is enrolled in.
     pub population: PopulationName,
-    /// The public part of the token with which it enrolled first; null of clients from before that was stored.
+    /// The public part of the token with which the client first enrolled. Null for clients that enrolled before the
+    /// coordinator recorded tokens.
     #[schema(value_type = Option<String>)]
     pub token_id: Option<String>,
-    /// When it enrolled.
+    /// When the client enrolled.
     pub enrolled_at: Timestamp,
-    /// When its key was revoked.
+    /// When the client was revoked; null if it was not.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A client that was revoked, and what became of its token.
+/// A revoked client, and whether its enrolment token still works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevokedClient {
     /// The client.
     pub client: ClientView,
-    /// True if the token with which it enrolled enrols nobody new: it is closed, now or before, or revoked.
+    /// True if the client's enrolment token is closed or revoked, so no new client can enrol with it.
     pub token_closed: bool,
 }

@@ -1,14 +1,14 @@
-//! Operators' own examples, on which versions are evaluated.
+//! The operator's own examples, for central evaluation.
 
 use folkmoot_protocol::BlobDigest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Examples that were read, checked and kept.
+/// An uploaded file of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EvaluationDataView {
-    /// The file's digest, by which a task names it.
+    /// The digest of the file. Tasks refer to the file by this digest.
     pub evaluation_data: BlobDigest,
-    /// How many examples there are.
+    /// The number of examples.
     pub example_count: u64,
 }

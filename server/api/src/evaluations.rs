@@ -1,43 +1,46 @@
-//! What was measured of model versions.
+//! Evaluations of model versions.
 
 use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What was measured of a version.
+/// One evaluation of a model version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EvaluationView {
-    /// The version.
+    /// The number of the version.
     pub version: u64,
-    /// `central` (on the operator's examples) or `federated` (on the clients').
+    /// `central` (on the operator's examples) or `federated` (on the clients' examples).
     pub source: String,
-    /// How many clients measured; 0 for the operator's examples.
+    /// The number of clients that evaluated the version; 0 for a central evaluation.
     pub client_count: u64,
-    /// Over how many examples. Null of clients' examples where a task with privacy runs or has run.
+    /// The number of evaluated examples. Null for a federated evaluation in a population where a private task runs or
+    /// has run.
     pub example_count: Option<u64>,
-    /// Their mean loss; none of clients' examples of a task with `privacy`.
+    /// The mean loss over the evaluated examples. Null for a federated evaluation of a task with `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right; none of clients' examples of a task with `privacy`.
+    /// The share of the evaluated examples that the version classified correctly, 0 to 1. Null for a federated
+    /// evaluation of a task with `privacy`.
     pub accuracy: Option<f64>,
-    /// Says that no version of this source is better by the task's metric.
+    /// True if no version evaluated by the same source scores better on the task's metric.
     pub is_best: bool,
-    /// The same by slice, `attribute=value`: slices of too few clients are left out.
+    /// The same metrics for each slice of the clients. Slices with too few clients are omitted.
     pub slices: Vec<SliceView>,
-    /// When.
+    /// When the evaluation was recorded.
     pub created_at: Timestamp,
 }
 
-/// What was measured on some of the clients.
+/// The evaluation results of the clients that have one value of an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SliceView {
-    /// `attribute=value`.
+    /// The slice, as `attribute=value`.
     pub slice: String,
-    /// How many clients measured.
+    /// The number of clients in the slice that evaluated the version.
     pub client_count: u64,
-    /// Over how many examples. Null where a task with privacy runs or has run.
+    /// The number of evaluated examples. Null in a population where a private task runs or has run.
     pub example_count: Option<u64>,
-    /// Their mean loss; none of a task with `privacy`.
+    /// The mean loss over the evaluated examples. Null for a task with `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right; none of a task with `privacy`.
+    /// The share of the evaluated examples that the version classified correctly, 0 to 1. Null for a task with
+    /// `privacy`.
     pub accuracy: Option<f64>,
 }

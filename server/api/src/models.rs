@@ -6,75 +6,76 @@ use folkmoot_protocol::{BlobDigest, TensorSchema, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A model that was read, checked and kept.
+/// An uploaded model with its trainable tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelView {
-    /// The ONNX file's digest, by which tasks name it.
+    /// The digest of the ONNX file. Tasks refer to the model by this digest.
     pub model: BlobDigest,
-    /// The ONNX file's bytes.
+    /// The size of the ONNX file in bytes.
     pub model_bytes: u64,
-    /// How many values are trained.
+    /// The number of trainable values.
     pub parameter_count: u64,
     /// The trainable tensors.
     pub schema: TensorSchema,
 }
 
-/// A model in the list.
+/// A model in the list of models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelSummary {
-    /// The ONNX file's digest, by which tasks name it.
+    /// The digest of the ONNX file. Tasks refer to the model by this digest.
     pub model: BlobDigest,
-    /// The ONNX file's bytes.
+    /// The size of the ONNX file in bytes.
     pub model_bytes: u64,
-    /// How many values are trained.
+    /// The number of trainable values.
     pub parameter_count: u64,
-    /// When it was brought.
+    /// When the model was uploaded.
     pub created_at: Timestamp,
 }
 
-/// What is in a model's file, and what a step of training costs.
+/// The contents of a model file, and the cost of a training step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelGraphView {
     /// The dimensions of one example's features.
     pub input_shape: Vec<usize>,
     /// The dimensions of the output for one example.
     pub output_shape: Vec<usize>,
-    /// How many values are trained.
+    /// The number of trainable values.
     pub parameter_count: u64,
-    /// The ONNX file's bytes.
+    /// The size of the ONNX file in bytes.
     pub model_bytes: u64,
-    /// The ONNX operators, and how many nodes of each there are.
+    /// The number of nodes for each ONNX operator.
     pub operators: BTreeMap<String, usize>,
-    /// The tensors of the weights, in the order in which updates have them.
+    /// The weight tensors, in the order that updates use.
     pub parameters: Vec<ParameterView>,
-    /// The nodes of the graph in the file's order, at most 5,000.
+    /// The nodes of the graph in file order, at most 5,000.
     pub nodes: Vec<NodeView>,
-    /// Floating-point operations of a prediction for one example.
+    /// The number of floating-point operations to predict one example.
     pub forward_flops: u64,
-    /// The same of a training step with one example: forward, loss and all gradients.
+    /// The number of floating-point operations in a training step on one example: forward pass, loss and all
+    /// gradients.
     pub training_flops: u64,
 }
 
-/// One tensor of the weights.
+/// One weight tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ParameterView {
-    /// The initializer's name.
+    /// The name of the ONNX initializer.
     pub name: String,
-    /// Its dimensions.
+    /// The dimensions of the tensor.
     pub shape: Vec<usize>,
-    /// `trained`, or `statistic` for what the forward pass changes.
+    /// `trained`, or `statistic` for a tensor that the forward pass updates, such as a running mean.
     pub role: String,
 }
 
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {
-    /// Its name; often there is none.
+    /// The name of the node; often empty.
     pub name: String,
-    /// Its operator.
+    /// The ONNX operator.
     pub operator: String,
-    /// The tensors that it reads, by name.
+    /// The names of the node's input tensors.
     pub inputs: Vec<String>,
-    /// The tensors that it makes, by name.
+    /// The names of the node's output tensors.
     pub outputs: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What an organisation's coordinator is doing, at a glance.
+//! A summary of the coordinator's activity for one organisation.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +6,53 @@ use folkmoot_protocol::{PopulationName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What is going on.
+/// The state of the coordinator, and its activity in the last 24 hours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OverviewView {
     /// The coordinator's version.
     pub version: String,
     /// When this process started.
     pub started_at: Timestamp,
-    /// Says that it can do its work.
+    /// True if the coordinator is ready to serve requests.
     pub is_ready: bool,
-    /// What keeps it from that, in sentences.
+    /// The reasons why the coordinator is not ready, one sentence each. Empty if it is ready.
     pub problems: Vec<String>,
-    /// How many tasks there are in each state.
+    /// The number of tasks in each state.
     pub tasks: BTreeMap<String, u64>,
-    /// The populations, by name.
+    /// The populations, ordered by name.
     pub populations: Vec<PopulationOverview>,
-    /// The last 24 hours, oldest first; the last of them is under way.
+    /// The activity in each of the last 24 hours, oldest first. The last element is the current hour.
     pub hours: Vec<HourView>,
 }
 
-/// Who is there.
+/// The clients of one population.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PopulationOverview {
-    /// The population.
+    /// The name of the population.
     pub name: PopulationName,
-    /// How many clients are enrolled; revoked ones do not count.
+    /// The number of enrolled clients, without revoked ones.
     pub enrolled: u64,
-    /// How many of them wait for a round just now; hidden while a task's `privacy` claims sampling.
+    /// The number of clients that are waiting for a round. Null while a task of the population claims privacy
+    /// amplification by sampling.
     pub waiting: Option<u64>,
-    /// How many have an assignment under way; hidden likewise.
+    /// The number of clients with an open assignment. Null whenever `waiting` is null.
     pub training: Option<u64>,
-    /// How many active tasks they have.
+    /// The number of active tasks of the population.
     pub active_tasks: u64,
 }
 
-/// What happened in an hour.
+/// The activity in one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HourView {
-    /// When it began.
+    /// The start of the hour.
     pub since: Timestamp,
-    /// Rounds that made a version.
+    /// The number of rounds that committed a version.
     pub committed: u64,
-    /// Rounds that were opened in it and came to nothing.
+    /// The number of rounds that were opened in this hour and later abandoned.
     pub abandoned: u64,
-    /// Updates that were accepted; hidden where the `privacy` of a task claims or has claimed sampling.
+    /// The number of accepted updates. Null if a task of the organisation claims, or has claimed, privacy
+    /// amplification by sampling.
     pub updates: Option<u64>,
-    /// The bytes of those whose tasks promise no privacy; hidden likewise.
+    /// The number of bytes in the accepted updates of tasks without `privacy`. Null whenever `updates` is null.
     pub upload_bytes: Option<u64>,
 }

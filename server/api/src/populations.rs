@@ -1,4 +1,4 @@
-//! Populations: who is enrolled, and what privacy they were promised.
+//! Populations: their clients and their privacy settings.
 
 use std::collections::BTreeMap;
 
@@ -7,80 +7,84 @@ use folkmoot_protocol::{PopulationName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// All clients that are enrolled for one app's data.
+/// A population: all clients that are enrolled for one app's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PopulationView {
-    /// Its name.
+    /// The name of the population.
     pub name: PopulationName,
-    /// How many clients are enrolled; revoked ones do not count.
+    /// The number of enrolled clients, without revoked ones.
     pub client_count: u64,
-    /// Whom the promises of its tasks protect: `client` or `user`.
+    /// The unit of privacy: `client`, or `user` with all their devices.
     #[schema(value_type = String)]
     pub unit: Unit,
-    /// What all its tasks together may spend of a client or user; none if only the tasks' own budgets end them.
+    /// The total epsilon that all tasks may spend for one client or user. Null if the population has no budget of its
+    /// own.
     #[schema(value_type = Option<f64>)]
     pub epsilon: Option<Epsilon>,
-    /// The delta of that epsilon.
+    /// The delta of the budget. Null if `epsilon` is null.
     #[schema(value_type = Option<f64>)]
     pub delta: Option<Delta>,
-    /// When it was made.
+    /// When the population was created.
     pub created_at: Timestamp,
 }
 
-/// Who a population's clients are, taken together.
+/// Statistics about a population's clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClientsView {
-    /// How many are enrolled; revoked ones do not count.
+    /// The number of enrolled clients, without revoked ones.
     pub enrolled: u64,
-    /// How many were revoked.
+    /// The number of revoked clients.
     pub revoked: u64,
-    /// How many wait for a round just now; hidden while the `privacy` of a task claims sampling, as is who they are.
+    /// The number of clients that are waiting for a round. Null while a task of the population claims privacy
+    /// amplification by sampling; the lists about waiting clients are then empty.
     pub waiting: Option<u64>,
-    /// How many have an assignment under way; hidden likewise.
+    /// The number of clients with an open assignment. Null whenever `waiting` is null.
     pub training: Option<u64>,
-    /// Fewer than these are not shown by themselves but as `other`.
+    /// The minimum number of clients in a group that is listed on its own. Smaller groups are combined as `other`.
     pub group_min: u64,
-    /// Those that wait, by the version of their SDK.
+    /// The number of waiting clients for each SDK version.
     pub sdk_versions: Vec<ShareView>,
-    /// Those that wait, by the values of each attribute that they tell.
+    /// For each attribute that clients report, the number of waiting clients with each value.
     pub attributes: BTreeMap<String, Vec<ShareView>>,
-    /// Those that wait, by how many examples they have: powers of two. Null where a task with privacy runs or has run.
+    /// The number of waiting clients for each range of example counts; the ranges start at powers of two. Null if a
+    /// private task runs or has run in the population.
     pub example_counts: Option<Vec<ShareView>>,
-    /// The updates of the last day whose clients have reported, by examples per second of training: powers of two. Null where a
-    /// task with privacy runs or has run.
+    /// The number of updates in the last 24 hours for each range of training speeds, in examples per second. The
+    /// ranges start at powers of two. Updates without a reported training time are not counted. Null if a private
+    /// task runs or has run in the population.
     pub training_speed: Option<Vec<ShareView>>,
-    /// Why these two are null, if they are.
+    /// The reason why `example_counts` and `training_speed` are null. Null if the two have values.
     pub withheld: Option<String>,
 }
 
-/// Clients, or updates, that have something in common.
+/// A group of clients or updates with the same value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ShareView {
-    /// What.
+    /// The value that all members of the group share, or `other`.
     pub value: String,
-    /// How many.
+    /// The number of clients or updates in the group.
     pub clients: u64,
 }
 
-/// What is to hold for everybody in a population. What is not said stays as it is.
+/// A change of a population's privacy settings. Omitted fields keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetPrivacyRequest {
-    /// Whom the promises of its tasks protect: `client`, or `user`, with all devices. It can be changed only while nobody
-    /// ever enrolled.
+    /// The unit of privacy: `client`, or `user` with all their devices. It can be changed only before the first
+    /// client enrols.
     #[schema(value_type = Option<UnitWord>)]
     pub unit: Option<Unit>,
-    /// What all its tasks together may spend of a client or user: above 0, at most 1000. A task that would spend more
-    /// ends, and one that promises nothing is refused.
+    /// The total epsilon that all tasks may spend for one client or user: greater than 0, at most 1000. A task ends
+    /// before it would exceed this budget, and a task without `privacy` is rejected.
     #[schema(exclusive_minimum = 0.0, maximum = 1000.0)]
     pub epsilon: Option<f64>,
-    /// The delta of epsilon: above 0, below 1. One comes with the other.
+    /// The delta for `epsilon`: greater than 0, less than 1. Set `epsilon` and `delta` together, or neither.
     #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub delta: Option<f64>,
-    /// Takes the budget away.
+    /// If true, removes the budget.
     pub no_budget: bool,
-    /// The reason for which the tasks may spend more than before: needed to raise a budget or to take it away. It is written
-    /// into the population's ledger, where everyone can read it who may read the ledger. At most 500 characters.
+    /// The reason for weakening the guarantee, at most 500 characters. It is required to raise or remove a budget.
+    /// The coordinator writes it to the population's ledger, where every reader of the ledger can see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 500)]
     pub weaken: Option<String>,
@@ -89,10 +93,10 @@ pub struct SetPrivacyRequest {
 /// The units of privacy, as the OpenAPI document lists them.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+#[allow(dead_code, reason = "only the OpenAPI document uses it")]
 enum UnitWord {
-    /// Each client by itself.
+    /// A single client.
     Client,
-    /// A user, with all devices.
+    /// A user with all their devices.
     User,
 }

@@ -1,4 +1,4 @@
-//! Entries of a privacy ledger.
+//! The API's representation of privacy ledger entries.
 
 use folkmoot_coordinator::task::WarmStart;
 use folkmoot_privacy::{
@@ -11,47 +11,48 @@ use folkmoot_protocol::{PopulationName, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An entry of a population's privacy ledger. It is whole, to the last bit of every number, so that who gets it can
-/// compute the digest anew.
+/// An entry of a population's privacy ledger. The numbers are not rounded, so a reader can recompute the digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntryView {
-    /// The population.
+    /// The population that the ledger belongs to.
     pub population: PopulationName,
-    /// Its place, from 1.
+    /// The sequence number of the entry, from 1.
     pub sequence: u64,
-    /// What it says.
+    /// The kind of the entry.
     #[serde(default)]
     pub kind: EntryKind,
-    /// When.
+    /// When the entry was written.
     #[serde(alias = "released_at")]
     pub at: Timestamp,
-    /// The task that released a version, or whose clients began to send updates.
+    /// The task that was created, that released a version, or whose clients began to send updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// The round that made it, or whose first update was about to be taken.
+    /// For a release, the round that produced the version. For a collection, the round that was about to accept its
+    /// first update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_id: Option<RoundId>,
-    /// The version that was released.
+    /// The number of the released version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The noise's standard deviation over the sensitivity, all that was released with the version counted in.
+    /// The noise multiplier: the standard deviation of the noise divided by the sensitivity of everything that was
+    /// released with the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_multiplier: Option<f64>,
-    /// Which two runs look alike: `zero_out`, `add_or_remove` or `replace_one`.
+    /// The adjacency relation of the guarantee: `zero_out`, `add_or_remove` or `replace_one`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub relation: Option<Relation>,
-    /// Who is in it.
+    /// The limit on the number of releases that contain one client's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participation: Option<ParticipationView>,
-    /// Settings, where they changed.
+    /// The population's new settings, if the entry changes the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<SettingsView>,
-    /// What a task promises that was made.
+    /// The guarantee of the task, if the entry records a new task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<TermsView>,
-    /// The digest of the entry before; zeros for the first.
+    /// The digest of the previous entry; all zeros for the first entry.
     #[schema(value_type = String)]
     pub previous: EntryDigest,
     /// The digest of this entry.
@@ -59,78 +60,79 @@ pub struct EntryView {
     pub digest: EntryDigest,
 }
 
-/// What an entry says.
+/// The kind of a ledger entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A version was released with noise.
+    /// A version with noise was released.
     #[default]
     Release,
-    /// Clients of a task begin to send updates with noise of their own: all that they may send is charged.
+    /// Clients of a task begin to send updates with local noise. This entry charges for all updates that they may send.
     Collection,
     /// The population's settings changed. Nothing is charged.
     Settings,
-    /// A task was made. Nothing is charged; what it says of noise is what it will be charged for.
+    /// A task was created. Nothing is charged yet. The noise fields describe the releases for which the task will be
+    /// charged.
     Task,
 }
 
-/// Settings of a population.
+/// The privacy settings of a population.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsView {
-    /// Whom promises protect: `client` or `user`.
+    /// The unit of privacy: `client` or `user`.
     #[schema(value_type = String)]
     pub unit: Unit,
-    /// What all tasks together may spend; none without a budget.
+    /// The total epsilon that all tasks of the population may spend; null without a budget.
     #[schema(value_type = Option<f64>)]
     pub epsilon: Option<Epsilon>,
-    /// The delta of that.
+    /// The delta of the budget; null without a budget.
     #[schema(value_type = Option<f64>)]
     pub delta: Option<Delta>,
-    /// The reason for which they promise less than those before.
+    /// The administrator's reason, if the new settings weaken the guarantee.
     pub weakened: Option<String>,
-    /// The API key with which they were set.
+    /// The API key that made the change.
     pub by: String,
 }
 
-/// What a task promises.
+/// The privacy guarantee of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TermsView {
-    /// What it may spend of every client; none if it promises nothing.
+    /// The epsilon that the task may spend for every client; null for a task without privacy.
     #[schema(value_type = Option<f64>)]
     pub epsilon: Option<Epsilon>,
-    /// The delta of that.
+    /// The delta for `epsilon`; null for a task without privacy.
     #[schema(value_type = Option<f64>)]
     pub delta: Option<Delta>,
-    /// The task and version with whose weights it begins, if they are not the model's own.
+    /// The task and version whose weights the task starts from. Null if it starts from the model's own weights.
     #[schema(value_type = Option<Object>)]
     pub warm_start: Option<WarmStart>,
 }
 
-/// In how many releases of a task a client's data can be.
+/// The limit on the number of a task's releases that contain one client's data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ParticipationView {
-    /// In at most so many, whichever they are.
+    /// At most `count` releases, in any order.
     AtMost {
-        /// The number.
+        /// The maximum number of releases.
         count: u64,
     },
-    /// In each with this probability, independently of every other client and release.
+    /// A client's data is in each release with probability `rate`, independently of other clients and releases.
     Poisson {
-        /// The probability.
+        /// The sampling probability.
         rate: f64,
     },
-    /// All releases of the task together cost as much as so many in full, from the first one on.
+    /// All releases of the task together cost as much as `count` full releases. The first release is charged for all.
     Whole {
-        /// The number.
+        /// The equivalent number of full releases.
         count: u64,
     },
 }
 
 impl EntryView {
-    /// Shows an entry.
+    /// Converts a ledger entry to its representation in the API.
     pub fn of(entry: &Entry) -> Self {
         let (mut task_id, mut round_id, mut version) = (None, None, None);
         let (mut charge, mut settings, mut terms) = (None, None, None);
@@ -178,10 +180,10 @@ impl EntryView {
         }
     }
 
-    /// Returns the entry that is shown.
+    /// Converts the representation in the API back to a ledger entry.
     ///
     /// # Errors
-    /// [`NoEntry`] if something is missing, or a number is none that a ledger has.
+    /// [`NoEntry`] if a field is missing or a number is out of range.
     pub fn entry(&self) -> Result<Entry, NoEntry> {
         let event = match self.kind {
             EntryKind::Release => Event::Release(Release {
@@ -254,13 +256,13 @@ impl TermsView {
     }
 }
 
-/// What is shown is no entry that a ledger has.
+/// The reason why an [`EntryView`] does not describe a valid ledger entry.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoEntry {
     /// A number is out of range.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// Its kind has a field that is missing.
+    /// A field that this kind of entry requires is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
 }
@@ -274,7 +276,7 @@ mod tests {
     use super::*;
 
     fn entry(participation: Participation) -> Entry {
-        // Numbers that a careless trip through decimal digits would change.
+        // Rounding to decimal digits would change these numbers.
         let multiplier = NoiseMultiplier::new(1.0 + 1.0 / 3.0, Relation::ZeroOut);
         let charge = Charge { noise_multiplier: multiplier.expect("it is in range"), participation };
         let release = Release {

@@ -1,100 +1,107 @@
-//! Rounds: as funnels, never as one client's update.
+//! Rounds and the outcomes of their assignments. No type in this module contains a client's update.
 
 use folkmoot_coordinator::round::AbandonReason;
 use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A round's assignments on the clock. It does not say whose they are.
+/// The timeline of a round's assignments, without the ids of the clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoundAssignmentsView {
     /// The round.
     pub round: RoundView,
-    /// Its assignments in the order in which they were given, at most 2,000; none where the task's `privacy` claims sampling.
+    /// The first 2,000 assignments of the round, in the order of their creation. Empty if the task claims privacy
+    /// amplification by sampling.
     pub lanes: Vec<LaneView>,
-    /// How many more there are; hidden likewise.
+    /// The number of assignments that `lanes` omits. Null if the task claims privacy amplification by sampling.
     pub left_out: Option<u64>,
-    /// Why their times and bytes are null, where a task with privacy runs or has run in the population.
+    /// The reason why times and byte counts are null. Null if no private task runs or has run in the population.
     pub withheld: Option<String>,
 }
 
-/// One assignment on the clock.
+/// The timeline of one assignment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LaneView {
-    /// When it was given.
+    /// When the coordinator created the assignment.
     pub assigned_at: Timestamp,
-    /// When its update was accepted, or it was dropped. Null where a task with privacy runs or has run.
+    /// When the update was accepted or the assignment was dropped. Null for an outstanding assignment, and in a
+    /// population where a private task runs or has run.
     pub closed_at: Option<Timestamp>,
-    /// Until when its update may come.
+    /// The deadline for the update.
     pub deadline: Timestamp,
     /// `outstanding`, `accepted` or `dropped`.
     pub status: String,
-    /// `expired`, `left_behind`, `aborted` or `refused`.
+    /// The reason for a dropped assignment: `expired`, `left_behind`, `aborted` or `refused`.
     pub kind: Option<String>,
-    /// The client's reason, or the code of the refusal.
+    /// The client's reason for aborting, or the error code of the refusal.
     pub reason: Option<String>,
-    /// The update's bytes; none of a task with `privacy`, where they depend on the values.
+    /// The size of the update in bytes. Null for a task with `privacy`, because the size depends on the values.
     pub upload_bytes: Option<u64>,
-    /// How long the client says that it trained, in milliseconds. Null where a task with privacy runs or has run.
+    /// The training time in milliseconds that the client reported. Null if a private task runs or has run in the
+    /// population.
     pub training_ms: Option<u64>,
-    /// The bytes that the client says it fetched. Null where a task with privacy runs or has run.
+    /// The number of downloaded bytes that the client reported. Null if a private task runs or has run in the
+    /// population.
     pub download_bytes: Option<u64>,
 }
 
 /// A round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoundView {
-    /// Its id.
+    /// The round's id.
     pub id: RoundId,
-    /// Its task.
+    /// The task that the round belongs to.
     pub task_id: TaskId,
-    /// Its number in the task, from 1, abandoned rounds included.
+    /// The number of the round in its task, from 1. Abandoned rounds count.
     pub number: u64,
     /// `training` or `evaluation`.
     pub purpose: String,
-    /// The model version from which its clients start, or which they evaluate.
+    /// The model version that clients train from or evaluate.
     pub base_version: u64,
     /// `selecting`, `reporting`, `collecting`, `aggregating`, `committed`, `evaluated` or `abandoned`.
     pub phase: String,
-    /// Since when it is in this phase.
+    /// When the round entered this phase.
     pub phase_since: Timestamp,
-    /// While it reports: when its stragglers were asked for what they have, if they were.
+    /// When the coordinator asked stragglers to send their current updates. Null if it did not ask, or if the round is
+    /// no longer reporting.
     pub asked_at: Option<Timestamp>,
-    /// How many clients were drawn; hidden where the task's `privacy` claims sampling.
+    /// The number of clients that were selected. Null if the task claims privacy amplification by sampling.
     pub cohort: Option<u64>,
-    /// How many updates are combined; hidden likewise.
+    /// The number of updates that the round combined. Null if the task claims privacy amplification by sampling.
     pub accepted: Option<u64>,
-    /// The version that came of it.
+    /// The number of the version that the round committed; null if it committed none.
     pub version: Option<u64>,
-    /// Why it was abandoned.
+    /// The reason why the round was abandoned; null if it was not.
     #[schema(value_type = Option<String>)]
     pub reason: Option<AbandonReason>,
-    /// When it was opened.
+    /// When the round was opened.
     pub created_at: Timestamp,
 }
 
-/// A round with what became of its assignments; without that where the task's `privacy` claims sampling.
+/// A round with the outcomes of its assignments. All counts are null if the task claims privacy amplification by
+/// sampling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoundFunnelView {
     /// The round.
     pub round: RoundView,
-    /// How many clients were drawn.
+    /// The number of clients that were selected.
     pub cohort: Option<u64>,
-    /// How many updates count.
+    /// The number of accepted updates.
     pub accepted: Option<u64>,
-    /// How many may still come.
+    /// The number of assignments whose update may still arrive.
     pub outstanding: Option<u64>,
-    /// How many will not, by reason; none that is told where counts are hidden.
+    /// The number of dropped assignments for each reason. Empty if the counts are null.
     pub dropped: Vec<DroppedView>,
 }
 
-/// Assignments that were dropped for one reason.
+/// The number of assignments that were dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DroppedView {
-    /// `expired`, `left_behind` (it fell too far behind), `aborted` (the client gave up) or `refused` (the update was).
+    /// `expired` (the deadline passed), `left_behind` (the client fell too far behind the others), `aborted` (the
+    /// client gave up) or `refused` (the coordinator rejected the update).
     pub kind: String,
-    /// The client's reason, or the code of the refusal.
+    /// The client's reason for aborting, or the error code of the refusal.
     pub reason: Option<String>,
-    /// How many.
+    /// The number of dropped assignments.
     pub count: u64,
 }

@@ -1,28 +1,29 @@
-//! Sessions of the console.
+//! Console sessions.
 
 use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Who is signed in.
+/// The current session of the console.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionView {
-    /// What the header `x-folkmoot-csrf` of every request but GET has to say: a page of another origin cannot know it.
+    /// The token against cross-site request forgery. Every request except GET must send it in the header
+    /// `x-folkmoot-csrf`. Pages of other origins cannot read it.
     pub csrf_token: String,
     /// `viewer`, `operator` or `admin`.
     pub role: String,
-    /// The public part of the key with which the session began.
+    /// The public part of the API key that the session was started with.
     pub api_key_id: String,
-    /// That key's name for humans.
+    /// The display name of the session's API key.
     pub api_key_name: String,
-    /// When it ends by itself.
+    /// When the session expires.
     pub expires_at: Timestamp,
 }
 
-/// Who wants to sign in.
+/// A request to sign in to the console.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSessionRequest {
-    /// `ID.SECRET`, as `folkmoot serve` or `folkmoot key create` printed it.
+    /// The API key as `ID.SECRET`, as printed by `folkmoot serve` or `folkmoot key create`.
     pub api_key: String,
 }

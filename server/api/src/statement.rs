@@ -1,4 +1,4 @@
-//! What a task promises its clients.
+//! The privacy statement of a task.
 
 mod html;
 
@@ -7,88 +7,92 @@ use folkmoot_protocol::{PopulationName, TaskId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a task promises its clients, in numbers and in words.
+/// The privacy guarantee that a task gives its clients, as numbers and as sentences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Statement {
-    /// The task.
+    /// The task's id.
     #[schema(value_type = String)]
     pub task_id: TaskId,
-    /// Its name.
+    /// The task's display name.
     pub name: String,
-    /// Whose clients train it.
+    /// The population whose clients train the task.
     #[schema(value_type = String)]
     pub population: PopulationName,
-    /// How many clients are enrolled there.
+    /// The number of clients that are enrolled in the population, without revoked ones.
     pub clients: u64,
-    /// Says that the released versions are differentially private. Otherwise nothing is promised, and the other numbers
-    /// are empty or, from a seeded build, worth nothing.
+    /// True if the released versions are differentially private. If false, there is no guarantee: the other numbers
+    /// are null or, in a build with seeded noise, meaningless.
     pub is_private: bool,
-    /// Whom it protects: `client`, or `user` with all devices.
+    /// The unit of privacy: `client`, or `user` with all their devices.
     #[schema(value_type = Option<String>)]
     pub unit: Option<Unit>,
-    /// Which two runs look alike: `zero_out`.
+    /// The adjacency relation of the guarantee: `zero_out`.
     #[schema(value_type = Option<String>)]
     pub relation: Option<Relation>,
-    /// What the task may spend of every client.
+    /// The epsilon that the task may spend for every client.
     pub epsilon_budget: Option<f64>,
-    /// What it has spent, by the accountant that keeps the budget.
+    /// The epsilon spent so far, computed by the accountant that enforces the budget.
     pub epsilon_spent: Option<f64>,
-    /// What it has spent of the same clients together with the versions from which version 0 descends.
+    /// The epsilon spent so far, including the versions of other tasks that version 0 descends from.
     pub epsilon_of_lineage: Option<f64>,
-    /// What the privacy loss distribution says of the same releases, where Poisson sampling is claimed and all cost the
-    /// same: a tighter bound, by which nothing is decided.
+    /// A tighter bound on the epsilon spent so far, computed from the privacy loss distribution. It is set if the task
+    /// claims Poisson sampling and all releases cost the same. It is informative only: the budget does not use it.
     pub epsilon_by_loss_distribution: Option<f64>,
-    /// The delta of every epsilon here.
+    /// The delta at which all epsilons of the task are stated.
     pub delta: Option<f64>,
-    /// What it has spent as zero-concentrated differential privacy, where no sampling is claimed.
+    /// The rho spent so far under zero-concentrated differential privacy. Null if the task claims amplification by
+    /// sampling.
     pub rho_spent: Option<f64>,
-    /// What it would have spent if nothing were claimed of sampling.
+    /// The epsilon spent so far, computed as if there were no amplification by sampling.
     pub epsilon_without_amplification: Option<f64>,
-    /// The same as zero-concentrated differential privacy.
+    /// The rho spent so far, computed as if there were no amplification by sampling.
     pub rho_without_amplification: Option<f64>,
-    /// What all tasks of the population that promise privacy have spent of a client that was in all of them.
+    /// The epsilon that all private tasks of the population have spent for a client that took part in all of them.
     pub epsilon_of_population: Option<f64>,
-    /// What they may spend, and at which delta.
+    /// The total epsilon that all tasks of the population may spend.
     pub epsilon_budget_of_population: Option<f64>,
-    /// The delta of that.
+    /// The delta for the population's budget.
     pub delta_of_population: Option<f64>,
-    /// The versions that were released with noise.
+    /// The number of versions that were released with noise.
     pub releases: u64,
-    /// After how many versions the task ends, if it is their number that ends it.
+    /// The number of versions after which the task ends, if it has such a limit.
     pub releases_max: Option<u64>,
-    /// The noise's standard deviation over the clipping norm, the count of short updates included.
+    /// The noise multiplier: the standard deviation of the noise divided by the clipping norm. With adaptive clipping,
+    /// it includes the cost of the noised count of updates below the norm.
     pub noise_multiplier: Option<f64>,
-    /// In how many versions a client's updates may be, as selection keeps to it.
+    /// The maximum number of versions that may contain one client's updates. Selection enforces this maximum.
     pub participations_max: Option<u64>,
-    /// The probability with which every client is drawn, where Poisson sampling is claimed.
+    /// The probability with which each client is selected, if the task claims Poisson sampling.
     pub sampling_rate: Option<f64>,
-    /// By how many versions two with a client's updates in them are apart, where that is claimed.
+    /// The minimum distance, in versions, between two contributions of one client, if the task claims such a distance.
     pub separation: Option<u64>,
-    /// What makes the versions private: `independent`, `tree` or `blt` noise of the coordinator's, or `local`, the clients'.
+    /// The noise mechanism: `independent`, `tree` or `blt` for noise of the coordinator, or `local` for noise of the
+    /// clients.
     pub mechanism: Option<String>,
-    /// The fixed denominator of the mean.
+    /// The report goal. The mean is the sum of the updates divided by this fixed number.
     pub report_goal: Option<u64>,
-    /// The accountant, with its version.
+    /// The name and version of the accountant.
     pub accountant: Option<String>,
-    /// The head of the population's ledger, ENTRIES:DIGEST: whoever keeps it can show later that nothing before it was changed.
+    /// The head of the population's ledger: the number of entries and the last digest, as ENTRIES:DIGEST. Keep it to
+    /// prove later that no earlier entry was changed.
     pub ledger_head: Option<String>,
-    /// Says that the noise comes from a seed: then nothing is protected.
+    /// True if the noise comes from a known seed, as in simulations. Then the noise protects nothing.
     pub is_seeded: bool,
-    /// The same in words.
+    /// The statement as sentences.
     pub sentences: Vec<Sentence>,
 }
 
-/// One point of the statement.
+/// One sentence of the statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Sentence {
-    /// What it is about.
+    /// The topic.
     pub about: String,
-    /// What is said.
+    /// The text.
     pub text: String,
 }
 
 impl Statement {
-    /// Adds a sentence.
+    /// Appends a sentence about a topic.
     pub fn say(&mut self, about: &str, text: impl Into<String>) {
         self.sentences.push(Sentence { about: about.into(), text: text.into() });
     }

@@ -1,52 +1,52 @@
-//! The bytes of updates.
+//! Traffic of rounds.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What the updates of a round cost in bytes.
+/// The traffic of one round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RoundStatsView {
     /// The round's number.
     pub number: u64,
     /// `training` or `evaluation`.
     pub purpose: String,
-    /// The phase in which the round is.
+    /// The round's phase.
     pub phase: String,
-    /// All updates that count in it; absent for a task with `privacy`.
+    /// The traffic of all accepted updates of the round. Null for a task with `privacy`.
     pub all: Option<TrafficView>,
-    /// The same by codec and kind of network; nothing for a task with `privacy`.
+    /// The same traffic by codec and network. Empty for a task with `privacy`.
     pub classes: Vec<ClassTrafficView>,
 }
 
-/// Updates that travelled alike.
+/// The traffic of updates with one codec over one kind of network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClassTrafficView {
-    /// The codec of most values, as tasks name it, or `float32`.
+    /// The codec of most values in the update, written as in a task description, or `float32`.
     pub codec: String,
-    /// Over what kind of network the clients said that they are, by the attribute `network`: `ethernet`, `wifi`, `5g`, `4g`,
-    /// `3g`, `2g`, `cellular`, `metered`, `other`, or `unknown` where they did not say.
+    /// The network that clients reported in the attribute `network`: `ethernet`, `wifi`, `5g`, `4g`, `3g`, `2g`,
+    /// `cellular`, `metered` or `other`. It is `unknown` for clients that did not report one.
     pub network: String,
-    /// Their bytes.
+    /// The traffic of the updates in this class.
     pub traffic: TrafficView,
 }
 
-/// The bytes of some updates.
+/// The uploads and downloads of a set of updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TrafficView {
-    /// How many updates.
+    /// The number of updates.
     pub updates: u64,
-    /// The bytes in which they came.
+    /// The total size of the uploaded updates in bytes.
     pub upload_bytes: u64,
-    /// The bytes that they would have been as float32.
+    /// The total size in bytes that the updates would have without compression, as float32.
     pub float32_bytes: u64,
-    /// How many of their clients have reported what they fetched.
+    /// The number of clients that reported their downloads.
     pub reports: u64,
-    /// What these say that they fetched: what was cached does not count.
+    /// The total number of downloaded bytes that clients reported, without cache hits.
     pub download_bytes: u64,
 }
 
 impl TrafficView {
-    /// Returns the share of float32's bytes in which the updates came.
+    /// Returns the ratio of uploaded bytes to uncompressed bytes; `None` without updates.
     pub fn ratio(&self) -> Option<f64> {
         (self.float32_bytes > 0).then(|| self.upload_bytes as f64 / self.float32_bytes as f64)
     }

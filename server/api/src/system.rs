@@ -6,7 +6,7 @@ use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How the process is.
+/// The state of the coordinator's process, with its recent log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SystemView {
     /// The coordinator's version.
@@ -15,40 +15,40 @@ pub struct SystemView {
     pub started_at: Timestamp,
     /// `sqlite` or `postgresql`.
     pub database: String,
-    /// Says that it can do its work.
+    /// True if the coordinator is ready to serve requests.
     pub is_ready: bool,
-    /// What keeps it from that, in sentences.
+    /// The reasons why the coordinator is not ready, one sentence each. Empty if it is ready.
     pub problems: Vec<String>,
-    /// The memory that the process has, in bytes, where the system says so.
+    /// The resident memory of the process in bytes. Null if the operating system does not report it.
     pub memory_bytes: Option<u64>,
-    /// Who drives which task, and until when.
+    /// The unexpired leases on tasks.
     pub leases: Vec<LeaseView>,
-    /// What this process logged last, newest first; at most 500 lines.
+    /// The last lines of this process's log, newest first, at most 500.
     pub log: Vec<LogLineView>,
 }
 
-/// A claim on a task, that only its holder drives.
+/// A lease on a task. Only the holder of the lease advances the task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseView {
-    /// What is claimed.
+    /// The name of the lease, for example `task/` followed by the task's id.
     pub name: String,
-    /// Which process holds it.
+    /// The process that holds the lease.
     pub holder: String,
-    /// Until when, unless it is renewed.
+    /// When the lease expires unless it is renewed.
     pub held_until: Timestamp,
 }
 
-/// A line of the log.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogLineView {
-    /// When.
+    /// When the line was logged.
     pub at: Timestamp,
     /// `ERROR`, `WARN`, `INFO`, `DEBUG` or `TRACE`.
     pub level: String,
-    /// Which part of the program.
+    /// The module that logged it.
     pub target: String,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// Of what, by name.
+    /// The structured fields by name.
     pub fields: BTreeMap<String, String>,
 }

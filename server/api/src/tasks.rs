@@ -1,4 +1,4 @@
-//! Tasks: what is trained, and whether it goes on.
+//! Tasks: their descriptions, their state and their progress.
 
 use folkmoot_coordinator::task::{Fault, StopReason, TaskDescription, WarmStart};
 use folkmoot_protocol::{BlobDigest, Count, PopulationName, TaskId, Timestamp};
@@ -8,151 +8,154 @@ use utoipa::ToSchema;
 
 use crate::{evaluations::EvaluationView, rounds::RoundView};
 
-/// The name of a task's file in faults and in commands.
+/// The file name of a task description in faults and commands.
 pub const TASK_FILE: &str = "task.toml";
 
-/// Why the coordinator paused a task by itself.
+/// The reason why the coordinator paused a task, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
     /// `abandoned_rounds`, `failed_commits` or `failed_assignments`.
     pub code: String,
-    /// What happened, and what most often kept updates away.
+    /// A sentence that says what happened, with the most frequent reason for missing updates.
     pub reason: String,
-    /// What to do.
+    /// Advice on how to fix the problem.
     pub remedy: String,
 }
 
-/// How a task went, version after version.
+/// The history of a task, version by version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SeriesView {
-    /// Every so many versions one is shown, and always the newest.
+    /// The distance between two points, in versions. The newest version is always included.
     pub stride: u64,
     /// The versions, oldest first.
     pub points: Vec<SeriesPoint>,
-    /// What was measured of these versions and of the best, the oldest first and without slices.
+    /// The evaluations of the listed versions and of the best version, oldest first, without slices.
     pub evaluations: Vec<EvaluationView>,
-    /// Why example counts are null, where a task with privacy runs or has run in the population.
+    /// The reason why example counts are null. Null if no private task runs or has run in the population.
     pub withheld: Option<String>,
 }
 
-/// How one version came about.
+/// One version in the history of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SeriesPoint {
-    /// Its number.
+    /// The version's number.
     pub version: u64,
-    /// The number of its round; none if no round made it.
+    /// The number of the round that committed the version. Null for version 0 and for rollbacks.
     pub round_number: Option<u64>,
-    /// When it was released.
+    /// When the version was committed.
     pub created_at: Timestamp,
-    /// How many updates it combines; none if no round made it, hidden where the task's `privacy` claims sampling.
+    /// The number of updates that the version combines. Null if no round committed the version, or if the task claims
+    /// privacy amplification by sampling.
     pub clients: Option<u64>,
-    /// How many examples its round's clients used, all together. Null where a task with privacy runs or has run.
+    /// The number of examples that the round's clients used in total. Null if a private task runs or has run in the
+    /// population.
     pub examples: Option<u64>,
-    /// The mean loss that these clients measured on the version before; none of a task with `privacy`.
+    /// The mean training loss that the round's clients reported. Null without examples and for a task with `privacy`.
     pub loss: Option<f64>,
-    /// The share of their examples that the version before predicted right; none of a task with `privacy`.
+    /// The share of examples that the round's clients classified correctly while they trained, 0 to 1. Null without
+    /// examples and for a task with `privacy`.
     pub accuracy: Option<f64>,
-    /// How many versions old its updates were, in the mean.
+    /// The mean staleness of the version's updates, in versions.
     pub mean_staleness: f64,
-    /// How many versions old its oldest update was.
+    /// The maximum staleness of the version's updates, in versions.
     pub staleness_max: u64,
-    /// How far it lies from the version before, in L2.
+    /// The L2 distance from the previous version.
     pub change_norm: f64,
-    /// The version whose weights these are, where it is a return to that one.
+    /// For a rollback, the number of the version whose weights were restored.
     pub rolled_back_to: Option<u64>,
-    /// The bytes of all updates up to and with this version; none of a task with `privacy`.
+    /// The number of bytes in all updates up to and including this version. Null for a task with `privacy`.
     pub upload_bytes: Option<u64>,
 }
 
-/// A task in a list.
+/// A task in the list of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskSummary {
-    /// Its id.
+    /// The task's id.
     pub id: TaskId,
-    /// Its name for humans.
+    /// The task's display name.
     pub name: String,
-    /// Whose clients train it.
+    /// The population whose clients train the task.
     pub population: PopulationName,
     /// `draft`, `active`, `paused`, `completed` or `cancelled`.
     pub state: String,
-    /// How many rounds were committed.
+    /// The number of committed rounds.
     pub rounds_committed: u64,
-    /// After how many it ends, if it is their number that ends it.
+    /// The number of committed rounds after which the task ends, if it has such a limit.
     pub rounds_wanted: Option<u64>,
-    /// When it was made.
+    /// When the task was created.
     pub created_at: Timestamp,
 }
 
-/// A task, with where it stands.
+/// A task with its current state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
-    /// Its id.
+    /// The task's id.
     pub id: TaskId,
-    /// What it is.
+    /// The task description.
     #[schema(value_type = Object)]
     pub description: TaskDescription,
     /// `draft`, `active`, `paused`, `completed` or `cancelled`.
     pub state: String,
-    /// Which condition ended it.
+    /// The stop condition that ended the task.
     #[schema(value_type = Option<String>)]
     pub stop_reason: Option<StopReason>,
-    /// Why the coordinator paused it by itself.
+    /// The reason why the coordinator paused the task. Absent if the coordinator did not pause it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseView>,
-    /// What it does not defend against, and what one hostile client can do to it.
+    /// Attacks that the task does not defend against, and what a single hostile client can do.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// The ONNX model.
+    /// The digest of the ONNX model.
     pub model: BlobDigest,
-    /// How many values are trained.
+    /// The number of trained values.
     pub parameter_count: u64,
-    /// The newest model version.
+    /// The number of the newest model version.
     pub latest_version: u64,
-    /// How many rounds were opened, abandoned ones included.
+    /// The number of rounds that were opened, including abandoned ones.
     pub rounds_opened: u64,
-    /// How many rounds were committed.
+    /// The number of committed rounds.
     pub rounds_committed: u64,
-    /// The round that is open now.
+    /// The round that is open now, if any.
     pub open_round: Option<OpenRoundView>,
-    /// When it was made.
+    /// When the task was created.
     pub created_at: Timestamp,
 }
 
-/// A round that is not over, with what its assignments have come to.
+/// An open round with the outcomes of its assignments so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OpenRoundView {
     /// The round.
     pub round: RoundView,
-    /// Updates that count; hidden where the task's `privacy` claims sampling, as is what follows.
+    /// The number of accepted updates. All counts are null if the task claims privacy amplification by sampling.
     pub accepted: Option<u64>,
-    /// Assignments that may still bring one.
+    /// The number of assignments whose update may still arrive.
     pub outstanding: Option<u64>,
-    /// Assignments that were given up, refused or have expired.
+    /// The number of assignments that were aborted, refused or expired.
     pub dropped: Option<u64>,
 }
 
-/// A task that might be made: as JSON, which may be unfinished, or as the text of a task's file.
+/// A task to validate. Pass it as JSON, which may be incomplete, or as the text of a task file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckTaskRequest {
-    /// What it is, in the shape of a task's file.
+    /// The task description as JSON, with the keys of a task file.
     #[schema(value_type = Option<Object>)]
     pub description: Option<Value>,
-    /// The same as the text of a task's file, in place of `description`.
+    /// The text of a task file, instead of `description`.
     pub toml: Option<String>,
-    /// The model that it trains, which was brought before; without it the task is checked by itself.
+    /// The digest of an uploaded model to validate against. Without it, only the description is validated.
     pub model: Option<BlobDigest>,
-    /// The operator's own examples for `evaluation.central`, which were brought before.
+    /// The digest of uploaded examples for `evaluation.central`.
     pub evaluation_data: Option<BlobDigest>,
-    /// The task and version with whose weights it begins.
+    /// The task and version whose weights the task starts from.
     #[schema(value_type = Option<Object>)]
     pub warm_start: Option<WarmStart>,
-    /// Start it at once.
+    /// If true, the returned command starts the task at once. The checks do not depend on this field.
     pub activate: bool,
 }
 
 impl CheckTaskRequest {
-    /// Returns the command that makes the task of its file.
+    /// Returns the command that creates the task from its file.
     pub fn command(&self) -> String {
         let mut words = vec![format!("folkmoot task create {TASK_FILE} --model model.onnx")];
         if self.evaluation_data.is_some() {
@@ -168,32 +171,33 @@ impl CheckTaskRequest {
     }
 }
 
-/// What would come of a task.
+/// The result of validating a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CheckTaskView {
-    /// Everything that is wrong; nothing if it can be made.
+    /// All faults. Empty if the task can be created.
     pub faults: Vec<FaultView>,
-    /// What the task does not defend against, and what one hostile client can do to it; nothing if it cannot be read.
+    /// Attacks that the task does not defend against, and what a single hostile client can do. Empty if the
+    /// description cannot be read.
     pub notes: Vec<String>,
-    /// The description as it was read, defaults left out; none if it cannot be read.
+    /// The description as parsed, without defaults. Null if it cannot be read.
     #[schema(value_type = Option<Object>)]
     pub description: Option<Value>,
-    /// The task's file.
+    /// The description as the text of a task file.
     pub toml: String,
-    /// The command that makes the same task of that file.
+    /// The command that creates the task from the file `toml`.
     pub command: String,
 }
 
-/// One thing that is wrong.
+/// One fault of a task description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FaultView {
-    /// The key's path, `scheduling.report_goal`; empty where no key is concerned.
+    /// The path of the key, for example `scheduling.report_goal`. Empty if the fault is not about a key.
     pub field: String,
-    /// What is wrong.
+    /// A description of the fault.
     pub message: String,
-    /// What would be right.
+    /// Advice on how to fix the fault.
     pub remedy: String,
-    /// The line of the file, from 1, where it has a place there.
+    /// The line of the file, from 1. Null if the fault has no place in the file.
     pub line: Option<usize>,
 }
 
@@ -203,33 +207,34 @@ impl From<Fault> for FaultView {
     }
 }
 
-/// To which version a task is to return.
+/// A request to roll a task back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollBackRequest {
-    /// Its number.
+    /// The number of the version to return to.
     #[serde(deserialize_with = "Count::read")]
     #[schema(maximum = 9007199254740992_u64)]
     pub version: u64,
 }
 
-/// A task to be made.
+/// A request to create a task.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTaskRequest {
-    /// What it is.
+    /// The task description.
     #[schema(value_type = Object)]
     pub description: TaskDescription,
-    /// The model that it trains, which was brought before.
+    /// The digest of an uploaded model.
     pub model: BlobDigest,
-    /// The operator's own examples for `evaluation.central`, which were brought before.
+    /// The digest of uploaded examples for `evaluation.central`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation_data: Option<BlobDigest>,
-    /// The task and version with whose weights it begins; without it, the model's own.
+    /// The task and version whose weights the task starts from. Without it, the task starts from the model's own
+    /// weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub warm_start: Option<WarmStart>,
-    /// Start it at once.
+    /// If true, starts the task at once; otherwise it is a draft.
     #[serde(default)]
     pub activate: bool,
 }

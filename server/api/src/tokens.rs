@@ -4,83 +4,85 @@ use folkmoot_protocol::{Count, PopulationName, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A right to enrol clients.
+/// An enrolment token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenView {
-    /// Its public part.
+    /// The public part of the token.
     #[schema(value_type = String)]
     pub id: String,
-    /// For which population it enrols.
+    /// The population that clients enrol in.
     pub population: PopulationName,
-    /// Whose devices it enrols: the digest of the user's id.
+    /// The digest of the id of the user whose devices the token enrols. Null if the token is not tied to a user.
     #[schema(value_type = Option<String>)]
     pub user_key: Option<UserKey>,
-    /// How many clients it has enrolled.
+    /// The number of clients that have enrolled with the token.
     pub uses: u64,
-    /// How many it may enrol; null for any number.
+    /// The maximum number of clients that may enrol with the token; null for no limit.
     pub uses_max: Option<u64>,
-    /// When it ends; null for never.
+    /// When the token expires; null for never.
     pub expires_at: Option<Timestamp>,
-    /// When it was closed to new clients, because one that had enrolled with it was revoked. The others go on.
+    /// When the token was closed to new clients because one of its clients was revoked. Null if it was not closed.
+    /// The token's other clients keep working.
     pub closed_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// When the token was revoked; null if it was not.
     pub revoked_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the token was created.
     pub created_at: Timestamp,
 }
 
-/// A token to be made.
+/// A request to create an enrolment token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTokenRequest {
-    /// For which population it enrols; the population is made if there is none of this name.
+    /// The population that clients enrol in. It is created if it does not exist.
     pub population: PopulationName,
-    /// Whose devices it enrols: an id of the app's own, 1 to 128 bytes. Only its digest is stored. Where the population's
-    /// unit of privacy is the user, every token names one, and all devices of a user count as one.
+    /// The user whose devices enrol with this token: an id chosen by the app, 1 to 128 bytes. Only its digest is
+    /// stored. If the population's unit of privacy is `user`, every token must name a user, and all devices of a user
+    /// count as one.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,
-    /// How many clients it may enrol, 1 to 2^53. Without this and without `unlimited_uses`, 1,000.
+    /// The maximum number of clients that may enrol, 1 to 2^53. The default is 1,000, unless `unlimited_uses` is set.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 9007199254740992_u64)]
     pub uses_max: Option<u64>,
-    /// Lets it enrol any number of clients, so whoever finds it can enrol without end. Not together with
+    /// Allows any number of enrolments, so a leaked token can enrol clients without limit. It cannot be combined with
     /// `uses_max`.
     #[serde(default)]
     pub unlimited_uses: bool,
-    /// After how many seconds it ends, 1 to 3,153,600,000 (100 years). Without this and without `no_expiry`, 2,592,000
-    /// (30 days).
+    /// The lifetime in seconds, 1 to 3,153,600,000 (100 years). The default is 2,592,000 (30 days), unless
+    /// `no_expiry` is set.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 3_153_600_000_u64)]
     pub expires_in_seconds: Option<u64>,
-    /// Lets it enrol clients until it is revoked. Not together with `expires_in_seconds`.
+    /// Lets clients enrol until the token is revoked. It cannot be combined with `expires_in_seconds`.
     #[serde(default)]
     pub no_expiry: bool,
 }
 
 impl CreateTokenRequest {
-    /// Asks for a token with the bounds that hold if nothing is said.
+    /// Returns a request with the default limits.
     pub fn of(population: PopulationName) -> Self {
         let (user, uses_max, expires_in_seconds) = (None, None, None);
         Self { population, user, uses_max, unlimited_uses: false, expires_in_seconds, no_expiry: false }
     }
 }
 
-/// A token that was made, with its secret. It is shown here and never again.
+/// A new enrolment token with its secret. The secret is returned only in this response.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedToken {
-    /// `ID.SECRET`, as clients are given it.
+    /// The token as `ID.SECRET`. Give it to clients.
     pub token: String,
-    /// What the list of tokens shows.
+    /// The token's public data, as in the list of tokens.
     pub record: TokenView,
 }
 
-/// A token that was revoked with its clients.
+/// The result of revoking a token and its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevokedTokenClients {
-    /// The token's public part.
+    /// The public part of the token.
     #[schema(value_type = String)]
     pub token_id: String,
-    /// How many of its clients were revoked that were not before.
+    /// The number of clients that this request revoked.
     pub clients_revoked: u64,
 }

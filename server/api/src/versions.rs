@@ -7,31 +7,34 @@ use utoipa::ToSchema;
 /// A committed state of a task's model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VersionView {
-    /// Its number: 0 is what the task began with.
+    /// The version's number. Version 0 holds the weights that the task started from.
     pub number: u64,
-    /// The round that made it; none for version 0.
+    /// The round that committed the version; null for version 0 and for rollbacks.
     pub round_id: Option<RoundId>,
-    /// The digest of its weights.
+    /// The digest of the weights.
     pub weights: BlobDigest,
-    /// The bytes of its weights.
+    /// The size of the weights in bytes.
     pub weights_bytes: u64,
-    /// How many examples its round's clients used, all together. Null where a task with privacy runs or has run.
+    /// The number of examples that the round's clients used in total. Null if a private task runs or has run in the
+    /// population.
     pub example_count: Option<u64>,
-    /// Their mean training loss; none for version 0, and of a task with `privacy`.
+    /// The mean training loss over the examples that the round's clients used. Null for version 0 and for a task with
+    /// `privacy`.
     pub mean_loss: Option<f64>,
-    /// The share of them that was predicted right; none for version 0, and of a task with `privacy`.
+    /// The share of the examples that the round's clients classified correctly while they trained, 0 to 1. Null for
+    /// version 0 and for a task with `privacy`.
     pub accuracy: Option<f64>,
-    /// How far it lies from the version before, in L2.
+    /// The L2 distance from the previous version.
     pub change_norm: f64,
-    /// How many versions old its updates were, in the mean.
+    /// The mean staleness of the version's updates, in versions.
     pub mean_staleness: f64,
-    /// How many versions old its oldest update was.
+    /// The maximum staleness of the version's updates, in versions.
     pub staleness_max: u64,
-    /// The version whose weights these are, where it is a return to that one.
+    /// For a rollback, the number of the version whose weights were restored.
     pub rolled_back_to: Option<u64>,
-    /// When it was released.
+    /// When the version was committed.
     pub created_at: Timestamp,
 }
 
-/// The header of a downloaded model that says which version it is.
+/// The response header that carries the version number of a downloaded model.
 pub const VERSION_HEADER: &str = "folkmoot-model-version";

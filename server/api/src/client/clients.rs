@@ -1,4 +1,4 @@
-//! Clients, one by one: where they came from, and how they are turned out.
+//! Requests about single clients: looking them up and revoking them.
 
 use folkmoot_protocol::ClientId;
 use reqwest::Method;
@@ -10,18 +10,18 @@ use crate::{
 };
 
 impl AdminClient {
-    /// Shows a client, with the token with which it enrolled.
+    /// Returns a client and the token that it enrolled with.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn client(&self, id: ClientId) -> Result<ClientView, AdminError> {
         self.get(&format!("clients/{id}")).await
     }
 
-    /// Revokes a client, and closes its token to new clients unless it is to be kept open.
+    /// Revokes a client. Unless `keep_token_open` is true, also closes its enrolment token to new clients.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_client(
         &self,
         id: ClientId,
@@ -31,10 +31,10 @@ impl AdminClient {
         self.ask(Method::POST, &path).await
     }
 
-    /// Lists the clients that enrolled with a token, the newest first.
+    /// Lists the clients that enrolled with a token, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn clients_of_token(
         &self,
         token: &str,
@@ -46,7 +46,7 @@ impl AdminClient {
     /// Revokes a token and every client that enrolled with it.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_token_and_clients(&self, token: &str) -> Result<RevokedTokenClients, AdminError> {
         self.ask(Method::POST, &format!("tokens/{}/revoke-clients", request::segment(token))).await
     }

@@ -1,51 +1,55 @@
 use folkmoot_client::TransportError;
 use folkmoot_protocol::{Disposition, ErrorCode, Problem};
 
-/// Why an administrative request came to nothing.
+/// The reason why an administrative request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The coordinator refused.
+    /// The coordinator refused the request.
     #[error("{}: {}", .0.code, .0.detail)]
     Refused(Box<Problem>),
-    /// The coordinator could not be reached, or went away.
-    #[error("the coordinator does not answer: {}", with_causes(.0))]
+    /// The coordinator cannot be reached, or the connection was lost.
+    #[error("cannot reach the coordinator: {}", with_causes(.0))]
     Unreachable(#[from] reqwest::Error),
-    /// The answer is not one of a coordinator that this build knows.
-    #[error("the answer of {place} cannot be read (status {status}): {detail}")]
+    /// This version of the client cannot parse the response.
+    #[error("cannot read the response of {place} (HTTP status {status}): {detail}")]
     Answer {
-        /// Who answered.
+        /// The URL of the request.
         place: String,
         /// The HTTP status.
         status: u16,
-        /// What is wrong.
+        /// A description of the problem.
         detail: String,
     },
-    /// The address cannot be used.
+    /// The address of the coordinator is invalid.
     #[error(
-        "`{0}` is no address of a coordinator: https://HOST[:PORT] is expected, or http:// on this machine"
+        "`{0}` is not a coordinator address: use https://HOST[:PORT], or http:// for a coordinator on this machine"
     )]
     Address(String),
-    /// The certificate cannot be used.
+    /// The root certificate is invalid.
     #[error(transparent)]
     Certificate(#[from] TransportError),
 }
 
 impl AdminError {
-    /// Returns what to do about it, where something can be said.
+    /// Returns advice on how to fix the error; `None` if there is no advice.
     pub fn remedy(&self) -> Option<String> {
         let remedy = match self {
             AdminError::Refused(problem) => return remedy_of(problem),
             AdminError::Unreachable(error) if error.is_timeout() => {
-                "is the coordinator overloaded? try again"
+                "the coordinator may be overloaded; try again later"
             }
-            AdminError::Unreachable(_) => "is `folkmoot serve` running, and do --url and --ca belong to it?",
-            AdminError::Answer { .. } => "does --url lead to a coordinator of the same version?",
-            AdminError::Address(_) | AdminError::Certificate(_) => "look at --url and --ca",
+            AdminError::Unreachable(_) => {
+                "check that `folkmoot serve` is running and that --url and --ca are right"
+            }
+            AdminError::Answer { .. } => {
+                "check that --url is the address of a coordinator of the same version as this program"
+            }
+            AdminError::Address(_) | AdminError::Certificate(_) => "check --url and --ca",
         };
         Some(remedy.into())
     }
 
-    /// Returns the stable code, if the coordinator refused with one that this build knows.
+    /// Returns the error code if the coordinator refused the request with a code that this version knows.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             AdminError::Refused(problem) => problem.code.known(),
@@ -57,23 +61,24 @@ impl AdminError {
 fn remedy_of(problem: &Problem) -> Option<String> {
     let remedy = match problem.code.known() {
         Some(ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid) => {
-            "give a key with --api-key or FOLKMOOT_API_KEY; `folkmoot key create` makes one"
+            "give a key with --api-key or FOLKMOOT_API_KEY; an admin can create one with `folkmoot key create`"
         }
-        Some(ErrorCode::RoleInsufficient) => "ask an admin for a key with that role",
-        Some(ErrorCode::TaskInvalid) => "change the description and create the task again",
-        Some(ErrorCode::TaskUnknown) => "`folkmoot task list` shows the tasks",
-        Some(ErrorCode::RoundUnknown) => "`folkmoot task rounds TASK` shows a task's rounds",
-        Some(ErrorCode::ModelVersionUnknown) => "`folkmoot model list TASK` shows a task's versions",
-        Some(ErrorCode::TaskStateConflict) => "`folkmoot task show TASK` shows where it stands",
-        Some(ErrorCode::ModelInvalid) => "export the model again with what the detail asks for",
-        _ if problem.disposition == Disposition::Retry => "try again in a while",
-        None => "the coordinator is newer than this program, which does not know this code: take its version",
+        Some(ErrorCode::RoleInsufficient) => "ask an admin for a key with the needed role",
+        Some(ErrorCode::TaskInvalid) => "fix the task description and create the task again",
+        Some(ErrorCode::TaskUnknown) => "list the tasks with `folkmoot task list`",
+        Some(ErrorCode::RoundUnknown) => "list the rounds of a task with `folkmoot task rounds TASK`",
+        Some(ErrorCode::ModelVersionUnknown) => "list the versions of a task with `folkmoot model list TASK`",
+        Some(ErrorCode::TaskStateConflict) => "show the state of the task with `folkmoot task show TASK`",
+        Some(ErrorCode::ModelInvalid) => "change the model as described and export it again",
+        _ if problem.disposition == Disposition::Retry => "try again later",
+        None => "update this program to the coordinator's version: it does not know this error code",
         _ => return None,
     };
     Some(remedy.into())
 }
 
-/// Joins an error and what caused it: `reqwest` and others keep the interesting part below.
+/// Formats an error with its chain of causes. In errors of `reqwest` and some other libraries, only a cause says what
+/// went wrong.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! What the console looks at, for whoever looks from elsewhere.
+//! Requests for the data that the console shows.
 
 use folkmoot_protocol::{BlobDigest, PopulationName, RoundId, TaskId};
 
@@ -13,58 +13,58 @@ use crate::{
 };
 
 impl AdminClient {
-    /// Shows how a task went, version after version.
+    /// Returns the history of a task: the metrics of about `points` versions, evenly spaced.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn series(&self, id: TaskId, points: u64) -> Result<SeriesView, AdminError> {
         self.get(&format!("tasks/{id}/series?points={points}")).await
     }
 
-    /// Shows a round's assignments on the clock.
+    /// Returns a round's assignments with their start and end times.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn round_assignments(&self, id: RoundId) -> Result<RoundAssignmentsView, AdminError> {
         self.get(&format!("rounds/{id}/assignments")).await
     }
 
-    /// Lists the newest models.
+    /// Lists the newest 100 models, newest first.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn models(&self) -> Result<Vec<ModelSummary>, AdminError> {
         self.get("models").await
     }
 
-    /// Shows what is in a model's file.
+    /// Returns the nodes, parameters and computing cost of an uploaded model.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn model_graph(&self, model: BlobDigest) -> Result<ModelGraphView, AdminError> {
         self.get(&format!("models/{model}/graph")).await
     }
 
-    /// Shows what is going on.
+    /// Returns a summary of the coordinator's activity.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn overview(&self) -> Result<OverviewView, AdminError> {
         self.get("overview").await
     }
 
-    /// Shows how the process is.
+    /// Returns the state of the coordinator's process and its recent log lines.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn system(&self) -> Result<SystemView, AdminError> {
         self.get("system").await
     }
 
-    /// Shows who a population's clients are, taken together.
+    /// Returns statistics about a population's clients.
     ///
     /// # Errors
-    /// [`AdminError`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn population_clients(&self, population: &PopulationName) -> Result<ClientsView, AdminError> {
         self.get(&format!("populations/{population}/clients")).await
     }

@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{AdminClient, AdminError, DownloadedModel, TIMEOUT};
 use crate::versions::VERSION_HEADER;
 
-/// Characters of an answer that cannot be read which an error repeats.
+/// The maximum number of characters that an error quotes from an unreadable response.
 const SHOWN_CHARACTERS_MAX: usize = 200;
 
 impl AdminClient {
@@ -20,12 +20,12 @@ impl AdminClient {
         read(self.request(method, path)?.timeout(TIMEOUT)).await
     }
 
-    /// Sends a request whose answer is empty.
+    /// Sends a request whose response has no body.
     pub(super) async fn ask_nothing(&self, method: Method, path: &str) -> Result<(), AdminError> {
         accepted(self.request(method, path)?.timeout(TIMEOUT)).await.map(|_| ())
     }
 
-    /// Sends JSON.
+    /// Sends a JSON body.
     pub(super) async fn send<B: Serialize, T: DeserializeOwned>(
         &self,
         path: &str,
@@ -34,7 +34,7 @@ impl AdminClient {
         read(self.request(Method::POST, path)?.timeout(TIMEOUT).json(body)).await
     }
 
-    /// Sends bytes, which may take as long as they need.
+    /// Sends a binary body, without a timeout.
     pub(super) async fn send_bytes<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -45,7 +45,7 @@ impl AdminClient {
         read(request.body(bytes)).await
     }
 
-    /// Brings a model, which may take as long as it needs.
+    /// Downloads a model, without a timeout.
     pub(super) async fn get_model(&self, path: &str) -> Result<DownloadedModel, AdminError> {
         let response = accepted(self.request(Method::GET, path)?).await?;
         let number =
@@ -73,7 +73,7 @@ async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, AdminEr
     })
 }
 
-/// Sends a request and returns the answer if the coordinator accepted it.
+/// Sends a request and returns the response if its status is a success.
 async fn accepted(request: RequestBuilder) -> Result<Response, AdminError> {
     let response = request.send().await?;
     if response.status().is_success() {
@@ -94,7 +94,7 @@ fn answer(response: &Response, detail: String) -> AdminError {
     AdminError::Answer { place: response.url().to_string(), status: response.status().as_u16(), detail }
 }
 
-/// Reads the coordinator's address. A key goes over TLS, or nowhere but to this machine.
+/// Parses the coordinator's address. Plain HTTP is allowed only to this machine, because requests carry the API key.
 pub(super) fn parse_base(text: &str) -> Result<Url, AdminError> {
     let error = || AdminError::Address(text.to_owned());
     let url = Url::parse(text.trim()).map_err(|_| error())?;
@@ -110,7 +110,7 @@ fn is_this_machine(url: &Url) -> bool {
     })
 }
 
-/// Returns what is typed as an id in a form that stays one segment of a path.
+/// Makes user input safe as one path segment: replaces everything except ASCII letters, digits and `-` by `_`.
 pub(super) fn segment(text: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     text.chars().map(plain).collect()

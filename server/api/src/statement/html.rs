@@ -1,13 +1,13 @@
-//! The statement as a page.
+//! The statement as an HTML page.
 
 use super::Statement;
 
-/// How the page looks.
+/// The style sheet of the page.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;\
     color:#1b2530}dt{font-weight:600;margin-top:1rem}dd{margin:0}";
 
 impl Statement {
-    /// Returns the statement as a page of its own, that loads nothing.
+    /// Returns the statement as a self-contained HTML page, which loads no other files.
     pub fn html(&self) -> String {
         let rows: String = self
             .sentences
@@ -24,7 +24,7 @@ impl Statement {
     }
 }
 
-/// Names are anybody's text: none of it may become markup.
+/// Escapes text for HTML. Names can contain anything, including markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
