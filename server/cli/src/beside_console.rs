@@ -1,4 +1,4 @@
-//! `docs/reference/console.md` says what the console and the command line can do: nothing is left out, and nothing is made up.
+//! Checks that the table in `docs/reference/console.md` lists every API endpoint, and only commands that exist.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::Cli;
 
 const PAGE: &str = include_str!("../../../docs/reference/console.md");
 
-/// The cells of every row of the table, without their marks.
+/// Returns the cells of every row of the table.
 fn rows() -> Vec<[String; 4]> {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ")).skip(1);
     let cells =

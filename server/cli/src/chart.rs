@@ -1,4 +1,4 @@
-//! A line over numbered steps, as an SVG.
+//! Draws a line chart over numbered steps as SVG.
 
 use std::ops::Range;
 
@@ -7,35 +7,35 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (800, 480);
 const LINE: RGBColor = RGBColor(31, 90, 166);
 const GREY: RGBColor = RGBColor(90, 90, 90);
-/// The fonts' sizes in pixels: title, axis names, numbers.
+/// The font sizes in pixels: title, axis names, numbers.
 const FONT_SIZES: (u32, u32, u32) = (24, 18, 16);
-/// A line of more points has no marks.
+/// The maximum number of points of a line whose points are marked with circles.
 const MARKS_MAX: usize = 1_000;
 
-/// Why there is no chart.
+/// An error of the plotting library.
 pub type ChartError = DrawingAreaErrorKind<std::io::Error>;
 
-/// What is drawn.
+/// A line chart.
 pub struct Chart<'a> {
     /// The title.
     pub caption: String,
-    /// What the horizontal axis counts, from 0.
+    /// The name of the horizontal axis, which starts at 0.
     pub x: &'a str,
-    /// What the vertical axis shows.
+    /// The name of the vertical axis.
     pub y: &'a str,
-    /// The vertical axis.
+    /// The range of the vertical axis.
     pub range: Range<f64>,
-    /// Decimals of the vertical axis's numbers.
+    /// The number of decimals on the vertical axis.
     pub decimals: usize,
-    /// The line.
+    /// The points of the line, as (x, y).
     pub points: &'a [(f64, f64)],
 }
 
 impl Chart<'_> {
-    /// Draws it in memory.
+    /// Returns the chart as SVG.
     ///
     /// # Errors
-    /// [`ChartError`] if the library refuses.
+    /// [`ChartError`] if the plotting library fails.
     pub fn svg(&self) -> Result<String, ChartError> {
         let mut svg = String::new();
         self.draw(&mut svg)?;

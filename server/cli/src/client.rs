@@ -14,60 +14,63 @@ use super::{
     stop_signal::stop_signal,
 };
 
-/// How the client works.
+/// The flags of `folkmoot client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The coordinator, for example https://coordinator.example:8443.
+    /// The URL of the coordinator, for example https://coordinator.example:8443.
     #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
     coordinator: String,
-    /// The root certificate that vouches for the coordinator (its ca.pem); without it the system's are asked.
+    /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
+    /// trusted.
     #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// The enrolment token; needed only the first time.
+    /// The enrolment token. It is needed only for the first start.
     #[arg(long, env = "FOLKMOOT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
     #[command(flatten)]
     examples: ExamplesArgs,
-    /// Where the client keeps its key, its session and what it has fetched.
+    /// The folder for the client's key, session and downloads.
     #[arg(long, value_name = "DIR")]
     state: PathBuf,
-    /// What the client states about itself, for eligibility; may be given several times.
+    /// An attribute that the client reports to the coordinator, for eligibility rules. Can be repeated.
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
     attributes: Vec<(String, String)>,
-    /// What the device rules of plans are evaluated with, here: it is never sent, logged or stored; may be given several
-    /// times. It can be seen in the list of this machine's processes.
+    /// A private attribute for the device rules of plans. It is evaluated on this machine and never sent, logged or
+    /// stored, but it is visible in the process list. Can be repeated.
     #[arg(long = "private-attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
     private_attributes: Vec<(String, String)>,
-    /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name. What cannot be
-    /// trained there is trained on the CPU, with a warning.
+    /// The device to train on: `auto` (the fastest for each plan), `cpu`, `gpu`, or part of an adapter's name. Plans
+    /// that cannot run there run on the CPU, with a warning.
     #[arg(long, env = "FOLKMOOT_DEVICE", default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
     device: Device,
-    /// Bytes that a training may hold, whatever its plan asks for: an assignment that needs more is declined; 2 GiB if it is
-    /// not given.
+    /// The maximum memory that training may use, in bytes. The client declines an assignment that needs more. The
+    /// default is 2 GiB.
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<u64>,
-    /// Bytes of the model and its weights, at most: an assignment that has more is declined before they are fetched; 1 GiB if it is
-    /// not given.
+    /// The maximum size of a model with its weights, in bytes. The client declines a larger model before it downloads
+    /// it. The default is 1 GiB.
     #[arg(long, value_name = "BYTES")]
     model_max: Option<u64>,
-    /// Seconds of training in one assignment, at most; what was trained until then is sent. An hour if it is not given.
+    /// The maximum training time per assignment, in seconds. When it is over, the client sends its partial update. The
+    /// default is one hour.
     #[arg(long, value_name = "SECONDS")]
     training_max: Option<u64>,
-    /// Decline tasks whose versions may combine the updates of fewer clients than this, by the coordinator's word.
+    /// Decline tasks whose versions may combine updates of fewer clients than this. The client relies on the number
+    /// that the coordinator states.
     #[arg(long, value_name = "CLIENTS")]
     cohort_min: Option<u64>,
-    /// Decline tasks without noise (`central`), or those in which the client does not add it itself (`local`). Central noise is
-    /// the coordinator's promise: the client cannot check it.
+    /// Decline tasks with less protection than this: `central` requires noise, `local` requires noise that the client
+    /// adds itself. The client cannot verify central noise.
     #[arg(long, value_name = "none|central|local")]
     protection_min: Option<ProtectionLevel>,
-    /// Bytes a day (UTC) that are sent and fetched at most: an assignment that would pass them is declined, and the next one
-    /// is asked for on the next day.
+    /// The maximum number of bytes to send and receive per day (UTC). The client declines an assignment that would
+    /// exceed the limit, and checks in again the next day.
     #[arg(long, value_name = "BYTES")]
     bytes_per_day: Option<u64>,
-    /// Bytes a second, each way, at most; 32768 or more.
+    /// The maximum number of bytes per second in each direction; at least 32768.
     #[arg(long, value_name = "BYTES")]
     bytes_per_second: Option<u64>,
-    /// Stop after so many accepted updates; run until ctrl-c without this.
+    /// Stop after this many accepted updates. By default, run until ctrl-c.
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
     #[command(flatten)]
@@ -80,7 +83,7 @@ struct Ended {
     accepted_rounds: u64,
 }
 
-/// Takes part in rounds on local data, until ctrl-c, SIGTERM or the wanted number of rounds.
+/// Takes part in rounds on local data until ctrl-c, SIGTERM or the requested number of accepted updates.
 ///
 /// # Errors
 /// If a file cannot be read, or the coordinator refuses the client.
@@ -95,7 +98,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         None => Box::pin(client.run(shutdown)).await,
     };
     let ended = Ended { event: "ended", accepted_rounds: summary.map_err(explained)?.accepted_rounds };
-    out.print(&ended, |ended| format!("ended: {} updates were accepted", ended.accepted_rounds))
+    out.print(&ended, |ended| format!("stopped: {} updates were accepted", ended.accepted_rounds))
 }
 
 fn build(args: Args) -> Result<Client, CliError> {
@@ -141,11 +144,13 @@ fn budget(args: &Args) -> Budget {
 
 fn explained(error: ClientError) -> CliError {
     let remedy = match &error {
-        ClientError::NoEnrolmentToken => Some("give one with --token; `folkmoot token create` makes one"),
+        ClientError::NoEnrolmentToken => Some(
+            "give an enrolment token with --token; an operator can create one with `folkmoot token create`",
+        ),
         ClientError::Refused { code: Some(ErrorCode::ClientUnknown | ErrorCode::ClientRevoked), .. } => {
-            Some("enrol as a new client: another --state, and a --token")
+            Some("enrol as a new client, with another --state folder and a --token")
         }
-        ClientError::Transport(_) => Some("look at --coordinator, --ca and --token"),
+        ClientError::Transport(_) => Some("check --coordinator, --ca and --token"),
         _ => None,
     };
     CliError { remedy: remedy.map(str::to_owned), ..CliError::from(error) }
@@ -154,13 +159,13 @@ fn explained(error: ClientError) -> CliError {
 fn parse_attribute(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("NAME=VALUE is expected".into()),
+        _ => Err("expected NAME=VALUE".into()),
     }
 }
 
-/// Prints a line while the client runs; what cannot be printed does not stop it.
+/// Prints a progress line. A failure to print is logged and does not stop the client.
 fn progress(text: &str) {
     if let Err(error) = output::line(text) {
-        tracing::warn!(error = error.message, "progress cannot be shown");
+        tracing::warn!(error = error.message, "cannot print progress");
     }
 }

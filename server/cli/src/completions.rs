@@ -3,14 +3,15 @@ use clap_complete::Shell;
 
 use super::{Cli, CliError, output};
 
-/// Which shell.
+/// The arguments of `folkmoot completions`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell.
     shell: Shell,
 }
 
-/// Prints the completions of a shell, for example into `~/.local/share/bash-completion/completions/folkmoot`.
+/// Prints the completion script of a shell. For bash, save it as
+/// `~/.local/share/bash-completion/completions/folkmoot`.
 ///
 /// # Errors
 /// If stdout cannot be written.

@@ -9,19 +9,19 @@ use super::{
 };
 use crate::settings::{self, Config};
 
-/// Looks at the configuration.
+/// The subcommands of `folkmoot config`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Say whether the configuration can be used.
+    /// Validate the configuration.
     Check(Args),
-    /// Print the configuration with all defaults and variables, without secrets.
+    /// Print the effective configuration, with defaults and environment variables but without secrets.
     Show(Args),
 }
 
-/// Which configuration.
+/// The flags of `folkmoot config`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The file; ./folkmoot.toml if it is there and this is not given.
+    /// The configuration file. The default is ./folkmoot.toml, if it exists.
     #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// Names the file, line and key that are wrong.
+    /// If the configuration is invalid: the error names the file, line and key.
     pub fn run(self) -> Result<(), CliError> {
         match self {
             Command::Check(args) => check(args),
@@ -51,8 +51,8 @@ fn check(args: Args) -> Result<(), CliError> {
     load(args.config.as_deref())?;
     let checked = Checked { file: settings::file(args.config.as_deref()), is_right: true };
     args.output.print(&checked, |checked| match &checked.file {
-        Some(file) => format!("{} is right", file.display()),
-        None => format!("there is no {}; the defaults are used", settings::DEFAULT_FILE),
+        Some(file) => format!("{} is valid", file.display()),
+        None => format!("{} does not exist; the defaults apply", settings::DEFAULT_FILE),
     })
 }
 
@@ -62,11 +62,11 @@ fn show(args: Args) -> Result<(), CliError> {
         return output::json_line(&output::json(&config)?);
     }
     let text = toml::to_string(&config)
-        .map_err(|error| CliError::new(format!("the configuration has no form in TOML: {error}")))?;
+        .map_err(|error| CliError::new(format!("the configuration cannot be written as TOML: {error}")))?;
     output::line(&text)
 }
 
-/// Reads the configuration with the process's environment.
+/// Reads the configuration and the environment variables of the process.
 pub(super) fn load(path: Option<&std::path::Path>) -> Result<Config, CliError> {
     Ok(Config::load(path, |name| std::env::var(name).ok())?)
 }

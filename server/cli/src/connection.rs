@@ -1,4 +1,4 @@
-//! How administrative commands reach the coordinator.
+//! The connection flags of administrative commands.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,26 @@ use folkmoot_api::AdminClient;
 
 use super::CliError;
 
-/// Where the coordinator is, and who asks.
+/// The flags that every administrative command needs.
 #[derive(Clone, clap::Args)]
 pub struct ConnectionArgs {
-    /// The coordinator, for example https://127.0.0.1:8443.
+    /// The URL of the coordinator, for example https://127.0.0.1:8443.
     #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
     url: String,
-    /// The API key, ID.SECRET. The environment keeps it out of the shell's history.
+    /// The API key, as ID.SECRET. Use the environment variable to keep it out of the shell history.
     #[arg(long, env = "FOLKMOOT_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: String,
-    /// The root certificate that vouches for the coordinator (its ca.pem); without it the system's are asked.
+    /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
+    /// trusted.
     #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
 impl ConnectionArgs {
-    /// Makes a client of the administrative API. Nothing is sent yet.
+    /// Creates a client of the administrative API. It sends nothing yet.
     ///
     /// # Errors
-    /// If the certificate or the address cannot be used.
+    /// If the certificate or the URL is invalid.
     pub fn connect(&self) -> Result<AdminClient, CliError> {
         let pem =
             self.ca.as_ref().map(|path| std::fs::read(path).map_err(CliError::read(path))).transpose()?;
@@ -32,28 +33,32 @@ impl ConnectionArgs {
     }
 }
 
-/// The same, for a command that may do without a coordinator.
+/// The connection flags of a command that does not always need a coordinator.
 #[derive(Clone, clap::Args)]
 pub struct OptionalConnectionArgs {
-    /// The coordinator, for example https://127.0.0.1:8443.
+    /// The URL of the coordinator, for example https://127.0.0.1:8443.
     #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
     url: Option<String>,
-    /// The API key, ID.SECRET. The environment keeps it out of the shell's history.
+    /// The API key, as ID.SECRET. Use the environment variable to keep it out of the shell history.
     #[arg(long, env = "FOLKMOOT_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<String>,
-    /// The root certificate that vouches for the coordinator (its ca.pem); without it the system's are asked.
+    /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
+    /// trusted.
     #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
 impl OptionalConnectionArgs {
-    /// Makes a client of the administrative API. Nothing is sent yet.
+    /// Creates a client of the administrative API. It sends nothing yet.
     ///
     /// # Errors
-    /// If the address or the key is not given, or one of them or the certificate cannot be used.
+    /// If the URL or the key is missing, or if the URL or the certificate is invalid.
     pub fn connect(&self) -> Result<AdminClient, CliError> {
         let missing = |what: &str| {
-            CliError::with_remedy(format!("{what} is missing"), format!("give {what}, or set its variable"))
+            CliError::with_remedy(
+                format!("{what} is missing"),
+                format!("give {what}, or set its environment variable"),
+            )
         };
         let url = self.url.clone().ok_or_else(|| missing("--url"))?;
         let api_key = self.api_key.clone().ok_or_else(|| missing("--api-key"))?;

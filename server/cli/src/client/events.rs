@@ -1,4 +1,4 @@
-//! What a client does, line by line.
+//! Prints the events of a client, one per line.
 
 use folkmoot_client::ClientEvent;
 use folkmoot_protocol::messages::AbortReason;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::progress;
 use crate::output::{OutputArgs, moment};
 
-/// Shows an event.
+/// Prints an event.
 pub fn show(output: OutputArgs, event: &ClientEvent) {
     if output.json {
         progress(&machine(event).to_string());
@@ -57,13 +57,13 @@ fn machine(event: &ClientEvent) -> Value {
     }
 }
 
-/// Returns a line for humans; what happens many times a second is left out.
+/// Returns a line for humans, or `None` for events that happen many times a second.
 fn human(event: &ClientEvent) -> Option<String> {
     Some(match event {
         ClientEvent::Enrolled { client_id, population } => format!("enrolled in {population} as {client_id}"),
-        ClientEvent::Waiting { until } => format!("not drawn; checks in again at {}", moment(*until)),
+        ClientEvent::Waiting { until } => format!("not selected; checks in again at {}", moment(*until)),
         ClientEvent::Assigned { round_number, base_version, .. } => {
-            format!("round {round_number}: drawn, starts from version {base_version}")
+            format!("round {round_number}: selected, starts from version {base_version}")
         }
         ClientEvent::Device { device, energy_class, .. } => {
             format!("trains on {device} (energy class {energy_class})")
@@ -86,10 +86,10 @@ fn human(event: &ClientEvent) -> Option<String> {
         ClientEvent::Aborted { reason: AbortReason::Declined, .. } => "declined to take part".to_owned(),
         ClientEvent::Aborted { detail, .. } => format!("gave up: {detail}"),
         ClientEvent::Dropped { detail, .. } => format!("the update is no longer wanted: {detail}"),
-        ClientEvent::Paused { reason } => format!("pauses: {reason}"),
-        ClientEvent::Resumed => "goes on".to_owned(),
+        ClientEvent::Paused { reason } => format!("paused: {reason}"),
+        ClientEvent::Resumed => "resumed".to_owned(),
         ClientEvent::BackingOff { until, failures, detail } => {
-            format!("failed {failures} times ({detail}); tries again at {}", moment(*until))
+            format!("failed {failures} times ({detail}); next attempt at {}", moment(*until))
         }
     })
 }

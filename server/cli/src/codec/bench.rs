@@ -11,7 +11,7 @@ use crate::{
     output::{OutputArgs, table},
 };
 
-/// What is measured where nothing else is asked for: every codec at the settings that are of use.
+/// The codecs that are measured by default, each with useful settings.
 const CODECS: [&str; 20] = [
     "none",
     "bf16",
@@ -34,35 +34,35 @@ const CODECS: [&str; 20] = [
     "eden:4",
     "weights:8",
 ];
-/// How long each measurement is repeated.
+/// The time for which each measurement is repeated.
 const REPEATED_FOR: Duration = Duration::from_millis(100);
 
-/// Which update, by which codecs.
+/// The flags of `folkmoot codec bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// An update that a client wrote, or an ONNX model that came of a training.
+    /// An update file of a client, or an ONNX model after training.
     file: PathBuf,
-    /// The ONNX model from which it started.
+    /// The ONNX model before training.
     #[arg(long, value_name = "MODEL.onnx")]
     base: Option<PathBuf>,
-    /// Only this codec; may be given again.
+    /// Measure only this codec. Can be repeated.
     #[arg(long, value_name = "CODEC")]
     codec: Vec<Codec>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// What all codecs did.
+/// The results of all codecs.
 #[derive(Serialize)]
 struct Benched {
     values: usize,
     bytes_as_float32: u64,
-    /// A plain copy of the values, in the same run.
+    /// The speed of a plain copy of the values in the same run.
     copy_gigabytes_per_second: f64,
     codecs: Vec<Line>,
 }
 
-/// What a codec did.
+/// The result of one codec.
 #[derive(Serialize)]
 struct Line {
     codec: String,
@@ -72,15 +72,15 @@ struct Line {
     /// The squared error over the squared norm.
     normalised_error: f64,
     is_unbiased: bool,
-    /// Of float32, as are the next.
+    /// The encoding speed. Encoding and decoding speeds are in gigabytes of float32 values.
     encode_gigabytes_per_second: f64,
     decode_gigabytes_per_second: f64,
 }
 
-/// Compresses an update by every codec, and says what that saves, loses and costs on this machine.
+/// Compresses an update with every codec and reports the size, the error and the speed on this machine.
 ///
 /// # Errors
-/// If a file cannot be read or has no update, or a value of it is not finite.
+/// If a file cannot be read or is not an update, or if a value is not finite.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let update = update_file::read(&args.file, args.base.as_deref())?;
     let all = || CODECS.iter().map(|text| text.parse().expect("the list has codecs")).collect();
@@ -126,7 +126,7 @@ fn line(update: &UpdateFile, codec: Codec) -> Result<Line, EncodeError> {
     })
 }
 
-/// The shortest time of many, in seconds: what else the machine does only adds to it.
+/// Returns the shortest of many times in seconds, because other load on the machine only adds time.
 fn seconds(mut run: impl FnMut()) -> f64 {
     let whole = stopwatch();
     let mut least = f64::INFINITY;
@@ -154,7 +154,7 @@ fn text(benched: &Benched) -> String {
     let head =
         ["CODEC", "BYTES", "TIMES FEWER", "BITS A VALUE", "ERROR", "UNBIASED", "ENCODE GB/S", "DECODE GB/S"];
     format!(
-        "{} values, {} bytes as float32; a copy runs at {:.2} GB/s. Errors are squared, over the squared norm.\n\n{}",
+        "{} values, {} bytes as float32; a copy runs at {:.2} GB/s. ERROR is the squared error over the squared norm.\n\n{}",
         benched.values,
         benched.bytes_as_float32,
         benched.copy_gigabytes_per_second,

@@ -7,10 +7,10 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// What to do with codecs.
+/// The subcommands of `folkmoot codec`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Compress an update by every codec, and say what that saves, loses and costs.
+    /// Compress an update with every codec and report the size, the error and the speed.
     Bench(bench::Args),
 }
 
@@ -18,7 +18,7 @@ impl Command {
     /// Runs the command to its end.
     ///
     /// # Errors
-    /// If a file cannot be read or has no update.
+    /// If a file cannot be read or is not an update.
     pub async fn run(self) -> Result<(), CliError> {
         let Self::Bench(args) = self;
         let run = tokio::task::spawn_blocking(move || bench::run(&args));

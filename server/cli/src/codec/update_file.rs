@@ -1,4 +1,4 @@
-//! Where an update comes from: what a client wrote, or two versions of a model.
+//! Reads an update from an update file, or from the difference of two models.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use folkmoot_protocol::{
 
 use crate::CliError;
 
-/// An update as it was before any codec.
+/// An uncompressed update.
 pub struct UpdateFile {
     pub schema: TensorSchema,
     pub values: Vec<f32>,
 }
 
-/// Reads an update: `path` is one that a client wrote, or a model, whose difference from `base` it is. Of a base the update
-/// also learns the shapes of its tensors.
+/// Reads an update. `path` is an update file of a client, or an ONNX model whose difference from `base` is the
+/// update. With a base, the update also gets the shapes of its tensors.
 ///
 /// # Errors
-/// If a file cannot be read, is neither, or the two do not go together.
+/// If a file cannot be read, if `path` is neither kind of file, or if it does not match `base`.
 pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     let bytes = std::fs::read(path).map_err(CliError::read(path))?;
     let at = |detail: String| CliError::new(format!("{}: {detail}", path.display()));
@@ -30,28 +30,28 @@ pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     if !bytes.starts_with(&folkmoot_protocol::update::MAGIC) {
         let base = base.ok_or_else(|| {
             CliError::with_remedy(
-                format!("{} is no update that a client wrote", path.display()),
-                "give two ONNX files, what came of a training and, with --base, what it started from",
+                format!("{} is not an update file of a client", path.display()),
+                "give an update file, or two ONNX models: the trained one and, with --base, the one before training",
             )
         })?;
         let after = read_model(path)?;
         if schema_of(&after) != schema_of(&base) {
-            return Err(at("its tensors are others than those of the base".into()));
+            return Err(at("its tensors differ from those of the base model".into()));
         }
         let (after_weights, weights) = (after.initial_weights(), base.initial_weights());
         let values = after_weights.iter().zip(&weights).map(|(after, before)| after - before).collect();
         return Ok(UpdateFile { schema: schema_of(&base), values });
     }
     let (header, values) =
-        bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| at("its header is cut off".into()))?;
+        bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| at("the header is truncated".into()))?;
     let header = UpdateHeader::decode(header).map_err(|error| at(error.to_string()))?;
     if header.is_compressed {
-        return Err(at("it is compressed already; what it was before is needed".into()));
+        return Err(at("the update is already compressed; give an uncompressed one".into()));
     }
     let (values, rest) = values.as_chunks::<4>();
     if !rest.is_empty() || values.len() as u64 != header.element_count {
         return Err(at(format!(
-            "its header announces {} values; {} follow",
+            "the header announces {} values; {} follow",
             header.element_count,
             values.len()
         )));
@@ -62,8 +62,8 @@ pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     };
     if schema.parameter_count() != header.element_count || header.element_count > PARAMETERS_MAX {
         return Err(at(format!(
-            "it has {} values, the model {}; an update of a task with frozen tensors has none of theirs, and is read \
-             without --base",
+            "the update has {} values, the model {}. If tensors of the task are frozen, the update has no values for \
+             them; read it without --base",
             header.element_count,
             schema.parameter_count()
         )));

@@ -10,64 +10,67 @@ use super::{
     report::{PrivacyReport, SettingsReport},
 };
 
-/// More clients would need more open files than one process usually may have.
+/// More clients would need more open files than a process may usually have.
 const CLIENTS_MAX: i64 = 200;
 const ROUNDS_MAX: i64 = 10_000;
 
 /// Train a digit classifier over real HTTPS on this machine: a coordinator and its clients in one process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Rounds to train; 30 if it is not given, with --epsilon 10, with --browser 100.
+    /// The number of rounds. The default is 30; with --epsilon it is 10, with --browser 100.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
     pub rounds: Option<u32>,
-    /// What to train.
+    /// The model to train.
     #[arg(long, value_enum, default_value_t = DemoModel::Mlp)]
     pub model: DemoModel,
-    /// Clients to enrol; 20 if it is not given, with --epsilon 100, with --browser 3.
+    /// The number of clients. The default is 20; with --epsilon it is 100, with --browser 3.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
     pub clients: Option<u32>,
-    /// Clients that train in each round; half of them if it is not given, with --epsilon all. With --browser all and the page.
+    /// The number of clients that train in each round. The default is half of the clients; with --epsilon it is all
+    /// of them, with --browser all of them and the page.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub cohort: Option<u32>,
-    /// How evenly the digits are spread over the clients: the concentration of a Dirichlet distribution.
-    /// 100 is even; at 0.1 most clients know only a few digits.
+    /// The concentration of the Dirichlet distribution that splits the digits over the clients. With 100 the split is
+    /// even; with 0.1 most clients have only a few different digits.
     #[arg(long, default_value_t = 1.0, value_parser = parse_alpha)]
     pub alpha: f64,
-    /// Seed of the split into held-out examples and clients' parts.
+    /// The seed for splitting the digits into held-out examples and clients' parts.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Train with differential privacy, until so much of it is spent. Few clients would drown in the noise.
+    /// Train with differential privacy until this epsilon is spent. Use many clients: with few, the noise hides
+    /// everything that the model could learn.
     #[arg(long, value_parser = parse_epsilon)]
     pub epsilon: Option<f64>,
-    /// The probability mass for which epsilon need not hold.
+    /// The delta of the privacy budget: the probability mass for which epsilon need not hold.
     #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
     pub delta: f64,
-    /// How clients compress their updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default they do not.
+    /// The codec of the clients' updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default, updates
+    /// are not compressed.
     #[arg(long)]
     pub codec: Option<Codec>,
-    /// Folder for model.onnx, report.json, accuracy.svg and the data of the run.
+    /// The folder for model.onnx, report.json, accuracy.svg and the data of the run.
     #[arg(long, value_name = "DIR", default_value = "demo-output")]
     pub out: PathBuf,
-    /// Print one JSON object per line instead of bars.
+    /// Print one JSON object per line instead of progress bars.
     #[arg(long)]
     pub json: bool,
-    /// Keep the coordinator and the clients open after the training, until ctrl-c.
+    /// Keep the coordinator and the clients running after the training, until ctrl-c.
     #[arg(long)]
     pub keep_open: bool,
-    /// Serve a page on which a person draws digits and trains beside the clients; each round waits for it. It needs what
-    /// `cargo xtask wasm` builds, and runs without TLS until ctrl-c.
+    /// Serve a web page on which you draw digits and train together with the clients. Each round waits for the page.
+    /// This needs the package that `cargo xtask wasm` builds, and runs without TLS until ctrl-c.
     #[arg(long, conflicts_with_all = ["cohort", "epsilon", "keep_open"])]
     pub browser: bool,
-    /// The page's port on this machine; 0 lets the system choose.
+    /// The port of the page on this machine; 0 lets the system choose.
     #[arg(long, default_value_t = 8080, requires = "browser")]
     pub port: u16,
-    /// The folder of the built browser package.
+    /// The folder of the browser package.
     #[arg(long, value_name = "DIR", default_value = "wasm/js/dist", requires = "browser")]
     pub package: PathBuf,
 }
 
 impl Args {
-    /// Returns how many rounds are trained.
+    /// Returns the number of rounds to train.
     pub fn rounds(&self) -> u32 {
         self.rounds.unwrap_or(self.unless_given(30, 10, 100))
     }
@@ -84,10 +87,10 @@ impl Args {
         }
     }
 
-    /// Checks what no single flag can, and settles the defaults that depend on others.
+    /// Validates combinations of flags and computes the defaults that depend on other flags.
     ///
     /// # Errors
-    /// [`DemoError::CohortTooLarge`] if a round needs more clients than there are.
+    /// [`DemoError::CohortTooLarge`] if the cohort is larger than the number of clients.
     pub fn settings(&self) -> Result<SettingsReport, DemoError> {
         let (is_private, clients) = (self.epsilon.is_some(), self.clients());
         let takers = clients + u32::from(self.browser);
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!(settings.privacy.map(|privacy| (privacy.epsilon, privacy.delta)), Some((8.0, 1e-5)));
         let browser = parse("--browser --port 0").unwrap();
         let settings = browser.settings().unwrap();
-        // The page is one of the cohort.
+        // The page is part of the cohort.
         assert_eq!((browser.rounds(), settings.clients, settings.cohort), (100, 3, 4));
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
     }

@@ -1,12 +1,12 @@
-//! The accuracy over the rounds, as an SVG.
+//! The chart of the accuracy over the rounds, as SVG.
 
 use super::report::Report;
 use crate::chart::{Chart, ChartError};
 
-/// Draws held-out accuracy, in percent, over the number of committed rounds.
+/// Draws the held-out accuracy in percent over the number of committed rounds.
 ///
 /// # Errors
-/// [`ChartError`] if the library refuses; the SVG is made in memory.
+/// [`ChartError`] if the plotting library fails.
 pub fn accuracy_svg(report: &Report) -> Result<String, ChartError> {
     let accuracies = report.accuracies();
     let points: Vec<(f64, f64)> =
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
     use crate::demo::report::test_report;
 
-    /// Checks that every element of `svg` is closed, in order.
+    /// Returns whether all elements of `svg` are closed in order.
     fn is_well_formed(svg: &str) -> bool {
         let mut open = Vec::new();
         let mut rest = svg;

@@ -1,4 +1,4 @@
-//! The clients: each with its own examples, key, state directory and connections.
+//! The clients of the demo. Each has its own examples, key, state folder and connections.
 
 use std::{sync::Arc, thread::available_parallelism};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{error::DemoError, output::Output, traffic::Traffic};
 
-/// The longest that a check-in waits: they are answered as soon as a client is drawn.
+/// The longest wait of a check-in, in seconds. The coordinator answers as soon as it selects the client.
 const WAIT_SECONDS: u32 = 30;
 
 /// Clients that run until they are stopped.
@@ -20,21 +20,22 @@ pub struct Clients {
     stop: watch::Sender<bool>,
 }
 
-/// Where the clients find their coordinator.
+/// The connection settings of the clients.
 pub struct Meeting {
-    /// Its address.
+    /// The URL of the coordinator.
     pub url: String,
-    /// The certificate that vouches for it.
+    /// The root certificate to trust, as PEM.
     pub certificate_pem: Option<Vec<u8>>,
-    /// What lets them enrol.
+    /// The enrolment token.
     pub token: String,
 }
 
 impl Clients {
-    /// Starts a client for every part of the data. They enrol by themselves and tell `traffic`.
+    /// Starts one client for each part of the data. The clients enrol by themselves and report their events to
+    /// `traffic`.
     ///
     /// # Errors
-    /// [`DemoError`] if one of them cannot be made.
+    /// [`DemoError`] if a client cannot be created.
     pub fn start(
         meeting: &Meeting,
         parts: Vec<Examples>,
@@ -42,13 +43,13 @@ impl Clients {
         traffic: &Traffic,
     ) -> Result<Self, DemoError> {
         let (stop, stopped) = watch::channel(false);
-        // More trainings at a time than there are cores would only take turns.
+        // More concurrent trainings than cores would gain nothing.
         let slots = Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from)));
         let mut running = JoinSet::new();
         for (index, examples) in parts.into_iter().enumerate() {
             let number = index + 1;
             let failed = |source| DemoError::Client { number, source: Box::new(source) };
-            // As real devices do, every client has connections of its own.
+            // Every client has its own connections, as on real devices.
             let settings =
                 HttpSettings { certificate_pem: meeting.certificate_pem.clone(), http1_only: false };
             let traffic = traffic.clone();
@@ -58,7 +59,7 @@ impl Clients {
                 .state_directory(output.client(number))
                 .examples(examples)
                 .wait_seconds(WAIT_SECONDS)
-                // Its models are small, and its result is to be the same on every machine.
+                // The models are small, and the result must be the same on every machine.
                 .device(Device::Cpu)
                 .training_slots(Arc::clone(&slots))
                 .on_event(move |event| traffic.record(&event))
@@ -75,7 +76,7 @@ impl Clients {
         Ok(Self { running, stop })
     }
 
-    /// Waits until a client ends, which none should before it is stopped, and says why.
+    /// Waits until a client fails, and returns the reason. No client should fail before it is stopped.
     pub async fn failure(&mut self) -> DemoError {
         loop {
             match self.running.join_next().await {
@@ -89,7 +90,7 @@ impl Clients {
         }
     }
 
-    /// Stops all clients and waits for them. What they were at is given up.
+    /// Stops all clients and waits for them. They abandon their current work.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         while self.running.join_next().await.is_some() {}

@@ -1,5 +1,5 @@
-//! The operator's part, over the administrative API: brings the model, describes the task, hands out the token,
-//! and looks at what came of it.
+//! The operator's part of the demo, through the administrative API: uploads the model, creates the task and the
+//! token, and reads the results.
 
 use folkmoot_api::{AdminClient, Page, TaskVerb};
 use folkmoot_coordinator::task::TaskDescription;
@@ -7,37 +7,37 @@ use folkmoot_protocol::{TaskId, Timestamp};
 
 use super::error::DemoError;
 
-/// An operator of the demo's coordinator.
+/// The operator of the demo's coordinator.
 pub struct Control {
     api: AdminClient,
 }
 
-/// A released model version, and the round that made it.
+/// A committed model version and its round.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// The round's number in its task.
+    /// The number of the round in its task.
     pub round_number: u64,
-    /// The clients that were drawn.
+    /// The number of selected clients.
     pub cohort: u64,
-    /// The updates that it combines.
+    /// The number of combined updates.
     pub reports: u64,
-    /// The mean loss that its clients saw.
+    /// The mean training loss of the round's clients.
     pub loss: Option<f64>,
-    /// Seconds from the round's opening to its commit.
+    /// The seconds from the opening of the round to its commit.
     pub seconds: f64,
-    /// When it was committed.
+    /// When the version was committed.
     pub at: Timestamp,
     /// The version as ONNX.
     pub onnx: Vec<u8>,
 }
 
 impl Control {
-    /// Becomes the operator whose API this is.
+    /// Creates an operator that uses this API client.
     pub fn new(api: AdminClient) -> Self {
         Self { api }
     }
 
-    /// Makes a token with which `uses` clients can enrol in the task's population.
+    /// Creates a token that lets `uses` clients enrol in the task's population.
     ///
     /// # Errors
     /// [`DemoError::Admin`] if the coordinator refuses.
@@ -46,7 +46,7 @@ impl Control {
         Ok(self.api.create_token(population, Some(u64::from(uses)), None).await?.token)
     }
 
-    /// Brings the model and describes the task, which is a draft then.
+    /// Uploads the model and creates the task as a draft.
     ///
     /// # Errors
     /// [`DemoError::Admin`] if the coordinator refuses.
@@ -55,7 +55,7 @@ impl Control {
         Ok(self.api.create_task(description, model, false).await?.id)
     }
 
-    /// Lets the task's rounds begin.
+    /// Activates the task.
     ///
     /// # Errors
     /// [`DemoError::Admin`] if the coordinator refuses.
@@ -64,7 +64,7 @@ impl Control {
         Ok(())
     }
 
-    /// Returns version `number` of the task's model, from 1, or `None` if it is not released yet.
+    /// Returns version `number` of the task's model, counted from 1, or `None` if it has not been committed yet.
     ///
     /// # Errors
     /// [`DemoError::Admin`] if the coordinator refuses.

@@ -1,16 +1,17 @@
-//! A small curve for the terminal, in braille dots.
+//! Draws a small curve for the terminal with braille characters.
 
-/// Characters of the curve.
+/// The size of the curve in characters.
 const WIDTH: usize = 60;
 const HEIGHT: usize = 8;
-/// Dots of one character.
+/// The dots of one character.
 const DOTS_WIDE: usize = 2;
 const DOTS_HIGH: usize = 4;
-/// The bit of each dot of a braille character, by row and column, as Unicode orders them.
+/// The bit of each dot in a Unicode braille character, by row and column.
 const BITS: [[u8; DOTS_WIDE]; DOTS_HIGH] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 const BRAILLE: u32 = 0x2800;
 
-/// Draws accuracies (0 to 1, one after every round, the initial one first) as lines of text with their axes.
+/// Draws accuracies as lines of text with axes. The accuracies are 0 to 1: the initial one first, then one for each
+/// round.
 pub fn accuracy_curve(accuracies: &[f64]) -> Vec<String> {
     let mut cells = [[0u8; WIDTH]; HEIGHT];
     let columns = WIDTH * DOTS_WIDE;
@@ -18,7 +19,7 @@ pub fn accuracy_curve(accuracies: &[f64]) -> Vec<String> {
     let mut before = None;
     for column in 0..columns {
         let row = row_of(value_at(accuracies, column as f64 / (columns - 1) as f64), rows);
-        // A steep step is one line, not two dots.
+        // A steep step is drawn as a vertical line, not as two dots.
         let from = before.unwrap_or(row);
         for dot in row.min(from)..=row.max(from) {
             cells[dot / DOTS_HIGH][column / DOTS_WIDE] |= BITS[dot % DOTS_HIGH][column % DOTS_WIDE];
@@ -51,7 +52,7 @@ fn value_at(values: &[f64], position: f64) -> f64 {
     value(left) + (value(left + 1) - value(left)) * at.fract()
 }
 
-/// Returns the row of dots, counted from the top, of a value from 0 to 1.
+/// Returns the row of dots, counted from the top, for a value from 0 to 1.
 fn row_of(value: f64, rows: usize) -> usize {
     let height = (value.clamp(0.0, 1.0) * (rows - 1) as f64).round() as usize;
     rows - 1 - height

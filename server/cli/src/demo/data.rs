@@ -1,4 +1,4 @@
-//! The digits that the demo trains on, dealt out.
+//! The digits that the demo trains on, split over the clients.
 
 use folkmoot_engine::{
     Examples, Labels,
@@ -34,21 +34,21 @@ impl DemoModel {
 }
 
 const DIGITS: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
-/// One example of so many is held out: 20 %.
+/// One of this many examples is held out, which is 20 %.
 const HELD_OUT_ONE_OF: usize = 5;
 
-/// The digits: a part for every client, and what none of them sees.
+/// The digits: one part for each client, and the held-out examples.
 pub struct Data {
     /// Each client's own examples.
     pub parts: Vec<Examples>,
-    /// The examples on which every model version is evaluated.
+    /// The examples on which every version is evaluated.
     pub held_out: Examples,
-    /// The lines of the file in the order in which they were dealt out: those that are held out first.
+    /// The line numbers of the file in shuffled order, with the held-out ones first.
     order: Vec<usize>,
 }
 
 impl Data {
-    /// Returns all digits as lines, those that are held out last.
+    /// Returns all digits as CSV lines, with the held-out ones last.
     pub fn csv(&self) -> String {
         let text = std::str::from_utf8(DIGITS).expect("digits and commas are UTF-8");
         let lines: Vec<&str> = text.lines().collect();
@@ -57,7 +57,7 @@ impl Data {
     }
 }
 
-/// Deals the digits out to `clients`; the same seed gives the same parts.
+/// Splits the digits over `clients`. The same seed gives the same parts.
 ///
 /// # Errors
 /// [`DemoError::TooManyClients`] if there are fewer examples than clients.

@@ -1,4 +1,4 @@
-//! Why a demo ends without a model.
+//! Errors of the demo.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -9,23 +9,25 @@ use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryEr
 
 use crate::{CliError, chart::ChartError};
 
-/// Why a demo ends without a model.
+/// The reason why a demo ends without a model.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// There are not enough clients for a round.
-    #[error("a cohort of {cohort} cannot be drawn from {clients} clients; lower --cohort or raise --clients")]
+    #[error(
+        "a cohort of {cohort} cannot be selected from {clients} clients; lower --cohort or raise --clients"
+    )]
     CohortTooLarge {
-        /// The cohort asked for.
+        /// The requested cohort.
         cohort: u32,
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: u32,
     },
-    /// Somebody would have nothing to train on.
+    /// A client would have nothing to train on.
     #[error("{examples} examples are not enough for {clients} clients; lower --clients")]
     TooManyClients {
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: usize,
-        /// The examples that there are.
+        /// The number of examples.
         examples: usize,
     },
     /// The output folder or a file in it cannot be written.
@@ -33,16 +35,16 @@ pub enum DemoError {
     Output {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// There is nothing for a page to load.
+    /// The browser package has not been built.
     #[error(
-        "the browser package is not in {path}: build it with `cargo xtask wasm` in the folder of the repository, or name \
-         its folder with --package"
+        "the browser package is not in {path}; build it with `cargo xtask wasm` in the repository's folder, or give its \
+         folder with --package"
     )]
     PackageMissing {
-        /// Where it was looked for.
+        /// The folder that was searched.
         path: PathBuf,
     },
     /// The browser package cannot be read.
@@ -50,55 +52,55 @@ pub enum DemoError {
     Package {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The page's address cannot be bound.
     #[error(
-        "the page cannot be served at {address}: {source}; choose another port with --port, 0 for any that is free"
+        "the page cannot be served at {address}: {source}; choose another port with --port, or 0 for any free port"
     )]
     Page {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Nobody could end it in good order.
+    /// The handlers for ctrl-c and SIGTERM cannot be installed.
     #[error("{0}")]
     Signals(String),
     /// The log cannot be written.
     #[error(transparent)]
     Log(#[from] TelemetryError),
-    /// The coordinator does not start.
+    /// The coordinator cannot start.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The coordinator's socket failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The coordinator refused what its operator asked for.
+    /// The coordinator refused a request of the operator.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// The connections of the clients cannot be made.
+    /// The HTTP client of a client cannot be created.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// A client gave up.
     #[error("client {number} gave up: {source}")]
     Client {
-        /// Which, from 1.
+        /// The number of the client, from 1.
         number: usize,
-        /// Why.
+        /// The cause.
         source: Box<ClientError>,
     },
-    /// Nothing happens any more.
-    #[error("no round was committed for {seconds} seconds; run it again with RUST_LOG=info to see why")]
+    /// No round was committed for too long.
+    #[error("no round was committed for {seconds} seconds; run the demo again with RUST_LOG=info to see why")]
     Stalled {
-        /// The limit that was passed.
+        /// The limit in seconds.
         seconds: u64,
     },
-    /// The user does not want to wait.
-    #[error("interrupted before the last round; what was trained until then stays in {run}")]
+    /// The user pressed ctrl-c.
+    #[error("interrupted before the last round; the data of this run is kept in {run}")]
     Interrupted {
-        /// The run's folder.
+        /// The data folder of the run.
         run: PathBuf,
     },
     /// The model cannot be evaluated.
@@ -107,7 +109,7 @@ pub enum DemoError {
     /// The chart cannot be drawn.
     #[error("the chart cannot be drawn: {0}")]
     Chart(#[from] ChartError),
-    /// A thread ended early.
+    /// A background thread was interrupted.
     #[error("a part of the demo was interrupted: {0}")]
     Interruption(#[from] tokio::task::JoinError),
 }

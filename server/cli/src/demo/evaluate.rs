@@ -1,11 +1,12 @@
-//! The held-out accuracy of a model version, as an independent reader of its ONNX file sees it.
+//! Evaluates the ONNX file of a model version on the held-out examples, with an implementation that is independent of
+//! the engine.
 
 use folkmoot_engine::Examples;
 use folkmoot_inference::InferenceModel;
 
 use super::error::DemoError;
 
-/// Returns the share of `held_out` that the model gets right, 0 to 1.
+/// Returns the accuracy of the model on `held_out`, 0 to 1.
 ///
 /// # Errors
 /// [`DemoError::Inference`] if tract cannot read or run the model.

@@ -1,4 +1,4 @@
-//! The demo's task and clients on a coordinator that serves, for its console.
+//! The demo's task and clients for the console of a running coordinator.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,11 +19,11 @@ use super::{
 
 const CLIENTS: u32 = 20;
 const COHORT: u32 = 10;
-/// Enough that somebody sees it learn.
+/// The number of rounds, enough for a person to watch the training.
 const ROUNDS: u32 = 100;
 const ALPHA: f64 = 1.0;
 const SEED: u64 = 1;
-/// The folder below the data folder in which the clients keep their state.
+/// The folder for the clients' state, inside the data folder.
 const FOLDER: &str = "demo";
 
 /// The digits demo.
@@ -32,7 +32,7 @@ struct Digits {
     clients: Mutex<Option<Clients>>,
 }
 
-/// Returns what a coordinator that serves offers on its first run.
+/// Returns the demo that a running coordinator offers on its first run.
 pub fn first_run() -> MakeFirstRun {
     MakeFirstRun(|place| Arc::new(Digits { place: place.clone(), clients: Mutex::new(None) }))
 }

@@ -18,44 +18,44 @@ use super::{
     traffic::Traffic,
 };
 
-/// How often the coordinator is asked for the next version.
+/// The interval for polling the coordinator for the next version.
 const LOOK: Duration = Duration::from_millis(20);
-/// Without a commit for so long, something is broken: both deadlines of a round have passed twice by then.
+/// The time without a commit after which the demo fails. Both deadlines of a round have passed twice by then.
 const STALLED_SECONDS: u64 = 120;
-/// How long the clients may take to hear that their updates were accepted; only the counted bytes depend on it.
+/// The longest wait for clients to learn that their updates were accepted. Only the byte counts depend on it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// What is followed, and with what it is measured.
+/// A task to follow, with everything that is needed to evaluate its versions.
 pub struct Following<'a> {
     /// The operator.
     pub control: &'a Control,
     /// The task.
     pub task: TaskId,
-    /// What it is.
+    /// The task description.
     pub description: &'a TaskDescription,
-    /// What its clients say.
+    /// The traffic that the clients report.
     pub traffic: &'a Traffic,
-    /// On what each version is evaluated.
+    /// The examples on which each version is evaluated.
     pub held_out: &'a Examples,
-    /// The time.
+    /// The clock.
     pub clock: &'a Clock,
 }
 
-/// The rounds of a task that is over, and its last model.
+/// The rounds of a finished task, and its last version.
 pub struct Followed {
     /// Every committed round.
     pub rounds: Vec<RoundReport>,
-    /// The last version.
+    /// The last version as ONNX.
     pub onnx: Vec<u8>,
     /// When it was committed.
     pub ended_at: Timestamp,
 }
 
 impl Following<'_> {
-    /// Waits for `rounds` commits, evaluates each version, and shows what happens.
+    /// Waits for `rounds` commits, evaluates each version, and prints progress.
     ///
     /// # Errors
-    /// [`DemoError::Stalled`] if nothing happens for too long, and whatever the evaluation ends with.
+    /// [`DemoError::Stalled`] if no round commits for too long; errors of the evaluation.
     pub async fn to_the_end(&self, rounds: u32, screen: &mut dyn Screen) -> Result<Followed, DemoError> {
         let mut followed = Followed { rounds: Vec::new(), onnx: Vec::new(), ended_at: (self.clock)() };
         let mut round_number = 0;
@@ -90,7 +90,8 @@ impl Following<'_> {
         }
     }
 
-    /// A commit may be seen before the last client has heard that it was part of it.
+    /// Waits until all clients of a commit know that their updates were accepted. The commit can be visible earlier
+    /// than that.
     async fn await_last_words(&self, committed: &Committed) {
         let heard = async {
             while self.traffic.round(committed.round_number).accepted < committed.reports {

@@ -1,9 +1,9 @@
-//! `folkmoot demo`: a coordinator and its clients on this machine, over real HTTPS, from the first enrolment to a
-//! trained model.
+//! `folkmoot demo`: runs a coordinator and its clients on this machine, over real HTTPS, from the first enrolment to
+//! a trained model.
 //!
-//! `run` is the story; `control` is the operator, `clients` are the devices, `follow` watches, `screen` shows.
-//! `browser` is the same with a page that takes part.
-//! Nothing here takes a short cut past the wire: what works here works between machines.
+//! `run` drives the demo. `control` is the operator, `clients` are the devices, `follow` watches the task, and
+//! `screen` prints progress. `browser` is the same demo with a web page that takes part. All parts communicate over
+//! the network only, so what works here also works between machines.
 
 mod args;
 mod browser;
@@ -28,10 +28,10 @@ pub use args::Args;
 pub use error::DemoError;
 pub use first_run::first_run;
 
-/// Runs the demo, with a page if so wanted.
+/// Runs the demo, with a web page if `--browser` is set.
 ///
 /// # Errors
-/// [`DemoError`] says why it ends without its results.
+/// [`DemoError`] if the demo ends without its results.
 pub async fn run(args: Args) -> Result<(), DemoError> {
     match args.browser {
         true => Box::pin(browser::run(args)).await,

@@ -1,4 +1,4 @@
-//! The output folder: the results, and a fresh folder for the data of each run.
+//! The output folder, with the results and one data folder for each run.
 
 use std::{
     fs, io,
@@ -8,7 +8,7 @@ use std::{
 use super::error::DemoError;
 use crate::replace;
 
-/// Where a run writes.
+/// The folders of a run.
 #[derive(Clone, Debug)]
 pub struct Output {
     folder: PathBuf,
@@ -16,11 +16,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the output folder if there is none, and in it the first `run-N` that does not exist yet. Nothing
-    /// is deleted: an old run's data belongs to whoever made it.
+    /// Creates the output folder if needed, and in it the first `run-N` that does not exist yet. Data of earlier runs
+    /// is never deleted.
     ///
     /// # Errors
-    /// [`DemoError::Output`] if the folder cannot be made or written.
+    /// [`DemoError::Output`] if a folder cannot be created.
     pub fn open(folder: &Path) -> Result<Self, DemoError> {
         let failed = |source| DemoError::Output { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -45,15 +45,15 @@ impl Output {
         self.run.join("coordinator")
     }
 
-    /// Returns the state directory of a client, numbered from 1.
+    /// Returns the state folder of a client, numbered from 1.
     pub fn client(&self, number: usize) -> PathBuf {
         self.run.join(format!("client-{number:03}"))
     }
 
-    /// Writes a result, in place of that of an earlier run, and returns its path.
+    /// Writes a result file, replacing that of an earlier run, and returns its path.
     ///
     /// # Errors
-    /// [`DemoError::Output`] if it cannot be written.
+    /// [`DemoError::Output`] if the file cannot be written.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf, DemoError> {
         let path = self.folder.join(name);
         replace::check_io(&path)

@@ -1,16 +1,16 @@
-//! Deals labelled examples out to clients, evenly or not.
+//! Splits labelled examples over clients, evenly or not.
 
 use std::collections::BTreeMap;
 
 use folkmoot_simulation::chance::dirichlet;
 use rand::{Rng, RngExt};
 
-/// Deals the examples `indices` out to `clients`, label by label, in shares from a Dirichlet distribution.
+/// Splits the examples `indices` over `clients`, label by label, in shares drawn from a Dirichlet distribution.
 ///
-/// `alpha` is its concentration: 100 gives every client about the same mix, 0.1 leaves most clients with few
-/// labels and some with few examples (Yurochkin et al. 2019, "Bayesian nonparametric federated learning of
-/// neural networks", section 4). `labels[i]` is the label of example `i`. Every index goes to one client, and
-/// every client gets at least one, for which the largest gives up some.
+/// `alpha` is its concentration: 100 gives every client about the same mix, 0.1 leaves most clients with few labels
+/// and some with few examples (Yurochkin et al. 2019, "Bayesian nonparametric federated learning of neural networks",
+/// section 4). `labels[i]` is the label of example `i`. Every index goes to one client, and every client gets at
+/// least one, taken from the client that has most.
 ///
 /// The caller has checked that `clients` is at least 1 and at most the number of indices.
 pub fn partition(
@@ -39,7 +39,7 @@ pub fn partition(
             dealt += now.len();
             rest = later;
         }
-        // Shares add up to 1 but for rounding.
+        // The shares may not add up to exactly 1, so the last part gets the rest.
         parts.iter_mut().last().into_iter().for_each(|part| part.extend_from_slice(rest));
     }
     fill_empty(&mut parts);
@@ -53,7 +53,7 @@ pub fn shuffle(items: &mut [usize], rng: &mut impl Rng) {
     }
 }
 
-/// Gives every client without examples one of the client that has most.
+/// Gives every client without examples one example of the client that has most.
 fn fill_empty(parts: &mut [Vec<usize>]) {
     for empty in 0..parts.len() {
         if parts[empty].is_empty() {
@@ -80,7 +80,7 @@ mod tests {
         (labels, parts)
     }
 
-    /// The mean over the clients of the share that the client's most frequent label has.
+    /// Returns the share of each client's most frequent label, averaged over the clients.
     fn skew(alpha: f64) -> f64 {
         let (labels, parts) = parts(2000, 20, alpha, 1);
         let top_share = |part: &Vec<usize>| {

@@ -11,36 +11,38 @@ use folkmoot_protocol::{LocalOptimizer, Loss, PopulationName, TaskId, TrainingPl
 
 use super::report::PrivacyReport;
 
-/// The population and the task's name.
+/// The name of the population and of the task.
 pub const NAME: &str = "digits";
 
-// With 20 clients of about 72 examples and half of them in a round, these reach 95 % within 15 rounds for any
-// concentration from 0.3 up. Larger steps reach it sooner and fall back more often when clients differ.
-/// Passes over a client's examples in a round.
+// With 20 clients of about 72 examples, and half of the clients in each round, these settings reach 95 % within 15 rounds
+// for any concentration of at least 0.3. Larger steps get there sooner, but are less stable if clients differ.
+/// The number of passes over a client's examples in a round.
 const EPOCHS: u32 = 5;
 const BATCH_SIZE: u32 = 8;
 const LEARNING_RATE: f32 = 0.05;
 const MOMENTUM: f32 = 0.9;
-/// On one machine nobody is far away: whoever takes so long has failed.
+/// The deadlines of a round, in seconds. On one machine, a client that takes this long has failed.
 const DEADLINE_SECONDS: u64 = 30;
 
-/// With a page: passes over a client's examples in a round, and how long a person and their page may take.
+/// The settings with a page: passes over a client's examples in a round, and the time limits for the person and the
+/// page.
 const PAGE_EPOCHS: u32 = 2;
 const PAGE_BATCH_SIZE: u32 = 16;
 const PERSON_DEADLINE_SECONDS: u64 = 3600;
 const PAGE_DEADLINE_SECONDS: u64 = 60;
 
-/// Where training is private: about the norm of an update of these clients.
+/// The clipping norm for private training, about the norm of the demo clients' updates.
 const CLIPPING_NORM: f64 = 1.0;
-/// Rounds that the task may have beyond those for which the budget lasts.
+/// The number of rounds that the task allows beyond its privacy budget, so that the budget ends it.
 const ROUNDS_BEYOND: u32 = 1000;
 
 /// Returns the population's name.
 pub fn population() -> PopulationName {
-    NAME.parse().expect("it begins with a letter and has no others")
+    NAME.parse().expect("it begins with a letter and has only letters")
 }
 
-/// Describes the task: federated averaging in synchronous rounds, without spares, since all clients are near.
+/// Returns the task description: federated averaging in synchronous rounds. There is no over-selection, because all
+/// clients run on this machine.
 pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> TaskDescription {
     let synchronous = synchronous(cohort, DEADLINE_SECONDS, DEADLINE_SECONDS);
     let description = averaging(rounds, training(EPOCHS, BATCH_SIZE), synchronous);
@@ -50,8 +52,8 @@ pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> 
     }
 }
 
-/// Describes the task in which a page takes part: each round waits for it, and learns little enough that a person can watch
-/// what comes of it.
+/// Returns the task description for a demo with a page. Each round waits for the page and learns slowly, so that a
+/// person can watch the progress.
 pub fn description_with_page(rounds: u32, cohort: u32) -> TaskDescription {
     let synchronous = synchronous(cohort, PERSON_DEADLINE_SECONDS, PAGE_DEADLINE_SECONDS);
     averaging(rounds, training(PAGE_EPOCHS, PAGE_BATCH_SIZE), synchronous)
@@ -68,7 +70,7 @@ fn averaging(rounds: u32, plan: TrainingPlan, synchronous: Synchronous) -> TaskD
     )
 }
 
-/// Rounds of whole cohorts, without spares.
+/// Synchronous rounds that wait for the whole cohort, without over-selection.
 fn synchronous(cohort: u32, selection_seconds: u64, reporting_seconds: u64) -> Synchronous {
     Synchronous {
         report_goal: u64::from(cohort),
@@ -79,8 +81,8 @@ fn synchronous(cohort: u32, selection_seconds: u64, reporting_seconds: u64) -> S
     }
 }
 
-/// Makes the versions private: with the noise for which the budget lasts as many rounds as are asked for. It is the budget
-/// that ends the task then, not the number of rounds.
+/// Makes the task private. The noise is calibrated so that the budget lasts for the requested number of rounds. The
+/// budget then ends the task, not the number of rounds.
 fn private(description: TaskDescription, budget: PrivacyReport) -> TaskDescription {
     let rounds = description.stop.rounds;
     let mut central = CentralPrivacy {
@@ -94,16 +96,16 @@ fn private(description: TaskDescription, budget: PrivacyReport) -> TaskDescripti
     };
     let aggregator = AggregatorChoice::UniformMean;
     let calibrated = TaskDescription { aggregator, privacy: PrivacyChoice::Central(central), ..description };
-    // Without terms the coordinator refuses the description, and says why.
+    // If there are no terms, the coordinator rejects the description with the reason.
     let terms = Terms::of(&calibrated).ok().flatten();
     central.noise_multiplier = terms.map(|terms| terms.charge.noise_multiplier.get());
-    // A participation more than the budget has: nothing but the budget stops it.
+    // One participation more than the budget allows, so that only the budget ends the task.
     central.participations_max = rounds.map(|rounds| rounds + 1);
     let stop = StopConditions::after_rounds(u64::from(ROUNDS_BEYOND) + rounds.unwrap_or_default());
     TaskDescription { privacy: PrivacyChoice::Central(central), stop, ..calibrated }
 }
 
-/// Returns the epsilon that so many versions spend, where they are private.
+/// Returns the epsilon that `versions` versions spend, or `None` for a task without privacy.
 pub fn spent(description: &TaskDescription, versions: u64) -> Option<f64> {
     let limits = description.privacy.limits()?;
     let terms = Terms::of(description).ok()??;

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The report of a run.
 
 use folkmoot_protocol::{Codec, update::update_bytes};
 use serde::Serialize;
@@ -8,70 +8,70 @@ use super::data::DemoModel;
 /// One committed round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundReport {
-    /// Its number, from 1.
+    /// The number of the round, from 1.
     pub round: u64,
-    /// The clients that were drawn.
+    /// The number of selected clients.
     pub cohort: u64,
-    /// The updates that it combines.
+    /// The number of combined updates.
     pub reports: u64,
-    /// The mean loss that its clients saw while they trained; none where it is theirs to know.
+    /// The mean training loss of the round's clients. `None` if training is private.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The epsilon that was spent with it and all before, where training is private.
+    /// The epsilon spent up to and including this round. `None` if training is not private.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<f64>,
-    /// The share of held-out examples that the model version it released gets right, 0 to 1.
+    /// The accuracy of the round's version on the held-out examples, 0 to 1.
     pub accuracy: f64,
-    /// Bytes of updates that its clients sent.
+    /// The number of bytes of updates that the round's clients sent.
     pub bytes_up: u64,
-    /// Bytes of plans, models and weights that its clients fetched; what they had already does not count.
+    /// The number of bytes of plans, models and weights that the round's clients downloaded, without cache hits.
     pub bytes_down: u64,
-    /// Seconds from its opening to its commit.
+    /// The seconds from the opening of the round to its commit.
     pub seconds: f64,
 }
 
-/// The whole run, as `report.json` holds it.
+/// The report of the whole run, written to `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// The last version's share of right held-out examples, 0 to 1.
+    /// The accuracy of the last version on the held-out examples, 0 to 1.
     pub accuracy: f64,
-    /// The same of the model before the first round.
+    /// The accuracy of the untrained model, 0 to 1.
     pub initial_accuracy: f64,
-    /// The examples on which accuracies are measured.
+    /// The number of held-out examples.
     pub held_out_examples: usize,
-    /// The committed rounds.
+    /// The number of committed rounds.
     pub rounds: u64,
-    /// Seconds from the task's start to the last commit.
+    /// The seconds from the start of the task to the last commit.
     pub seconds: f64,
-    /// Bytes of updates that clients sent, in all rounds.
+    /// The number of bytes of updates that clients sent in all rounds.
     pub bytes_up: u64,
-    /// Bytes that clients fetched, in all rounds.
+    /// The number of bytes that clients downloaded in all rounds.
     pub bytes_down: u64,
-    /// Bytes that the same updates have as float32.
+    /// The size of the same updates as float32, in bytes.
     pub bytes_up_as_float32: u64,
-    /// What was asked for.
+    /// The settings of the run.
     pub settings: SettingsReport,
-    /// Every round.
+    /// The rounds, oldest first.
     pub per_round: Vec<RoundReport>,
 }
 
-/// What was asked for, so that the run can be repeated.
+/// The settings of a run. With them, the run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SettingsReport {
-    /// What was trained.
+    /// The model that was trained.
     pub model: DemoModel,
-    /// The clients that were enrolled.
+    /// The number of enrolled clients.
     pub clients: u32,
-    /// The clients that a round draws.
+    /// The number of clients that each round selects.
     pub cohort: u32,
-    /// The concentration of the split over labels.
+    /// The concentration of the Dirichlet split.
     pub alpha: f64,
-    /// The split's seed.
+    /// The seed of the split.
     pub seed: u64,
-    /// The budget, where training is private.
+    /// The privacy budget, if training is private.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privacy: Option<PrivacyReport>,
-    /// How updates were compressed, where they were.
+    /// The codec of the updates, if they were compressed.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub codec: Option<Codec>,
 }
@@ -83,14 +83,14 @@ fn as_text<S: serde::Serializer>(codec: &Option<Codec>, serializer: S) -> Result
 /// A privacy budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrivacyReport {
-    /// What may be spent.
+    /// The epsilon that may be spent.
     pub epsilon: f64,
-    /// At which delta.
+    /// The delta for this epsilon.
     pub delta: f64,
 }
 
 impl Report {
-    /// Sums the rounds up.
+    /// Computes the totals of the rounds.
     pub fn new(
         settings: SettingsReport,
         initial_accuracy: f64,
@@ -114,14 +114,14 @@ impl Report {
         }
     }
 
-    /// Returns the accuracies of all versions, the initial one first.
+    /// Returns the accuracies of all versions, starting with the untrained model.
     pub fn accuracies(&self) -> Vec<f64> {
         let of_rounds = self.per_round.iter().map(|round| round.accuracy);
         std::iter::once(self.initial_accuracy).chain(of_rounds).collect()
     }
 }
 
-/// Makes the report of a run whose accuracies were these.
+/// Returns the report of a run with these accuracies.
 #[cfg(test)]
 pub fn test_report(accuracies: &[f64]) -> Report {
     let round = |(index, &accuracy): (usize, &f64)| RoundReport {

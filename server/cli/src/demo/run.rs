@@ -28,7 +28,7 @@ use super::{
     traffic::Traffic,
 };
 
-/// What the parts of a run share.
+/// The state of a run.
 struct Run {
     args: Args,
     settings: SettingsReport,
@@ -36,13 +36,13 @@ struct Run {
     clock: Clock,
 }
 
-/// Runs the demo: starts a coordinator and its clients, trains, writes the results, and ends.
+/// Runs the demo: starts a coordinator and its clients, trains, and writes the results.
 ///
 /// # Errors
-/// [`DemoError`] for settings that cannot be, a folder that cannot be written, or a part that failed.
+/// [`DemoError`] if the settings are invalid, the folder cannot be written, or a part of the demo fails.
 pub async fn run(args: Args) -> Result<(), DemoError> {
     let settings = args.settings()?;
-    // The bars are for humans; who wants the log as well asks with RUST_LOG.
+    // Log lines would disturb the progress bars. Set RUST_LOG to see them anyway.
     let log = LogConfig { level: "error".into(), ..LogConfig::default() };
     telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let output = Output::open(&args.out)?;
@@ -98,14 +98,14 @@ impl Run {
         };
         if result.is_ok() && self.args.keep_open {
             screen.serving(&serving(host));
-            // Where signals cannot be heard, there is nothing to wait for.
+            // If ctrl-c cannot be received, do not wait.
             let _ = ctrl_c().await;
         }
         clients.stop().await;
         result
     }
 
-    /// Lets all clients enrol before the first round, so that each can be drawn for it.
+    /// Waits until all clients are enrolled, so that each can be selected for the first round.
     async fn await_enrolments(&self, traffic: &Traffic) {
         while traffic.enrolled() < self.settings.clients as usize {
             sleep(Duration::from_millis(5)).await;
@@ -123,7 +123,7 @@ impl Run {
         }
     }
 
-    /// Writes the results and shows them.
+    /// Writes the results and prints them.
     fn finish(
         &self,
         followed: Followed,
@@ -157,14 +157,15 @@ impl Run {
     }
 }
 
-/// Reads the certificate that vouches for the coordinator.
+/// Reads the coordinator's root certificate.
 fn certificate(host: &Host) -> Result<Option<Vec<u8>>, DemoError> {
     let Some(path) = &host.root_certificate else { return Ok(None) };
     let failed = |source| HostError::Folder(DataFolderError::Io { path: path.clone(), source });
     Ok(Some(std::fs::read(path).map_err(failed)?))
 }
 
-/// The user may be in another folder by then, so the certificate's path is absolute.
+/// Describes how to reach the coordinator. The certificate's path is absolute, because the user may be in another
+/// folder.
 fn serving(host: &Host) -> Serving {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     Serving {

@@ -1,4 +1,4 @@
-//! What the clients of each round say of themselves, counted.
+//! Counts the events that the clients of each round report.
 
 use std::{
     collections::BTreeMap,
@@ -7,20 +7,20 @@ use std::{
 
 use folkmoot_client::ClientEvent;
 
-/// One round, as its clients see it.
+/// The counts of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTraffic {
-    /// Clients that heard that they were drawn.
+    /// The number of clients that received an assignment.
     pub assigned: u64,
-    /// Clients whose update was accepted.
+    /// The number of clients whose update was accepted.
     pub accepted: u64,
-    /// Bytes of their updates.
+    /// The number of bytes of the accepted updates.
     pub bytes_up: u64,
-    /// Bytes that they fetched.
+    /// The number of bytes that clients with an accepted update downloaded. Downloads of other clients do not count.
     pub bytes_down: u64,
 }
 
-/// Counts the events of all clients. Copies share the counts.
+/// Counts the events of all clients. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic(Arc<Mutex<Counts>>);
 
@@ -31,7 +31,7 @@ struct Counts {
 }
 
 impl Traffic {
-    /// Counts what a client told.
+    /// Counts an event of a client.
     pub fn record(&self, event: &ClientEvent) {
         let mut counts = self.lock();
         match event {
@@ -49,7 +49,7 @@ impl Traffic {
         }
     }
 
-    /// Returns how many clients have enrolled.
+    /// Returns the number of enrolled clients.
     pub fn enrolled(&self) -> usize {
         self.lock().enrolled
     }
@@ -59,14 +59,14 @@ impl Traffic {
         self.lock().rounds.get(&number).copied().unwrap_or_default()
     }
 
-    /// Returns the counts of the newest round, if it is newer than round `number`.
+    /// Returns the counts of the newest round after round `number`, or zeros if there is none.
     pub fn newest_round_after(&self, number: u64) -> RoundTraffic {
         let counts = self.lock();
         counts.rounds.range(number + 1..).next_back().map(|(_, round)| *round).unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        // Counts are whole after every statement, so those of a thread that panicked are as good.
+        // The counts are consistent after every statement, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

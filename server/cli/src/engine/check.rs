@@ -7,22 +7,22 @@ use serde::Serialize;
 use super::{CliError, failed, plan::PlanArgs, read_model};
 use crate::output::OutputArgs;
 
-/// Examples that are made up for the comparison with tract.
+/// The number of synthetic examples for the comparison with tract.
 const ROWS: usize = 8;
-/// What the two may differ in, relative to the largest output.
+/// The largest allowed difference between the two outputs, relative to the largest output.
 const OUTPUT_TOLERANCE: f64 = 1e-4;
-/// What gradients and finite differences may differ in.
+/// The largest allowed difference between gradients and finite differences.
 const GRADIENT_TOLERANCE: f64 = 1e-4;
 
-/// Which model, under which plan.
+/// The flags of `folkmoot engine check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The ONNX file.
+    /// The ONNX file of the model.
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     #[command(flatten)]
     plan: PlanArgs,
-    /// Seed of the made-up examples and the directions.
+    /// The seed of the synthetic examples and the directions.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -31,19 +31,19 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Checked {
-    /// The largest difference between our outputs and tract's, relative to the largest output; `null` if tract does not
-    /// read the model.
+    /// The largest difference between the outputs of the engine and of tract, relative to the largest output. `None`
+    /// if tract cannot read the model.
     output_difference: Option<f64>,
-    /// Why tract does not.
+    /// The reason why tract cannot read the model.
     tract: Option<String>,
     gradient: GradientCheck,
     passed: bool,
 }
 
-/// Compares a model's output with tract's, and its gradients with finite differences.
+/// Compares a model's output with that of tract, and its gradients with finite differences.
 ///
 /// # Errors
-/// If a file cannot be read, the plan does not go with the model, or something differs.
+/// If a file cannot be read, the plan does not fit the model, or a difference is too large.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (onnx, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
@@ -58,14 +58,14 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     args.output.print(&checked, text)?;
     match checked.passed {
         true => Ok(()),
-        false => Err(CliError::new(format!("{}: the check did not pass", args.model.display()))),
+        false => Err(CliError::new(format!("{}: the check failed", args.model.display()))),
     }
 }
 
-/// Runs both on made-up examples.
+/// Runs both implementations on synthetic examples and returns the largest relative difference.
 fn compare(model: &Model, inference: &InferenceModel) -> Result<f64, String> {
     let width: usize = model.input_shape().iter().product();
-    // Small whole numbers are right for pixels, measurements and rows of a table alike.
+    // Small whole numbers are valid as pixels, measurements and table rows.
     let features: Vec<f32> = (0..ROWS * width).map(|index| (index * 7 % 5) as f32).collect();
     let own = model.predict(&model.initial_weights(), &features, ROWS).map_err(|error| error.to_string())?;
     let theirs = inference.predict(&features, ROWS).map_err(|error| error.to_string())?;
@@ -86,6 +86,6 @@ fn text(checked: &Checked) -> String {
          {}",
         checked.gradient.largest_difference,
         checked.gradient.directions,
-        if checked.passed { "passed" } else { "NOT PASSED" }
+        if checked.passed { "passed" } else { "FAILED" }
     )
 }

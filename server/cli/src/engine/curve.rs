@@ -1,23 +1,24 @@
-//! The loss over the steps of a local training, as an SVG.
+//! The chart of the loss over the steps of a local training, as SVG.
 
 use folkmoot_engine::Metrics;
 
 use crate::chart::{Chart, ChartError};
 
-/// The sums of a training at some of its steps.
+/// The metric sums of a training at some of its steps.
 #[derive(Default)]
 pub struct Curve {
     sums: Vec<Metrics>,
 }
 
 impl Curve {
-    /// Adds the sums of the steps so far. A training that went back begins again where it is now.
+    /// Adds the metric sums of all steps so far. If the training was restored to an earlier step, discards the points
+    /// after that step.
     pub fn add(&mut self, sums: Metrics) {
         self.sums.retain(|earlier| earlier.step_count < sums.step_count);
         self.sums.push(sums);
     }
 
-    /// Returns the points: (step, mean loss of the examples since the point before).
+    /// Returns the points as (step, mean loss of the examples since the previous point).
     pub fn points(&self) -> Vec<(u64, f64)> {
         let mut before = Metrics::default();
         let point = |sums: &Metrics| {
@@ -33,7 +34,7 @@ impl Curve {
 /// Draws points of (step, loss).
 ///
 /// # Errors
-/// [`ChartError`] if the library refuses; the SVG is made in memory.
+/// [`ChartError`] if the plotting library fails.
 pub fn loss_svg(curve: &[(u64, f64)]) -> Result<String, ChartError> {
     let points: Vec<(f64, f64)> = curve.iter().map(|(step, loss)| (*step as f64, *loss)).collect();
     let finite = points.iter().map(|point| point.1).filter(|loss| loss.is_finite());

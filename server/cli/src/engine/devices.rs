@@ -5,17 +5,17 @@ use serde::Serialize;
 use super::{CliError, processor};
 use crate::output::{OutputArgs, or_dash, table};
 
-/// How to print.
+/// The flags of `folkmoot engine devices`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only list: do not measure how fast each is.
+    /// List the devices without measuring their speed.
     #[arg(long)]
     no_measure: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// What a model can be trained on.
+/// A device that can train models.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Device {
@@ -23,9 +23,9 @@ enum Device {
         name: &'static str,
         kind: &'static str,
         energy_class: &'static str,
-        /// What it is.
+        /// The name of the processor.
         processor: String,
-        /// Threads that a step can use.
+        /// The number of threads that a step can use.
         threads: usize,
         #[serde(flatten)]
         peak: Option<AdapterPeak>,
@@ -35,17 +35,17 @@ enum Device {
         report: AdapterReport,
         #[serde(flatten)]
         peak: Option<AdapterPeak>,
-        /// How it divides matrix products best.
+        /// The fastest tiling for matrix products.
         tuning: Option<&'static str>,
-        /// Why it could not be measured.
+        /// The reason why the adapter could not be measured.
         fault: Option<String>,
     },
 }
 
-/// Lists what a model can be trained on, and how fast that is.
+/// Lists the devices that can train models, with their measured speed.
 ///
 /// # Errors
-/// If the system has no clock to measure with, or stdout cannot be written.
+/// If the system has no clock, or stdout cannot be written.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     args.output.print(&devices[..], text)
 }
 
-/// Measures an adapter's peaks, with its best tuning.
+/// Measures the peak speed of an adapter with its best tiling.
 fn measure(adapter: &Adapter, host: &Host) -> Result<(AdapterPeak, &'static str), GpuError> {
     let mut gpu = block_on(Gpu::open(adapter))?;
     let clock = || host.elapsed();
@@ -131,7 +131,7 @@ fn row(device: &Device) -> [String; 12] {
     }
 }
 
-/// What is too long for a column.
+/// Returns the details that do not fit into a column.
 fn detail(device: &Device) -> String {
     match device {
         Device::Cpu { name, processor, threads, .. } => format!("{name}: {processor}; {threads} threads"),

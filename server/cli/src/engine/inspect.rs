@@ -5,10 +5,10 @@ use folkmoot_engine::{Cost, InspectedParameter, Inspection};
 use super::{CliError, failed, plan::PlanArgs, read_model};
 use crate::output::{OutputArgs, table};
 
-/// Which model, under which plan.
+/// The flags of `folkmoot engine inspect`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The ONNX file.
+    /// The ONNX file of the model.
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     #[command(flatten)]
@@ -17,10 +17,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows a model's tensors and operators, and what a training step costs.
+/// Shows a model's tensors and operators, and the cost of a training step.
 ///
 /// # Errors
-/// If a file cannot be read, or the model and the plan do not go together.
+/// If a file cannot be read, or the plan does not fit the model.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (_, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
@@ -53,7 +53,7 @@ fn text(inspection: &Inspection) -> String {
             bytes(memory.working)
         ),
         format!(
-            "            {:.2} times what no layout could do without",
+            "            {:.2} times the minimum that any memory layout needs",
             memory.total() as f64 / memory.indispensable() as f64
         ),
     ];

@@ -1,4 +1,4 @@
-//! The training engine on this machine, without a coordinator.
+//! `folkmoot engine …`: the training engine on this machine, without a coordinator.
 
 mod check;
 mod curve;
@@ -16,14 +16,14 @@ use folkmoot_engine::{ImportLimits, Model};
 
 use super::CliError;
 
-/// What to do with the engine.
+/// The subcommands of `folkmoot engine`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List what a model can be trained on, and how fast that is.
+    /// List the devices that can train models, with their measured speed.
     Devices(devices::Args),
-    /// Show a model's tensors and operators, and what a training step costs.
+    /// Show a model's tensors and operators, and the cost of a training step.
     Inspect(inspect::Args),
-    /// Compare a model's output with tract's, and its gradients with finite differences.
+    /// Compare a model's output with that of tract, and its gradients with finite differences.
     Check(check::Args),
     /// Train a model on local data.
     Train(train::Args),
@@ -33,7 +33,7 @@ impl Command {
     /// Runs the command to its end.
     ///
     /// # Errors
-    /// If a file cannot be read or written, or the model, the plan and the data do not go together.
+    /// If a file cannot be read or written, or if the model, the plan and the data do not fit each other.
     pub async fn run(self) -> Result<(), CliError> {
         let run = tokio::task::spawn_blocking(move || match self {
             Self::Devices(args) => devices::run(&args),
@@ -45,14 +45,14 @@ impl Command {
     }
 }
 
-/// Reads a model that is to be trained.
+/// Reads an ONNX file. Returns its bytes and the model.
 fn read_model(path: &Path) -> Result<(Vec<u8>, Model), CliError> {
     let onnx = std::fs::read(path).map_err(CliError::read(path))?;
     let model = Model::from_onnx(&onnx, &ImportLimits::default()).map_err(failed(path))?;
     Ok((onnx, model))
 }
 
-/// Names the file that an error is about.
+/// Adds the path of a file to an error.
 fn failed<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CliError + '_ {
     move |error| CliError::new(format!("{}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! The training plan of a command: a file, and flags that change it.
+//! The training plan of a command: a file, and flags that override it.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use folkmoot_engine::{LocalOptimizer, Loss, Model, TrainingPlan};
 
 use super::CliError;
 
-/// Which plan.
+/// The flags of the training plan.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlanArgs {
-    /// A TOML file with the fields of a task's plan; without it softmax cross-entropy (squared error for a single
-    /// output) and SGD.
+    /// A TOML file with the keys of the `plan` table of a task. The default is softmax cross-entropy, or squared
+    /// error for a model with a single output, with SGD.
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,
-    /// The step size of SGD, where there is no plan file.
+    /// The learning rate of SGD, if there is no plan file.
     #[arg(long, default_value_t = 0.05, conflicts_with = "plan")]
     learning_rate: f32,
-    /// Passes over the examples.
+    /// The number of passes over the examples.
     #[arg(long)]
     epochs: Option<u32>,
-    /// Examples in a step.
+    /// The number of examples in a step.
     #[arg(long)]
     batch_size: Option<u32>,
 }
@@ -28,7 +28,7 @@ impl PlanArgs {
     /// Returns the plan for a model.
     ///
     /// # Errors
-    /// If the file cannot be read or is no plan.
+    /// If the file cannot be read, or the plan is invalid.
     pub fn read(&self, model: &Model) -> Result<TrainingPlan, CliError> {
         let mut plan = match &self.plan {
             Some(path) => {
@@ -41,7 +41,7 @@ impl PlanArgs {
         };
         plan.epochs = self.epochs.unwrap_or(plan.epochs);
         plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
-        plan.validate().map_err(|error| CliError::new(format!("the plan: {error}")))?;
+        plan.validate().map_err(|error| CliError::new(format!("the plan is invalid: {error}")))?;
         Ok(plan)
     }
 

@@ -1,4 +1,4 @@
-//! The processor of this machine: its name, and how fast the engine's kernels are on it.
+//! The processor of this machine: its name, and the speed of the engine's kernels on it.
 
 use std::{hint::black_box, thread, time::Duration};
 
@@ -7,15 +7,15 @@ use folkmoot_engine::{
     AdapterPeak, Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, Trainer, TrainingPlan, onnx,
 };
 
-/// Measurements of which the fastest counts.
+/// The number of measurements; the fastest counts.
 const REPETITIONS: usize = 5;
-/// Rows of the product, and its other dimensions.
+/// The dimensions of the matrix product: rows, and the other two dimensions.
 const ROWS: usize = 512;
 const WIDTH: usize = 1024;
-/// Floats that are copied: more than caches hold.
+/// The number of floats to copy, which is more than caches hold.
 const COPIED: usize = 1 << 24;
 
-/// The processor's name where the system tells it, and the widest vectors that kernels use.
+/// Returns the processor's name, if the system reports it, and the widest vector instructions that the kernels use.
 pub fn name() -> String {
     let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -24,13 +24,14 @@ pub fn name() -> String {
     format!("{}, {}", named.unwrap_or_else(|| std::env::consts::ARCH.to_owned()), vectors())
 }
 
-/// The peaks of this many threads, as the engine's kernels reach them. `None` if there is no memory for it.
+/// Measures the peak speed of the engine's kernels with this many threads. Returns `None` if the measurement fails.
 pub fn peak(threads: usize, host: &Host) -> Option<AdapterPeak> {
     let matmul_gflops = matmul_gflops(threads, host)?;
     Some(AdapterPeak { matmul_gflops, bandwidth_gb_per_s: bandwidth(threads, host) })
 }
 
-/// The fastest kernel of a step of one layer: its products are all there is to do.
+/// Returns the GFLOP/s of the fastest kernel in the training steps of a model with one layer, whose work is almost
+/// only matrix products.
 fn matmul_gflops(threads: usize, host: &Host) -> Option<f64> {
     let model = Model::from_onnx(&onnx::build::mlp(&[WIDTH, WIDTH], 1), &ImportLimits::default()).ok()?;
     let numbers = |count: usize| (0..count).map(|index| (index % 251) as f32 / 251.0 - 0.5).collect();
@@ -49,7 +50,7 @@ fn matmul_gflops(threads: usize, host: &Host) -> Option<f64> {
         let mut observe = |_: &'static str, flops: u64| {
             let now = host.elapsed();
             let taken = now.saturating_sub(begun).max(Duration::from_nanos(1));
-            // Sums and copies have operations too, but few.
+            // Count only products: sums and copies have far fewer operations.
             if flops >= (ROWS * WIDTH * WIDTH) as u64 {
                 fastest = fastest.max(flops as f64 / taken.as_secs_f64() / 1e9);
             }
@@ -60,7 +61,7 @@ fn matmul_gflops(threads: usize, host: &Host) -> Option<f64> {
     (fastest > 0.0).then_some(fastest)
 }
 
-/// Billions of bytes a second, read and written, in a copy that all threads share.
+/// Returns the memory bandwidth in GB/s, reads plus writes, of a copy that is divided over all threads.
 fn bandwidth(threads: usize, host: &Host) -> f64 {
     let (from, mut to) = (vec![1f32; COPIED], vec![0f32; COPIED]);
     let part = COPIED.div_ceil(threads);

@@ -1,4 +1,4 @@
-//! How long each kind of kernel takes in a step.
+//! Measures the time of each kind of kernel in a training step.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,29 +8,29 @@ use serde::Serialize;
 
 use crate::output::{or_dash, table};
 
-/// Steps over which times are averaged.
+/// The number of steps over which times are averaged.
 const STEPS: usize = 10;
 
-/// What a step takes, by kind of kernel.
+/// The time of a step, by kind of kernel.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// Steps over which times are averaged.
+    /// The number of steps over which times are averaged.
     steps: usize,
-    /// All kernels of a step.
+    /// The time of all kernels of a step.
     step_milliseconds: f64,
-    /// The slowest kind first.
+    /// The kinds of kernels, slowest first.
     kernels: Vec<KernelProfile>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
 struct KernelProfile {
     name: &'static str,
-    /// In a step.
+    /// The mean number of dispatches in a step.
     dispatches: f64,
     milliseconds: f64,
-    /// Of the step's time, in [0, 1].
+    /// The share of the step's time, 0 to 1.
     share: f64,
-    /// Only of kernels whose operations are counted.
+    /// The speed, for kernels whose operations are counted.
     gflops: Option<f64>,
 }
 
@@ -41,12 +41,12 @@ struct Sums {
     flops: u64,
 }
 
-/// Trains for some steps and says how long each kind of kernel took: on an adapter by its own clock.
+/// Trains for some steps and measures the time of each kind of kernel. On an adapter, uses the adapter's own clock.
 ///
 /// # Errors
 /// Returns a [`TrainError`] if a step fails, or the adapter cannot time its kernels.
 pub fn measure(trainer: &mut Trainer, host: &Host) -> Result<Profile, TrainError> {
-    // The first step compiles, and finds cold caches.
+    // The first step compiles shaders and runs with cold caches, so it is not measured.
     trainer.advance(1)?;
     let mut sums: BTreeMap<&'static str, Sums> = BTreeMap::new();
     let mut add = |name, nanoseconds, flops| {
@@ -94,7 +94,7 @@ impl Profile {
         Self { steps, step_milliseconds: per_step(total) / 1e6, kernels }
     }
 
-    /// Shows it as a table.
+    /// Formats the profile as a table.
     pub fn text(&self) -> String {
         let row = |kernel: &KernelProfile| {
             [
@@ -106,7 +106,7 @@ impl Profile {
             ]
         };
         format!(
-            "{}\na step's kernels take {:.3} ms, over {} steps",
+            "{}\nthe kernels of a step take {:.3} ms, averaged over {} steps",
             table(["KERNEL", "DISPATCHES", "MS", "SHARE", "GFLOP/S"], self.kernels.iter().map(row)),
             self.step_milliseconds,
             self.steps

@@ -1,7 +1,7 @@
-//! `folkmoot demo --browser`: a page on which a person draws digits, and clients that train together with it.
+//! `folkmoot demo --browser`: a web page on which a person draws digits, and clients that train together with it.
 //!
-//! `run` is the story; `package` is what `cargo xtask wasm` built, `site` serves it with the page of
-//! `examples/browser-digits`, `screen` tells.
+//! `run` drives the demo. `package` reads what `cargo xtask wasm` has built, `site` serves it together with the page
+//! of `examples/browser-digits`, and `screen` prints progress.
 
 mod package;
 mod run;

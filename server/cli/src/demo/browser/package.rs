@@ -6,15 +6,15 @@ use std::{
 use super::site::File;
 use crate::demo::error::DemoError;
 
-/// Where the package has files: its own, and those of the two modules.
+/// The folders of the package: its own, and one for each of the two WebAssembly modules.
 const FOLDERS: [&str; 3] = ["", "cpu/", "gpu/"];
-/// Without these no page can load it. The last is what a build makes last.
+/// The files that a page needs. The build writes the last file of this list last.
 const NEEDED: [&str; 4] = ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"];
 
-/// Reads the browser package, whose files pages find below `prefix`.
+/// Reads the browser package. The paths of its files get `prefix`.
 ///
 /// # Errors
-/// [`DemoError::PackageMissing`] if it has not been built, [`DemoError::Package`] if a file cannot be read.
+/// [`DemoError::PackageMissing`] if the package has not been built, [`DemoError::Package`] if a file cannot be read.
 pub fn read(folder: &Path, prefix: &str) -> Result<Vec<File>, DemoError> {
     if !NEEDED.iter().all(|name| folder.join(name).is_file()) {
         return Err(DemoError::PackageMissing { path: folder.to_owned() });

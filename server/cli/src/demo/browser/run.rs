@@ -33,15 +33,15 @@ use crate::{
     stop_signal::stop_signal,
 };
 
-/// How often the coordinator is asked for the next version.
+/// The interval for polling the coordinator for the next version.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often pages may enrol: each that was told to forget everything does it again.
+/// The maximum number of enrolments of pages. A page enrols again whenever its user makes it forget everything.
 const PAGE_ENROLMENTS_MAX: u32 = 1000;
-/// The digits are dealt to at least so many, most of whom are not there: few have enough to learn from at once, and the
-/// page would have nothing to add.
+/// The digits are split into at least this many parts, of which only the clients' parts are used. With fewer parts,
+/// the clients alone would learn so fast that the page had nothing to add.
 const PARTS_MIN: u32 = 15;
 
-/// What the parts of a run share.
+/// The state of a run.
 struct Run {
     args: Args,
     settings: SettingsReport,
@@ -51,8 +51,8 @@ struct Run {
 /// Serves the page, a coordinator and clients until ctrl-c or SIGTERM.
 ///
 /// # Errors
-/// [`DemoError`] for settings that cannot be, a package that is not built, a port that is taken, a folder that cannot be
-/// written, or a part that failed.
+/// [`DemoError`] if the settings are invalid, the package is not built, the port is in use, the folder cannot be
+/// written, or a part of the demo fails.
 pub async fn run(args: Args) -> Result<(), DemoError> {
     let settings = args.settings()?;
     let package = package::read(&args.package, site::PACKAGE)?;
@@ -63,7 +63,7 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let address = listener.address().map_err(ServeError::Listen)?;
     let output = Output::open(&args.out)?;
     let limits = HttpLimits { allowed_origins: origins(address).into(), ..HttpLimits::default() };
-    // A browser would not believe a certificate of the coordinator's own, and takes this machine for safe without one.
+    // A browser would reject the coordinator's own certificate, but treats this machine as secure without TLS.
     let config = HostConfig { tls_host_names: None, limits, ..HostConfig::loopback(output.coordinator()) };
     let host = Host::start(config, system_clock(), system_chance(), None).await?;
     let run = Run { args, settings, output };
@@ -81,7 +81,7 @@ fn listen(port: u16) -> Result<Listener, DemoError> {
     })
 }
 
-/// The page's origins: what is told, and what a person may type for it.
+/// Returns the origins of the page: the one that is printed, and the one with `localhost` that a person may type.
 fn origins(address: SocketAddr) -> [String; 2] {
     [format!("http://{address}"), format!("http://localhost:{}", address.port())]
 }
@@ -130,7 +130,7 @@ impl Run {
         result
     }
 
-    /// Tells every version, and keeps the newest; returns only where something fails.
+    /// Prints every version and writes the newest to the output folder. Returns only on failure.
     async fn follow(
         &self,
         control: &Control,
@@ -154,7 +154,7 @@ impl Run {
     }
 }
 
-/// A person may take any time for a round.
+/// Waits for a version, without a limit: a person may take any time for a round.
 async fn await_version(control: &Control, task: TaskId, number: u64) -> Result<Committed, DemoError> {
     loop {
         if let Some(committed) = control.committed(task, number).await? {

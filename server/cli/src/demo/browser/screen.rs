@@ -2,48 +2,48 @@ use serde::Serialize;
 
 use crate::demo::screen::say;
 
-/// What happens, for a person or, as a line of JSON each, for a program.
+/// An event of the demo, printed as text or as a line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Told {
-    /// The page can be opened.
+    /// The page is ready to be opened.
     Serving {
-        /// The page's address.
+        /// The URL of the page.
         page: String,
-        /// The coordinator's.
+        /// The URL of the coordinator.
         url: String,
-        /// The key of its operator.
+        /// An admin's API key of the coordinator.
         api_key: String,
-        /// The fresh folder of this run's data.
+        /// The data folder of this run.
         run: String,
-        /// The clients that train beside the page.
+        /// The number of clients that train besides the page.
         clients: u32,
     },
     /// A round was committed and its model evaluated.
     Round {
-        /// Its version's number, from 1.
+        /// The number of the round and its version, from 1.
         round: u64,
-        /// The rounds of the task.
+        /// The number of rounds of the task.
         rounds: u32,
-        /// The updates that it combines.
+        /// The number of updates that the version combines.
         reports: u64,
-        /// The mean loss that its clients saw.
+        /// The mean training loss of the round's clients.
         loss: Option<f64>,
-        /// The version's share of right held-out examples, 0 to 1.
+        /// The accuracy of the version on the held-out examples, 0 to 1.
         accuracy: f64,
-        /// The file of the newest version.
+        /// The path of the newest version.
         model: String,
     },
     /// The last round was committed; the page stays open.
     Finished,
-    /// Everything has ended in good order.
+    /// Everything has shut down cleanly.
     Stopped {
-        /// The fresh folder of this run's data.
+        /// The data folder of this run.
         run: String,
     },
 }
 
-/// Tells it, as JSON if so wanted.
+/// Prints an event, as JSON if `json` is true.
 pub fn tell(told: &Told, json: bool) {
     if json {
         say(&serde_json::to_string(told).expect("numbers and texts are JSON"));
@@ -55,11 +55,11 @@ pub fn tell(told: &Told, json: bool) {
 fn lines(told: &Told) -> Vec<String> {
     match told {
         Told::Serving { page, url, run, clients, .. } => vec![
-            format!("Open {page} in a browser, draw digits and take part; ctrl-c ends it."),
-            format!("{clients} clients train beside the page, and each round waits for it."),
+            format!("Open {page} in a browser, draw digits and take part. Press ctrl-c to stop."),
+            format!("{clients} clients train together with the page, and each round waits for it."),
             format!("The coordinator serves at {url} (without TLS, on this machine only)."),
-            format!("Its console is at {url}/console/; `--json` says the API key."),
-            format!("This run has a fresh data folder: {run}."),
+            format!("Its console is at {url}/console/; `--json` prints the API key."),
+            format!("The data of this run is in {run}."),
         ],
         Told::Round { round, rounds, reports, loss, accuracy, .. } => {
             let loss = loss.map(|loss| format!(", loss {loss:.4}")).unwrap_or_default();
@@ -68,8 +68,8 @@ fn lines(told: &Told) -> Vec<String> {
                 100.0 * accuracy
             )]
         }
-        Told::Finished => vec!["All rounds are over; the page stays open until ctrl-c.".to_owned()],
-        Told::Stopped { run } => vec![format!("stopped; the data of this run stays in {run}")],
+        Told::Finished => vec!["All rounds are done; the page stays open until ctrl-c.".to_owned()],
+        Told::Stopped { run } => vec![format!("stopped; the data of this run is kept in {run}")],
     }
 }
 

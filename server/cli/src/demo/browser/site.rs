@@ -1,4 +1,5 @@
-//! The page's own server: a few files, all in memory, under the policy of `docs/guides/browser.md`.
+//! The web server of the page. It serves a few files from memory, with the content security policy of
+//! `docs/guides/browser.md`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,44 +13,44 @@ use axum::{
 };
 use serde::Serialize;
 
-/// By what names this machine may be asked.
+/// The host names that requests may use.
 const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
-/// Where the page finds the browser package.
+/// The path of the browser package.
 pub const PACKAGE: &str = "/folkmoot/";
 
-/// A file of the page.
+/// A file that the server offers.
 pub struct File {
-    /// Its address, beginning with a slash.
+    /// The path of its URL, beginning with a slash.
     pub path: String,
     bytes: Bytes,
 }
 
 impl File {
-    /// Puts `bytes` at an address.
+    /// Creates a file at a path.
     pub fn new(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         Self { path: path.into(), bytes: bytes.into() }
     }
 }
 
-/// What the page has to know: `config.json`.
+/// The configuration of the page, served as `config.json`.
 #[derive(Debug, Serialize)]
 pub struct PageConfig {
-    /// The coordinator's address.
+    /// The URL of the coordinator.
     pub coordinator: String,
-    /// What lets it enrol.
+    /// The enrolment token.
     pub token: String,
-    /// So many digits at the end of `digits.csv` are for nobody's training.
+    /// The number of digits at the end of `digits.csv` that are held out from training.
     pub held_out: usize,
 }
 
-/// The files, and what browsers are told with each.
+/// The files, and the policy that is sent with each of them.
 struct Site {
     files: BTreeMap<String, Bytes>,
     policy: HeaderValue,
 }
 
-/// Makes the page's router of the package and the digits.
+/// Creates the router that serves the page, the package and the digits.
 pub fn router(package: Vec<File>, digits: String, config: &PageConfig) -> Router {
     let json = serde_json::to_vec(config).expect("texts and a number are JSON");
     let own = page().into_iter().chain([File::new("/digits.csv", digits), File::new("/config.json", json)]);
@@ -58,7 +59,7 @@ pub fn router(package: Vec<File>, digits: String, config: &PageConfig) -> Router
     Router::new().route("/", get(serve)).route("/{*path}", get(serve)).with_state(site)
 }
 
-/// The page itself, as it is in `examples/browser-digits`.
+/// Returns the files of `examples/browser-digits`.
 fn page() -> [File; 5] {
     macro_rules! page_file {
         ($name:literal) => {
@@ -77,7 +78,8 @@ fn page() -> [File; 5] {
     ]
 }
 
-/// No script but the page's own, no eval but that of WebAssembly, and no connection but to the coordinator.
+/// Returns the content security policy: only the page's own scripts, WebAssembly but no other eval, and connections
+/// only to the page's server and the coordinator.
 fn policy(coordinator: &str) -> HeaderValue {
     let connect = format!("connect-src 'self' {coordinator}");
     let directives = [
@@ -91,7 +93,8 @@ fn policy(coordinator: &str) -> HeaderValue {
         "form-action 'none'",
         "frame-ancestors 'none'",
     ];
-    HeaderValue::from_str(&directives.join("; ")).expect("an address of a socket has only letters of headers")
+    HeaderValue::from_str(&directives.join("; "))
+        .expect("a socket address has only characters that are valid in headers")
 }
 
 async fn serve(State(site): State<Arc<Site>>, uri: Uri, headers: HeaderMap) -> Response {
@@ -101,7 +104,8 @@ async fn serve(State(site): State<Arc<Site>>, uri: Uri, headers: HeaderMap) -> R
         (header::X_CONTENT_TYPE_OPTIONS, no_sniffing),
         (header::CACHE_CONTROL, no_store),
     ];
-    // Another name for this machine would be another site's, whose page could read the token.
+    // Reject other host names. Otherwise a site that points its name at this machine could read the token (DNS
+    // rebinding).
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     if !HOSTS.contains(&name) {

@@ -8,7 +8,7 @@ use crate::demo::{
 
 const BAR: &str = "{prefix}  {bar:20.cyan/dim}  {msg}";
 
-/// A bar for every round, which fills with the reports. What the round came to takes its place.
+/// Shows a progress bar of the reports in each round, and replaces it by the result of the round.
 #[derive(Default)]
 pub struct BarsScreen {
     rounds: u32,

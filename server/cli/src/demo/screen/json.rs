@@ -15,7 +15,7 @@ enum Line<'a> {
     Serving(&'a Serving),
 }
 
-/// The sums of the report; its rounds were told one by one.
+/// The totals of the report. Its rounds have been printed before.
 #[derive(Serialize)]
 struct Finished<'a> {
     accuracy: f64,

@@ -1,7 +1,7 @@
 use super::{Files, Screen, Serving, Started, say, text};
 use crate::demo::report::{Report, RoundReport};
 
-/// A line for every round: for logs and pipes.
+/// Prints one line for each round, for logs and pipes.
 #[derive(Default)]
 pub struct LinesScreen {
     rounds: u32,

@@ -1,4 +1,4 @@
-//! What the user sees: bars in a terminal, lines in a pipe, JSON for a program.
+//! The output of the demo: progress bars in a terminal, lines in a pipe, JSON for programs.
 
 mod bars;
 mod json;
@@ -14,25 +14,26 @@ use super::{
     traffic::RoundTraffic,
 };
 
-/// What is known before the first round. Paths are texts: not every path is UTF-8, and JSON is.
+/// The facts that are known before the first round. Paths are strings, because a path need not be UTF-8 but JSON must
+/// be.
 #[derive(Clone, Debug, Serialize)]
 pub struct Started {
-    /// Where the coordinator's API is.
+    /// The URL of the coordinator.
     pub url: String,
-    /// The certificate that vouches for it.
+    /// The path of the coordinator's root certificate.
     pub root_certificate: Option<String>,
-    /// The fresh folder of this run's data.
+    /// The data folder of this run.
     pub run: String,
-    /// The rounds to come.
+    /// The number of rounds.
     pub rounds: u32,
-    /// The examples of all clients together.
+    /// The number of examples of all clients together.
     pub examples: usize,
-    /// What was asked for.
+    /// The settings of the run.
     #[serde(flatten)]
     pub settings: SettingsReport,
 }
 
-/// Where the results are.
+/// The paths of the results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Files {
     /// The trained model.
@@ -41,40 +42,40 @@ pub struct Files {
     pub report: String,
     /// The chart.
     pub chart: String,
-    /// The data of the run.
+    /// The data folder of the run.
     pub run: String,
 }
 
-/// How to reach a coordinator that stays open.
+/// The connection details of a coordinator that keeps running.
 #[derive(Clone, Debug, Serialize)]
 pub struct Serving {
-    /// Where the API is.
+    /// The URL of the coordinator.
     pub url: String,
-    /// The certificate that vouches for it.
+    /// The path of the coordinator's root certificate.
     pub root_certificate: Option<String>,
-    /// The key of its operator.
+    /// An admin's API key.
     pub api_key: Option<String>,
 }
 
-/// Shows a run. What cannot be shown is lost and stops nothing: the report is in a file.
+/// Prints the progress of a run. Output errors are ignored, because the report is also written to a file.
 pub trait Screen {
-    /// The clients are enrolled and the task begins.
+    /// Called when the clients are enrolled and the task begins.
     fn started(&mut self, started: &Started);
 
-    /// Something may have happened in the open round, the `round`th to be committed.
+    /// Called regularly with the traffic of the open round; `round` is the number of the version that it will commit.
     fn progress(&mut self, _round: u64, _traffic: RoundTraffic) {}
 
-    /// A round was committed and its model evaluated.
+    /// Called when a round has been committed and its version evaluated.
     fn round(&mut self, round: &RoundReport);
 
-    /// The results are written.
+    /// Called when the results have been written.
     fn finished(&mut self, report: &Report, files: &Files);
 
-    /// The coordinator and its clients stay open until ctrl-c.
+    /// Called when the coordinator and its clients keep running until ctrl-c.
     fn serving(&mut self, serving: &Serving);
 }
 
-/// Chooses how to show a run on the standard output.
+/// Chooses the form of the output for stdout.
 pub fn choose(json: bool) -> Box<dyn Screen> {
     if json {
         Box::new(json::JsonScreen)
@@ -85,7 +86,7 @@ pub fn choose(json: bool) -> Box<dyn Screen> {
     }
 }
 
-/// Writes a line. A reader that has gone away (`| head`) is no reason to fail.
+/// Prints a line to stdout. Errors are ignored, for example if a reader such as `| head` has exited.
 pub fn say(line: &str) {
     let mut output = std::io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());

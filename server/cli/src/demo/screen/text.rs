@@ -1,4 +1,4 @@
-//! The texts that humans read, in a terminal or not.
+//! The texts for humans.
 
 use super::{Files, Serving, Started};
 use crate::demo::{
@@ -6,21 +6,21 @@ use crate::demo::{
     report::{Report, RoundReport},
 };
 
-/// Says what is about to happen.
+/// Returns the lines before the first round.
 pub fn started(started: &Started) -> Vec<String> {
     let settings = &started.settings;
     let mut lines = vec![format!("The coordinator serves at {} (TLS, on this machine only).", started.url)];
     if let Some(certificate) = &started.root_certificate {
-        lines.push(format!("Its certificate is vouched for by {}.", certificate));
+        lines.push(format!("Its root certificate is {}.", certificate));
     }
-    lines.push(format!("This run has a fresh data folder: {}.", started.run));
+    lines.push(format!("The data of this run is in {}.", started.run));
     lines.push(format!(
-        "{} clients are enrolled; they hold {} digits, split with alpha = {}. Each round draws {} of them.",
+        "{} clients are enrolled. They hold {} digits, split with alpha = {}. Each round selects {} of them.",
         settings.clients, started.examples, settings.alpha, settings.cohort
     ));
     if let Some(privacy) = settings.privacy {
         lines.push(format!(
-            "Versions are private: the task ends before epsilon {} at delta {} is passed.",
+            "Training is private: the task ends before it exceeds epsilon {} at delta {}.",
             privacy.epsilon, privacy.delta
         ));
     }
@@ -28,21 +28,22 @@ pub fn started(started: &Started) -> Vec<String> {
     lines
 }
 
-/// Returns what the columns of [`round`] are.
+/// Returns the column headings for [`round`].
 pub fn round_head(rounds: u32, is_private: bool) -> String {
     let name = format!("{:>width$}", "round", width = round_name(1, rounds).len());
     format!(
         "{name}  {:>8}  {:>8}  {:>8}  {:>7}  {:>8}  {:>7}",
         "reports",
         "sent",
-        "fetched",
+        "received",
         if is_private { "epsilon" } else { "loss" },
         "accuracy",
         "time"
     )
 }
 
-/// Returns what a round came to, in columns: reports of the cohort, bytes, training loss, held-out accuracy.
+/// Returns the result of a round in columns: reports of the cohort, bytes sent and received, training loss or
+/// epsilon, held-out accuracy, and time.
 pub fn round(report: &RoundReport, rounds: u32) -> String {
     let name = round_name(report.round, rounds);
     let reports = format!("{}/{}", report.reports, report.cohort);
@@ -54,13 +55,13 @@ pub fn round(report: &RoundReport, rounds: u32) -> String {
     )
 }
 
-/// Returns `  3/30`, as wide in every round, and at least as wide as its head.
+/// Returns text such as ` 3/30`, which has the same width in every round and is at least as wide as its heading.
 pub fn round_name(round: u64, rounds: u32) -> String {
     let width = rounds.to_string().len().max(2);
     format!("{:>5}", format!("{round:>width$}/{rounds}"))
 }
 
-/// Returns a number of bytes with three digits.
+/// Formats a number of bytes with about three digits.
 fn bytes(count: u64) -> String {
     let (mut value, mut unit) = (count as f64, "B");
     for larger in ["kB", "MB", "GB"] {
@@ -72,7 +73,7 @@ fn bytes(count: u64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// Sums up: a table and the curve.
+/// Returns the summary: the accuracy curve and a table.
 pub fn finished(report: &Report, files: &Files) -> Vec<String> {
     let reports: u64 = report.per_round.iter().map(|round| round.reports).sum();
     let rows = [
@@ -84,7 +85,7 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
         ("rounds", format!("{} in {:.1} s", report.rounds, report.seconds)),
         ("updates combined", reports.to_string()),
         ("sent by clients", sent(report)),
-        ("fetched by clients", bytes(report.bytes_down)),
+        ("received by clients", bytes(report.bytes_down)),
         ("model", files.model.clone()),
         ("report", files.report.clone()),
         ("chart", files.chart.clone()),
@@ -103,17 +104,17 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
     lines
 }
 
-/// Draws a share as a bar of ten.
+/// Draws a share as a bar of ten characters.
 fn gauge(share: f64) -> String {
     let full = (share * 10.0).round().clamp(0.0, 10.0) as usize;
     "█".repeat(full) + &"░".repeat(10 - full)
 }
 
-/// Says how to reach a coordinator that stays open, in the shell's words.
+/// Returns the shell commands for reaching a coordinator that keeps running.
 pub fn serving(serving: &Serving) -> Vec<String> {
     let mut lines = vec![
         String::new(),
-        "The coordinator and its clients stay open until ctrl-c. In another terminal:".to_owned(),
+        "The coordinator and its clients keep running until ctrl-c. In another terminal, run:".to_owned(),
         format!("  export FOLKMOOT_URL={}", serving.url),
     ];
     lines.extend(serving.root_certificate.iter().map(|path| format!("  export FOLKMOOT_CA='{path}'")));
@@ -123,7 +124,7 @@ pub fn serving(serving: &Serving) -> Vec<String> {
     lines
 }
 
-/// Frames two columns.
+/// Draws a table with two columns.
 fn table(rows: &[(&str, String)]) -> Vec<String> {
     let width =
         |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
@@ -138,7 +139,7 @@ fn table(rows: &[(&str, String)]) -> Vec<String> {
     lines
 }
 
-/// The bytes that clients sent, and how many times fewer they are than float32 would be.
+/// Returns the bytes that clients sent and, if they were compressed, the ratio to float32.
 fn sent(report: &Report) -> String {
     let sent = bytes(report.bytes_up);
     match report.settings.codec {
