@@ -5,32 +5,32 @@ use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryEr
 
 use crate::settings::{ConfigError, toml_file::TomlFileError};
 
-/// Why a command failed: one line for humans, and what to do about it.
+/// An error of a command, with its remedy.
 #[derive(Debug)]
 pub struct CliError {
-    /// What is wrong, and where.
+    /// The event, with the file, position or value.
     pub message: String,
-    /// What to do, where the message does not say.
+    /// The remedy, unless the message contains it.
     pub remedy: Option<String>,
 }
 
 impl CliError {
-    /// Makes an error that says what to do by itself.
+    /// Creates an error without a remedy.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: None }
     }
 
-    /// Makes an error with a remedy.
+    /// Creates an error with a remedy.
     pub fn with_remedy(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Some(remedy.into()) }
     }
 
-    /// Says that a file cannot be read.
+    /// Creates the error for a file that cannot be read.
     pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::new(format!("{} cannot be read: {error}", path.display()))
     }
 
-    /// Says that a file cannot be written.
+    /// Creates the error for a file that cannot be written.
     pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::new(format!("{} cannot be written: {error}", path.display()))
     }

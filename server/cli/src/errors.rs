@@ -1,4 +1,4 @@
-//! The reference of errors, in every language: made from the codes themselves.
+//! Explains error codes, and generates the error reference for all languages.
 
 use folkmoot_protocol::{Disposition, ErrorCode};
 use serde::Serialize;
@@ -8,19 +8,19 @@ use super::{
     output::{self, OutputArgs, table},
 };
 
-/// Which codes.
+/// The arguments of `folkmoot errors`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The code, such as round_closed; all of them without one.
+    /// The error code, for example round_closed. Without it, all codes are listed.
     code: Option<ErrorCode>,
-    /// Print the page of all errors instead, in Markdown.
+    /// Print the reference page of all errors in Markdown.
     #[arg(long, hide = true)]
     reference: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// One code, for humans.
+/// An error code with its explanation.
 #[derive(Serialize)]
 struct Explained {
     code: ErrorCode,
@@ -47,7 +47,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     match args.code {
         Some(code) => args.output.print(&Explained::of(code), |one| {
             let todo = remedy(one.disposition);
-            format!("{} (HTTP {})\n{}\nA client: {todo}.", one.code, one.http_status, one.meaning)
+            format!(
+                "{} (HTTP {})\n{}\nWhat a client does: it {todo}.",
+                one.code, one.http_status, one.meaning
+            )
         }),
         None => {
             let all: Vec<Explained> = ErrorCode::ALL.iter().map(|code| Explained::of(*code)).collect();
@@ -55,7 +58,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
                 let rows = all
                     .iter()
                     .map(|one| [one.code.to_string(), one.http_status.to_string(), one.meaning.to_owned()]);
-                table(["CODE", "HTTP", "MEANS"], rows)
+                table(["CODE", "HTTP", "MEANING"], rows)
             })
         }
     }
@@ -63,49 +66,53 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 
 fn remedy(disposition: Disposition) -> &'static str {
     match disposition {
-        Disposition::Retry => "sends the same again, later and with jitter",
+        Disposition::Retry => "retries the same request later, with jitter",
         Disposition::CheckIn => "drops the assignment and checks in again",
-        Disposition::GiveUp => "stops: a human or an update of the app must change something first",
+        Disposition::GiveUp => "stops, until a person or an app update fixes the cause",
     }
 }
 
-/// What a client itself throws: name, what it means, and what to do.
+/// The errors that clients throw: name, meaning and remedy.
 const CLIENT_ERRORS: [(&str, &str, &str); 11] = [
-    ("BadOption", "An option makes no sense or passes a limit.", "Mend what the detail names."),
-    ("BadExample", "Examples do not have the shape or the values that they must have.", "Mend the examples."),
-    ("NoExamples", "There is nothing to train on.", "Add examples, or give a trainer that has its own."),
-    ("NotEnrolled", "The client is not enrolled, and has no token.", "Give an enrolment token."),
-    ("Refused", "The coordinator refuses this client.", "Look the code up below."),
+    ("BadOption", "An option is invalid or exceeds a limit.", "Fix the option that the detail names."),
+    ("BadExample", "Examples have the wrong shape or invalid values.", "Fix the examples."),
+    ("NoExamples", "There is nothing to train on.", "Add examples, or pass a trainer that has its own."),
+    ("NotEnrolled", "The client is not enrolled and has no token.", "Pass an enrolment token."),
+    ("Refused", "The coordinator refused the client.", "Look up the code below."),
     (
         "Unreachable",
-        "No coordinator answers there.",
-        "Check address, network and certificate; try again later.",
+        "The coordinator cannot be reached.",
+        "Check the URL, the network and the certificate, and try again later.",
     ),
-    ("StorageFailed", "The state directory cannot be used.", "Check path, space and rights."),
-    ("NoModel", "No assignment has brought a model yet.", "Wait for the first assignment."),
-    ("AlreadyRunning", "It runs already.", "Stop it first."),
+    (
+        "StorageFailed",
+        "The state folder cannot be read or written.",
+        "Check the path, the free space and the permissions.",
+    ),
+    ("NoModel", "The client has not downloaded a model yet.", "Wait for the first assignment."),
+    ("AlreadyRunning", "The client is already running.", "Stop it first."),
     ("Forgotten", "The client was forgotten or closed.", "Connect again."),
-    ("Internal", "The library has a mistake.", "Report it, with the detail."),
+    ("Internal", "The library has a bug.", "Report it with the detail."),
 ];
 
-/// Returns the page of all errors.
+/// Returns the reference page of all errors.
 fn reference() -> String {
     let mut page = String::from(
         "# Errors\n\n\
-         Made by `cargo xtask errors` from the codes themselves. `folkmoot errors CODE` says the same in a terminal.\n\n\
-         ## What a client throws\n\n\
-         | Rust, Kotlin | Swift | Python | what it means | what to do |\n|---|---|---|---|---|\n",
+         `cargo xtask errors` generates this page from the code. `folkmoot errors CODE` explains a code in the terminal.\n\n\
+         ## Errors that a client throws\n\n\
+         | Rust, Kotlin | Swift | Python | meaning | what to do |\n|---|---|---|---|---|\n",
     );
     for (name, means, todo) in CLIENT_ERRORS {
         let (swift, python) = (client_error_in_swift(name), client_error_in_python(name));
         page += &format!("| `{name}` | `{swift}` | `{python}` | {means} | {todo} |\n");
     }
-    page += "\nKotlin's are classes in `FolkmootException`, Swift's are cases of `FolkmootError`. In the browser, \
-             `FolkmootError.code` has codes of its own ([guide](../guides/browser.md#what-goes-wrong)); a code from below is in \
-             the text of `refused` and in the `detail` of `stopped`.\n\n\
-             ## What a coordinator answers\n\n\
-             The text of a code never changes and is never used again for another. `Refused` carries it.\n\n\
-             | code, in JSON and TypeScript | Rust | Kotlin, Python | Swift | HTTP | what it means | a client |\n\
+    page += "\nIn Kotlin, these are classes in `FolkmootException`; in Swift, cases of `FolkmootError`. In the browser, \
+             `FolkmootError.code` has its own codes ([guide](../guides/browser.md#what-goes-wrong)); a code from the table below \
+             is in the text of `refused` and in the `detail` of `stopped`.\n\n\
+             ## Errors that a coordinator returns\n\n\
+             The name of a code never changes, and is never reused for another error. `Refused` carries it.\n\n\
+             | code, in JSON and TypeScript | Rust | Kotlin, Python | Swift | HTTP | meaning | what a client does |\n\
              |---|---|---|---|---|---|---|\n";
     for code in ErrorCode::ALL {
         let (rust, upper) = (format!("{code:?}"), code.as_str().to_uppercase());
@@ -125,7 +132,7 @@ fn lower_first(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// `internal` is a word of Swift's own.
+/// Returns the Swift name of a client error. `internal` is a Swift keyword.
 fn client_error_in_swift(name: &str) -> String {
     if name == "Internal" { "internalError".into() } else { lower_first(name) }
 }
@@ -138,7 +145,7 @@ fn client_error_in_python(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The surface of the bindings, which a test of theirs keeps true.
+    /// The public API of the bindings; a test of the bindings keeps the file up to date.
     const SURFACE: &str = include_str!("../../../mobile-bindings/api.txt");
     const PYTHON: &str = include_str!("../../../mobile-bindings/python/src/folkmoot/errors.py");
     const SWIFT: &str = include_str!("../../../mobile-bindings/swift/Sources/Folkmoot/Errors.swift");

@@ -9,10 +9,10 @@ use super::{
     output::{OutputArgs, or_dash},
 };
 
-/// What to measure, on what.
+/// The flags of `folkmoot eval`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The ONNX file.
+    /// The ONNX file of the model.
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     #[command(flatten)]
@@ -25,11 +25,11 @@ pub struct Args {
 struct Evaluation {
     example_count: u64,
     mean_loss: Option<f64>,
-    /// Only where labels are class numbers.
+    /// `None` if labels are not class numbers.
     accuracy: Option<f64>,
 }
 
-/// Measures a model's loss and accuracy on local data.
+/// Evaluates a model's loss and accuracy on local data.
 ///
 /// # Errors
 /// If a file cannot be read, or the examples do not fit the model.

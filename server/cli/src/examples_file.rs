@@ -1,4 +1,4 @@
-//! Local examples from files and folders, in any format that folkmoot-data reads.
+//! The flags for local examples, which are read from files and folders in any format of folkmoot-data.
 
 use std::path::PathBuf;
 
@@ -7,48 +7,48 @@ use folkmoot_engine::Examples;
 
 use super::CliError;
 
-/// Where the examples are.
+/// The flags that describe the examples.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExamplesArgs {
     /// The examples: a file or a folder.
     #[arg(long, value_name = "PATH")]
     data: PathBuf,
-    /// What is in it; told from its name without this.
+    /// The format of the examples. By default, it is derived from the name of the file or folder.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatChoice>,
-    /// The labels of a .npy file, or of a file of IDX images, in another file.
+    /// The file with the labels, if --data is a .npy file or a file of IDX images.
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// The column of a .csv or .parquet file that holds the label, the last one without this; the array of an .npz
-    /// file; `fine` or `coarse` for CIFAR-100.
+    /// The label: the column of a .csv or .parquet file (by default the last one), the array of an .npz file, or
+    /// `fine` or `coarse` for CIFAR-100.
     #[arg(long, value_name = "NAME", conflicts_with = "labels")]
     label_column: Option<String>,
-    /// The column of a .csv or .parquet file that says whose an example is; it is not a feature.
+    /// The column of a .csv or .parquet file with the owner of each example. It is not used as a feature.
     #[arg(long, value_name = "NAME")]
     group_column: Option<String>,
-    /// The labels are target values, not class numbers.
+    /// Read the labels as target values instead of class numbers.
     #[arg(long)]
     targets: bool,
-    /// Exchange rows and columns of IDX images, because EMNIST stores them so.
+    /// Transpose IDX images. EMNIST stores them transposed.
     #[arg(long)]
     transposed: bool,
-    /// Hand images to the model as one row of numbers.
+    /// Pass images to the model as one flat row of numbers.
     #[arg(long)]
     flat: bool,
 }
 
-/// The formats by their names.
+/// The names of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FormatChoice {
     /// Comma-separated values.
     Csv,
-    /// NumPy's arrays, features and labels in a file each.
+    /// NumPy arrays, with one file for the features and one for the labels.
     Npy,
-    /// NumPy's archive of arrays.
+    /// A NumPy archive of arrays.
     Npz,
     /// Apache Parquet.
     Parquet,
-    /// A folder with a folder of PNG or JPEG images for each class.
+    /// A folder with one subfolder of PNG or JPEG images for each class.
     Images,
     /// The files of MNIST, Fashion-MNIST and EMNIST.
     Idx,
@@ -80,7 +80,7 @@ impl ExamplesArgs {
     /// Reads the examples.
     ///
     /// # Errors
-    /// Names the file, the place in it where there is one, and what to do.
+    /// If the examples cannot be read. The error names the file, the position and the remedy.
     pub fn read(&self) -> Result<Examples, CliError> {
         let options = ReadOptions {
             format: self.format.map(Format::from),

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![allow(rustdoc::bare_urls, reason = "what is said of an option is its help, which is no page")]
+#![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
 #[cfg(test)]
 mod beside_console;
@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
 pub use error::CliError;
 use futures::future::LocalBoxFuture;
 
-/// Federated learning: a coordinator that anyone can run, and clients that train where the data lives.
+/// Federated learning: run a coordinator, and train models on data that stays with its owners.
 #[derive(Parser)]
 #[command(name = "folkmoot", version, max_term_width = 100)]
 pub struct Cli {
@@ -49,50 +49,50 @@ pub struct Cli {
 enum Command {
     /// Run a coordinator.
     Serve(serve::Args),
-    /// Run an edge client on local data.
+    /// Run a client that trains on local data.
     Client(client::Args),
-    /// Run a coordinator and its clients on this machine, and watch a model being trained.
+    /// Run a coordinator and its clients on this machine, and watch them train a model.
     Demo(demo::Args),
-    /// Run a task over virtual clients on this machine, with results and a report.
+    /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
-    /// Show what a coordinator is doing, at a glance.
+    /// Show a summary of a coordinator's activity.
     Overview(overview::Args),
-    /// Show how a coordinator's process is, and what it logged last.
+    /// Show the state of a coordinator's process and its latest log lines.
     System(system::Args),
-    /// Create, watch and change tasks.
+    /// Create, watch and control tasks.
     #[command(subcommand)]
     Task(task::Command),
-    /// Bring models, and download what was trained.
+    /// Upload models, and download trained versions.
     #[command(subcommand)]
     Model(model::Command),
-    /// List populations, and say what holds for everybody in one.
+    /// List populations, look up and revoke clients, and change privacy settings.
     #[command(subcommand)]
     Population(population::Command),
-    /// Hand out enrolment tokens.
+    /// Create, list and revoke enrolment tokens.
     #[command(subcommand)]
     Token(token::Command),
-    /// Hand out API keys.
+    /// Create, list, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
-    /// Plan privacy, say what a task promises, and check the ledger of what was spent.
+    /// Plan differential privacy, show a task's guarantee, and verify the privacy ledger.
     #[command(subcommand)]
     Privacy(privacy::Command),
-    /// Measure a model's loss and accuracy on local data.
+    /// Evaluate a model's loss and accuracy on local data.
     Eval(eval::Args),
-    /// Measure what compressing an update saves and loses.
+    /// Measure the size and the error of compressed updates.
     #[command(subcommand)]
     Codec(codec::Command),
     /// Inspect, check and train models on this machine, without a coordinator.
     #[command(subcommand)]
     Engine(engine::Command),
-    /// Look at the configuration.
+    /// Validate or print the configuration.
     #[command(subcommand)]
     Config(config::Command),
     /// Explain error codes.
     Errors(errors::Args),
-    /// Print the completions of a shell.
+    /// Print the completion script of a shell.
     Completions(completions::Args),
-    /// Print the description of the API.
+    /// Print the OpenAPI document of the API.
     #[command(hide = true)]
     Openapi,
 }
@@ -100,11 +100,11 @@ enum Command {
 impl Cli {
     /// Runs the command to its end.
     ///
-    /// The future is boxed here: a future's code is generated where it is first used as a value of a known type, and
-    /// `main.rs` is compiled last and alone.
+    /// The future is boxed here so that its code is generated in this crate. Otherwise it would be generated with
+    /// `main.rs`, which is compiled last and alone.
     ///
     /// # Errors
-    /// [`CliError`] says what is wrong and what to do.
+    /// [`CliError`] says what happened and what to do.
     pub fn run(self) -> LocalBoxFuture<'static, Result<(), CliError>> {
         match self.command {
             Command::Serve(args) => Box::pin(serve::run(args)),

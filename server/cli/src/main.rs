@@ -1,4 +1,4 @@
-//! The composition root: the process, its TLS provider, and the command.
+//! Starts the process: installs the TLS provider, runs the command and prints its error.
 
 use std::process::ExitCode;
 
@@ -9,12 +9,12 @@ use folkmoot_service::printable;
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    // The only provider that is compiled in; a second attempt to install it changes nothing.
+    // Only one provider is compiled in, so an error (it is already installed) can be ignored.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Much of it may come from outside: from a file, or from a coordinator.
+            // Escape control characters: parts of the message may come from a file or a coordinator.
             eprintln!("{}", printable::lines(&error.to_string()));
             ExitCode::FAILURE
         }

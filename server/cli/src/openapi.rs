@@ -2,7 +2,7 @@ use folkmoot_service::http::openapi;
 
 use super::{CliError, output};
 
-/// Prints the description of the API.
+/// Prints the OpenAPI document of the API.
 ///
 /// # Errors
 /// If stdout cannot be written.

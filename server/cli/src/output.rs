@@ -1,4 +1,4 @@
-//! What commands print: text for humans, or JSON for machines.
+//! The output of commands: text for humans, or JSON for programs.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::CliError;
 
-/// How a command prints.
+/// The output flags.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct OutputArgs {
     /// Print JSON instead of text.
@@ -17,7 +17,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Prints a value: as JSON, or as the text that `text` makes of it.
+    /// Prints a value as JSON, or as the text that `text` returns.
     ///
     /// # Errors
     /// If stdout cannot be written.
@@ -33,13 +33,14 @@ impl OutputArgs {
 /// Returns a value as one line of JSON.
 ///
 /// # Errors
-/// If it has no form in JSON.
+/// If the value cannot be written as JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, CliError> {
     serde_json::to_string(value)
-        .map_err(|error| CliError::new(format!("the answer has no form in JSON: {error}")))
+        .map_err(|error| CliError::new(format!("the result cannot be written as JSON: {error}")))
 }
 
-/// Prints text and a line's end. Characters that would control the terminal are escaped: much of it came from outside. A reader that went away early (`… | head`) is no error.
+/// Prints text and a line break. Control characters are escaped, because the text may come from outside. A reader
+/// that exits early, such as `head`, is not an error.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -47,7 +48,7 @@ pub fn line(text: &str) -> Result<(), CliError> {
     write(&printable::lines(text.trim_end()))
 }
 
-/// Prints a line of JSON, which stays JSON.
+/// Prints a line of JSON. Control characters are escaped so that it stays valid JSON.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -65,7 +66,7 @@ fn write(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Lays rows out in columns. What is in a cell stays on its line.
+/// Formats rows as a table. Line breaks in cells are escaped.
 pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let in_a_line = |row: [String; N]| row.map(|cell| printable::line(&cell).into_owned());
     let rows: Vec<[String; N]> =
@@ -84,7 +85,7 @@ pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [St
     rows.iter().map(show).collect::<Vec<_>>().join("\n")
 }
 
-/// Shows a moment: `2026-01-31T12:00:00Z`.
+/// Formats a time in UTC: `2026-01-31T12:00:00Z`.
 pub fn moment(at: Timestamp) -> String {
     let shown = i64::try_from(at.0)
         .ok()
@@ -92,7 +93,7 @@ pub fn moment(at: Timestamp) -> String {
     shown.map_or_else(|| "-".into(), |at| format!("{at:.0}"))
 }
 
-/// Shows what may not be there.
+/// Formats an optional value; `-` if there is none.
 pub fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }

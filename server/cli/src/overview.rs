@@ -6,7 +6,7 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which coordinator.
+/// The flags of `folkmoot overview`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -15,10 +15,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows what a coordinator is doing, at a glance.
+/// Shows a summary of a coordinator's activity.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let overview = args.connection.connect()?.overview().await?;
     args.output.print(&overview, text)

@@ -1,18 +1,18 @@
 use folkmoot_api::Page;
 
-/// Which part of a list of numbered things.
+/// The flags that select a page of a numbered list.
 #[derive(clap::Args)]
 pub struct NumberedPageArgs {
-    /// How many, at most 100.
+    /// The number of items to list, at most 100.
     #[arg(long, default_value_t = 20, value_name = "N")]
     limit: u32,
-    /// Those below this number.
+    /// List only items with a smaller number than this.
     #[arg(long, value_name = "NUMBER")]
     before: Option<u64>,
 }
 
 impl NumberedPageArgs {
-    /// Returns the page that is asked for.
+    /// Returns the selected page.
     pub fn page(&self) -> Page<u64> {
         Page { limit: self.limit, before: self.before }
     }

@@ -1,4 +1,4 @@
-//! Files that a command writes where it is told to. What cannot be had again is not written over.
+//! Writes output files. Refuses to overwrite files that cannot be recreated, such as keys and databases.
 
 use std::{
     fs::{self, File},
@@ -10,29 +10,30 @@ use folkmoot_rounds::credential::Credential;
 
 use super::CliError;
 
-/// Bytes by which a file is recognised.
+/// The number of bytes that are read to recognise a file.
 const HEAD_BYTES: u64 = 128;
 
-/// Writes a file, in place of one of before.
+/// Writes a file, replacing an existing one.
 ///
 /// # Errors
-/// If it cannot be written, or holds a certificate, a key or a database.
+/// If the file cannot be written, or if it holds a certificate, a key, a token or a database.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     check(path)?;
     fs::write(path, bytes).map_err(CliError::write(path))
 }
 
-/// Refuses a path at which there is something that cannot be had again.
+/// Returns an error if the file at a path cannot be recreated.
 ///
 /// # Errors
-/// Says what it holds.
+/// If the file holds a certificate, a key, a token or a database.
 pub fn check(path: &Path) -> Result<(), CliError> {
     let Some(what) = treasure(path) else { return Ok(()) };
-    let message = format!("{} holds {what}, so it is not written over", path.display());
-    Err(CliError::with_remedy(message, "name another file, or move this one away"))
+    let message = format!("{} holds {what}, so it is not overwritten", path.display());
+    Err(CliError::with_remedy(message, "choose another file, or move this one away"))
 }
 
-/// Names what a file holds that cannot be had again; `None` for any other, and where there is none.
+/// Describes the contents of a file that cannot be recreated. Returns `None` for other files, and if there is no
+/// file.
 pub fn treasure(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).ok()?;
@@ -48,10 +49,10 @@ pub fn treasure(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The same, for callers with errors of their own.
+/// The same as [`check`], with an [`io::Error`].
 pub fn check_io(path: &Path) -> io::Result<()> {
     treasure(path)
-        .map_or(Ok(()), |what| Err(io::Error::other(format!("it holds {what}, so it is not written over"))))
+        .map_or(Ok(()), |what| Err(io::Error::other(format!("it holds {what}, so it is not overwritten"))))
 }
 
 #[cfg(test)]
@@ -72,7 +73,7 @@ mod tests {
         for treasure in treasures {
             fs::write(&path, &treasure).unwrap();
             let refused = write(&path, "new").unwrap_err();
-            assert!(refused.message.contains("is not written over"), "{}", refused.message);
+            assert!(refused.message.contains("is not overwritten"), "{}", refused.message);
             assert_eq!(fs::read_to_string(&path).unwrap(), treasure);
         }
         for other in ["", "old", "-----", "0123456789abcdef.short"] {

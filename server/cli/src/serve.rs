@@ -18,43 +18,44 @@ use crate::{
     words::words,
 };
 
-/// How to serve. A flag wins over the environment, which wins over the file.
+/// The flags of `folkmoot serve`. Flags override environment variables, and those override the configuration file.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration; ./folkmoot.toml if it is there and this is not given.
+    /// The configuration file. The default is ./folkmoot.toml, if it exists.
     #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The address to listen on, for example 0.0.0.0:8443; port 0 lets the system choose.
+    /// The address to listen on, for example 0.0.0.0:8443. Port 0 lets the system choose.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// The data folder: database, blobs, round log, certificates.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The database, postgres://… or sqlite://…; without it, SQLite in the data folder.
+    /// The database: postgres://… or sqlite://…. The default is SQLite in the data folder.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// Who has the certificate: the coordinator, or a proxy in front of it.
+    /// Serve TLS in the coordinator itself (own), or run behind a proxy that serves TLS (off).
     #[arg(long)]
     tls: Option<TlsChoice>,
-    /// The certificate to serve, with those that vouch for it, as PEM; without it the coordinator makes one.
+    /// The certificate to serve, with its chain, as PEM. By default, the coordinator creates its own.
     #[arg(long, value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
-    /// The private key of that certificate, as PEM.
+    /// The private key of the certificate, as PEM.
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// A name or address in the own certificate, besides localhost and 127.0.0.1; may be given several times.
+    /// A host name or address for the coordinator's own certificate, besides localhost and 127.0.0.1. Can be
+    /// repeated.
     #[arg(long = "host-name", value_name = "NAME")]
     host_names: Vec<String>,
-    /// An origin whose pages may be clients, https://app.example, or * for all; may be given several times.
+    /// An origin whose pages may run clients (CORS), for example https://app.example, or * for all. Can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     allowed_origins: Vec<String>,
-    /// How a line of the log looks.
+    /// The format of the log.
     #[arg(long, value_parser = words([
-        ("text", "For humans", LogFormat::Text),
-        ("json", "One JSON object a line", LogFormat::Json),
+        ("text", "Text for humans", LogFormat::Text),
+        ("json", "One JSON object per line", LogFormat::Json),
     ]))]
     log_format: Option<LogFormat>,
-    /// What is logged: error, warn, info, debug, trace, or a filter. RUST_LOG wins over it.
+    /// The log level: error, warn, info, debug, trace, or a filter. RUST_LOG overrides it.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[command(flatten)]
@@ -70,9 +71,9 @@ enum ServeEvent<'a> {
         first_api_key: Option<&'a str>,
         first_api_key_file: Option<PathBuf>,
     },
-    /// SIGHUP, or files that changed.
+    /// The certificate was reloaded, after SIGHUP or because its files changed.
     CertificateRead {
-        /// Says whether new connections get another certificate than before.
+        /// True if the certificate differs from the previous one.
         is_new: bool,
     },
     CertificateRefused {
@@ -82,11 +83,11 @@ enum ServeEvent<'a> {
     Stopped,
 }
 
-/// How often the files of the certificate are looked at.
+/// The interval for checking the certificate files for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs a coordinator until ctrl-c or SIGTERM, and stops it in good order. SIGHUP has it read its certificate again; so has
-/// a minute in which the files changed.
+/// Runs a coordinator until ctrl-c or SIGTERM, then shuts it down cleanly. It reloads its certificate on SIGHUP, and
+/// within a minute after the files have changed.
 ///
 /// # Errors
 /// If the configuration, the data folder, the database or the address cannot be used.
@@ -95,7 +96,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let config = configured(args)?;
     telemetry::init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let metrics = telemetry::record_metrics()?;
-    // Listen for signals before anything is started: one that comes early is not lost.
+    // Install the signal handlers first, so that an early signal is not lost.
     let stop_signal = stop_signal()?;
     let hangups = Hangups::listen()?;
     let host_config = HostConfig { first_run: Some(demo::first_run()), ..config.host_config() };
@@ -119,10 +120,10 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     show(output, &ServeEvent::Stopped)
 }
 
-/// Reads the certificate again whenever it may have changed, and says so. It ends only if stdout cannot be written.
+/// Reloads the certificate when it may have changed, and prints the result. Returns only if stdout cannot be written.
 async fn keep_certificate(output: OutputArgs, host: &Host, mut hangups: Hangups) -> Result<(), CliError> {
     let mut interval = tokio::time::interval(CERTIFICATE_INTERVAL);
-    // The first tick is at once, and what is served was read just now.
+    // Skip the first tick, which is immediate: the certificate has just been read.
     interval.tick().await;
     let mut refused = None;
     loop {
@@ -139,10 +140,10 @@ async fn keep_certificate(output: OutputArgs, host: &Host, mut hangups: Hangups)
             Ok(_) => refused = None,
             Err(error) => {
                 let reason = error.to_string();
-                // Once, and not every minute.
+                // Report the same error once, not every minute.
                 if is_asked || refused.as_ref() != Some(&reason) {
                     show(output, &ServeEvent::CertificateRefused { reason: reason.clone() })?;
-                    tracing::warn!(%error, "the certificate cannot be read again; the one of before is served on");
+                    tracing::warn!(%error, "cannot reload the certificate; the previous one stays in use");
                 }
                 refused = Some(reason);
             }
@@ -181,23 +182,24 @@ fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
                 vec![format!("serving          {url}"), format!("console          {url}/console/")];
             lines.extend(ca.as_ref().map(|ca| format!("root certificate {}", ca.display())));
             lines.extend(
-                first_api_key.map(|key| format!("first API key    {key}  (admin; shown once, keep it)")),
+                first_api_key
+                    .map(|key| format!("first API key    {key}  (admin; shown only once, so save it)")),
             );
             lines.extend(
-                first_api_key_file.as_ref().map(|file| format!("kept in          {}", file.display())),
+                first_api_key_file.as_ref().map(|file| format!("saved in         {}", file.display())),
             );
             lines.join("\n")
         }
         ServeEvent::CertificateRead { is_new: true } => {
-            "the certificate was read again: new connections get the new one".into()
+            "reloaded the certificate: new connections use the new one".into()
         }
         ServeEvent::CertificateRead { is_new: false } => {
-            "the certificate was read again: it is the same".into()
+            "reloaded the certificate: it has not changed".into()
         }
         ServeEvent::CertificateRefused { reason } => {
-            format!("the certificate cannot be read again, and the one of before is served on: {reason}")
+            format!("cannot reload the certificate, so the previous one stays in use: {reason}")
         }
-        ServeEvent::Stopping => "stopping: open requests and steps are ended".into(),
+        ServeEvent::Stopping => "stopping: waiting for open requests and steps".into(),
         ServeEvent::Stopped => "stopped".into(),
     })
 }

@@ -1,4 +1,4 @@
-//! The coordinator's configuration: a file, environment variables over it, flags over both.
+//! The configuration of the coordinator. Environment variables override the file, and flags override both.
 
 mod error;
 mod limits;
@@ -23,30 +23,30 @@ use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
 pub use setting::KEYS;
 
-/// The file that is read if it is there and no other is named.
+/// The configuration file that is read by default, if it exists.
 pub const DEFAULT_FILE: &str = "folkmoot.toml";
-/// How often deadlines are looked at when nothing happens.
+/// The interval at which the coordinator checks deadlines when nothing else happens.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Everything that can be configured, with a default for each.
+/// The whole configuration. Every setting has a default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where and how the coordinator serves.
+    /// The server: address, data folder and TLS.
     pub server: ServerConfig,
-    /// Where its records are.
+    /// The database.
     pub database: DatabaseConfig,
-    /// What the edge lets in.
+    /// Limits on incoming HTTP connections and requests.
     pub limits: LimitsConfig,
-    /// What is logged.
+    /// The log.
     pub log: LogConfig,
 }
 
 impl Config {
-    /// Reads the file `path`, or [`DEFAULT_FILE`] if there is one, and the environment over it.
+    /// Reads the file `path`, or [`DEFAULT_FILE`] if it exists, and applies the environment variables.
     ///
     /// # Errors
-    /// [`ConfigError`] names the file, line and key, or the variable.
+    /// [`ConfigError`] names the file, line and key, or the environment variable.
     pub fn load(
         path: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,
@@ -73,7 +73,7 @@ impl Config {
         Ok(toml_file::parse(path, &text)?)
     }
 
-    /// Checks what the types do not say.
+    /// Validates the values beyond their types.
     ///
     /// # Errors
     /// [`ConfigError::Value`] for the first setting that is out of its range.
@@ -88,7 +88,7 @@ impl Config {
         self.log.check().map_err(invalid)
     }
 
-    /// Returns what a coordinator needs to run.
+    /// Returns the configuration of the host. The configuration must have been validated with [`Config::check`].
     pub fn host_config(&self) -> HostConfig {
         HostConfig {
             data: self.server.data.clone(),
@@ -98,7 +98,7 @@ impl Config {
                 TlsChoice::Own => Some(self.server.host_names.clone()),
                 TlsChoice::Off => None,
             },
-            // Whoever asks has checked it.
+            // The caller has validated it.
             certificate: self.server.certificate_files().unwrap_or_default(),
             limits: HttpLimits {
                 allowed_origins: self.server.allowed_origins.clone(),
@@ -112,14 +112,14 @@ impl Config {
         }
     }
 
-    /// Returns the configuration without the password in the database's URL, to be shown.
+    /// Returns a copy to print, without the password in the database URL.
     pub fn without_secrets(&self) -> Self {
         let database = DatabaseConfig { url: self.database.url.as_deref().map(server::without_password) };
         Self { database, ..self.clone() }
     }
 }
 
-/// Returns the file that is read: the named one, or the default one if it is there.
+/// Returns the file that is read: the given one, or the default one if it exists.
 pub fn file(path: Option<&Path>) -> Option<PathBuf> {
     let default = Path::new(DEFAULT_FILE);
     path.or_else(|| default.exists().then_some(default)).map(Path::to_owned)

@@ -24,53 +24,53 @@ use crate::{
 };
 
 const BAR: &str = "{bar:30.cyan/dim}  {pos}/{len} steps  loss {msg}  {elapsed}";
-/// Points of the loss curve, at most: more would not be seen.
+/// The largest number of points in the loss curve; more would not be visible.
 const CURVE_POINTS_MAX: u64 = 400;
-/// Steps that an adapter is given at a time, at least: one by one they would wait for each other.
+/// The smallest number of steps to submit to an adapter at a time. Single steps would wait for each other.
 const GPU_STEPS_MIN: u64 = 16;
 
-/// What to train, on what, and what to leave behind.
+/// The flags of `folkmoot engine train`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The ONNX file.
+    /// The ONNX file of the model.
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     #[command(flatten)]
     examples: ExamplesArgs,
     #[command(flatten)]
     plan: PlanArgs,
-    /// One example of so many is not trained on, but measured at the end; 0 trains on all.
+    /// Hold out one of this many examples, and evaluate on them at the end; 0 trains on all examples.
     #[arg(long, default_value_t = 5)]
     hold_out_one_of: usize,
-    /// Seed of the order of the examples.
+    /// The seed for the order of the examples.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads of a step; the result depends on their number.
+    /// The number of threads for a step. The result depends on it.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
-    /// Where to train: `auto` (where this plan is faster), `cpu`, `gpu`, or a part of an adapter's name.
+    /// The device to train on: `auto` (the fastest for this plan), `cpu`, `gpu`, or part of an adapter's name.
     #[arg(long, default_value = "auto", value_name = "auto|cpu|gpu|NAME")]
     device: Device,
-    /// Also say how long each kind of kernel takes in a step.
+    /// Also measure the time of each kind of kernel in a step.
     #[arg(long)]
     profile: bool,
-    /// Where to write the trained model.
+    /// Write the trained model to this file.
     #[arg(long, value_name = "FILE.onnx")]
     out: Option<PathBuf>,
-    /// Where to draw the loss over the steps.
+    /// Write a chart of the loss over the steps to this file.
     #[arg(long, value_name = "FILE.svg")]
     curve: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// What a training came to.
+/// The result of a training.
 #[derive(Serialize)]
 struct Trained {
-    /// Where the last step ran: `cpu`, or the adapter's name.
+    /// The device of the last step: `cpu`, or the adapter's name.
     device: String,
     energy_class: &'static str,
-    /// Why the training came back from an adapter to the CPU, if it did.
+    /// The reason why the training fell back from an adapter to the CPU, if it did.
     device_fault: Option<String>,
     examples: usize,
     held_out: usize,
@@ -78,10 +78,10 @@ struct Trained {
     first_loss: f64,
     last_loss: f64,
     held_out_loss: Option<f64>,
-    /// Only where labels are class numbers.
+    /// `None` if labels are not class numbers.
     held_out_accuracy: Option<f64>,
     memory_bytes: usize,
-    /// Of the adapter's memory.
+    /// The number of bytes of the adapter's memory that the training used.
     gpu_memory_bytes: u64,
     profile: Option<Profile>,
 }
@@ -89,7 +89,7 @@ struct Trained {
 /// Trains a model on local data, with a progress bar.
 ///
 /// # Errors
-/// If a file cannot be read or written, or the model, the plan and the data do not go together.
+/// If a file cannot be read or written, or if the model, the plan and the data do not fit each other.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (onnx, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
@@ -156,18 +156,18 @@ fn new_trainer(
     Ok(trainer)
 }
 
-/// Refuses a profile before the training, not behind it.
+/// Rejects `--profile` on an adapter without timestamps before the training starts.
 fn check_profile(args: &Args, gpu: Option<&Gpu>) -> Result<(), CliError> {
     match gpu.map(Gpu::report).filter(|report| args.profile && !report.timestamps) {
         Some(report) => Err(CliError::with_remedy(
             format!("{} cannot time its kernels", report.name),
-            "leave --profile out, or choose another --device",
+            "remove --profile, or choose another --device",
         )),
         None => Ok(()),
     }
 }
 
-/// Measures some steps of the same training from its beginning, where it ran.
+/// Profiles the first steps of the same training on the same device.
 fn profile(
     args: &Args,
     model: &Model,
@@ -184,7 +184,7 @@ fn profile(
     profile::measure(&mut trainer, host).map_err(failed(&args.model))
 }
 
-/// Takes all steps and returns points of the loss curve: (step, mean loss since the point before).
+/// Runs all steps and returns the points of the loss curve as (step, mean loss since the previous point).
 fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, TrainError> {
     let total = trainer.progress().steps_total;
     let bar = match is_json || !std::io::stderr().is_terminal() {
@@ -206,7 +206,7 @@ fn train(trainer: &mut Trainer, is_json: bool) -> Result<Vec<(u64, f64)>, TrainE
     Ok(curve.points())
 }
 
-/// Every so manieth example is held out.
+/// Splits the examples into training and held-out ones. Every `one_of`-th example is held out; none if `one_of` is 0.
 fn split(all: &Examples, one_of: usize) -> Result<(Examples, Examples), CliError> {
     let is_held_out = |index: &usize| one_of > 0 && index % one_of == one_of - 1;
     let (held_out, training): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_held_out);
@@ -221,7 +221,7 @@ fn write_model(path: &Path, model: &Model, weights: &[f32]) -> Result<(), CliErr
 
 fn text(trained: &Trained) -> String {
     let accuracy = trained.held_out_accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy));
-    let fault = trained.device_fault.as_ref().map(|fault| format!("; came back to it, because {fault}"));
+    let fault = trained.device_fault.as_ref().map(|fault| format!("; fell back to it: {fault}"));
     let profile = trained.profile.as_ref().map(|profile| format!("\n\n{}", profile.text()));
     format!(
         "steps              {} over {} examples\n\

@@ -3,12 +3,12 @@ use folkmoot_protocol::Role;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// What the key is for.
+/// The flags of `folkmoot key create`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A name for humans: who will use it, and for what.
+    /// A display name. Say who uses the key and for what.
     name: String,
-    /// What it may do.
+    /// The role of the key.
     #[arg(long, default_value = "viewer")]
     role: RoleChoice,
     #[command(flatten)]
@@ -19,11 +19,11 @@ pub struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RoleChoice {
-    /// See.
+    /// May read.
     Viewer,
-    /// Run tasks.
+    /// May also run tasks.
     Operator,
-    /// Hand out keys.
+    /// May also manage API keys, clients and privacy settings.
     Admin,
 }
 
@@ -37,10 +37,10 @@ impl From<RoleChoice> for Role {
     }
 }
 
-/// Makes an API key. It is printed once, and alone on its line.
+/// Creates an API key and prints it alone on one line. It is shown only once.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let created = args.connection.connect()?.create_api_key(&args.name, args.role.into()).await?;
     args.output.print(&created, |created| created.api_key.clone())

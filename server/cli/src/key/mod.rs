@@ -9,16 +9,16 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// Hands out API keys.
+/// The subcommands of `folkmoot key`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make an API key.
+    /// Create an API key. It is printed only once.
     Create(create::Args),
     /// List API keys, oldest first.
     List(list::Args),
     /// Revoke an API key.
     Revoke(revoke::Args),
-    /// Make a key of an admin when all are lost, with the coordinator stopped.
+    /// Create an admin key if all keys are lost. Stop the coordinator first.
     Recover(recover::Args),
 }
 
@@ -26,7 +26,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If the coordinator refuses.
+    /// Fails if the coordinator cannot be reached or refuses the request.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Create(args) => create::run(args).await,

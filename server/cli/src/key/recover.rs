@@ -12,27 +12,28 @@ use rand::Rng;
 
 use crate::{CliError, config, output::OutputArgs};
 
-/// Whose data folder. A flag wins over the environment, which wins over the file.
+/// The flags of `folkmoot key recover`. Flags override environment variables, and those override the configuration
+/// file.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The coordinator's configuration; ./folkmoot.toml if it is there and this is not given.
+    /// The coordinator's configuration file. The default is ./folkmoot.toml, if it exists.
     #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// The coordinator's data folder.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The coordinator's database, postgres://… or sqlite://…; without it, SQLite in the data folder.
+    /// The coordinator's database: postgres://… or sqlite://…. The default is SQLite in the data folder.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Makes an API key of an admin in the database of a coordinator that does not run. It is printed once, and alone on its
-/// line; all other keys stay as they are.
+/// Creates an admin key in the database of a stopped coordinator, and prints it alone on one line. Other keys do not
+/// change.
 ///
 /// # Errors
-/// If a coordinator runs on the data folder, or there is no data.
+/// If a coordinator is running on the data folder, or if there is no database.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let config = config::load(args.config.as_deref())?;
     let data = args.data.unwrap_or(config.server.data);
@@ -42,7 +43,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         Some(database) => database,
         None if folder.has_sqlite() => folder.sqlite_url(),
         None => {
-            let message = format!("{} has no database; name it with --database", data.display());
+            let message = format!("{} has no database; give its URL with --database", data.display());
             return Err(CliError::new(message));
         }
     };

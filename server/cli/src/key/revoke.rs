@@ -2,10 +2,10 @@ use serde_json::json;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// Which key.
+/// The arguments of `folkmoot key revoke`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The key's public part, before the point.
+    /// The public part of the key, before the dot.
     id: String,
     #[command(flatten)]
     connection: ConnectionArgs,

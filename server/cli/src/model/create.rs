@@ -4,10 +4,10 @@ use folkmoot_api::models::ModelView;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// Which model.
+/// The arguments of `folkmoot model create`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The model.
+    /// The ONNX file.
     #[arg(value_name = "FILE.onnx")]
     file: PathBuf,
     #[command(flatten)]
@@ -16,7 +16,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Brings an ONNX model.
+/// Uploads an ONNX model.
 ///
 /// # Errors
 /// If the file cannot be read, or the model cannot be trained.

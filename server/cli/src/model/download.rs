@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
 
-/// Which version, and where to.
+/// The flags of `folkmoot model download`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
     task: TaskId,
-    /// The version; the newest one without this.
+    /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]
     version: Option<u64>,
     /// The file to write.
@@ -39,7 +39,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
     args.output.print(&downloaded, |downloaded| {
         format!(
-            "version {} is in {} ({} bytes)",
+            "wrote version {} to {} ({} bytes)",
             downloaded.version,
             downloaded.file.display(),
             downloaded.bytes

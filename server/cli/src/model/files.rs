@@ -6,7 +6,7 @@ use crate::{
     output::{OutputArgs, moment, table},
 };
 
-/// Which coordinator.
+/// The flags of `folkmoot model files`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -15,10 +15,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Lists the newest 100 ONNX files that were brought, newest first.
+/// Lists the 100 newest uploaded ONNX files, newest first.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let models = args.connection.connect()?.models().await?;
     args.output.print(models.as_slice(), text)
@@ -33,5 +33,5 @@ fn text(models: &[ModelSummary]) -> String {
             moment(model.created_at),
         ]
     });
-    table(["MODEL", "PARAMETERS", "BYTES", "BROUGHT"], rows)
+    table(["MODEL", "PARAMETERS", "BYTES", "UPLOADED"], rows)
 }

@@ -8,7 +8,7 @@ use crate::{
     page::NumberedPageArgs,
 };
 
-/// Which versions.
+/// The flags of `folkmoot model list`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
@@ -24,7 +24,7 @@ pub struct Args {
 /// Lists a task's model versions, newest first.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = args.page.page();
     let versions = args.connection.connect()?.versions(args.task, page).await?;

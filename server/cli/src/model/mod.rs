@@ -10,14 +10,14 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// Brings models, and downloads what was trained.
+/// The subcommands of `folkmoot model`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Bring an ONNX model, and show what of it is trained.
+    /// Upload an ONNX model, and show its trainable tensors.
     Create(create::Args),
-    /// List the ONNX files that were brought, newest first.
+    /// List the uploaded ONNX files, newest first.
     Files(files::Args),
-    /// Show what is in an ONNX file that was brought.
+    /// Show the contents of an uploaded ONNX file.
     Show(show::Args),
     /// List a task's model versions, newest first.
     List(list::Args),

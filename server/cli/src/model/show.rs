@@ -7,10 +7,10 @@ use crate::{
     output::{OutputArgs, table},
 };
 
-/// Which model.
+/// The arguments of `folkmoot model show`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Its digest, as `folkmoot model files` lists it.
+    /// The digest of the model, as listed by `folkmoot model files`.
     model: BlobDigest,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -18,10 +18,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows what is in an ONNX file that was brought; `folkmoot engine inspect` does for one on this machine.
+/// Shows the contents of an uploaded ONNX file. For a local file, use `folkmoot engine inspect`.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let graph = args.connection.connect()?.model_graph(args.model).await?;
     args.output.print(&graph, text)

@@ -7,10 +7,10 @@ use crate::{
     output::{OutputArgs, or_dash},
 };
 
-/// Which population.
+/// The arguments of `folkmoot population clients`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Its name.
+    /// The population.
     population: PopulationName,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -18,10 +18,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows who a population's clients are, taken together: never one of them.
+/// Shows statistics about a population's clients, never about a single client.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let clients = args.connection.connect()?.population_clients(&args.population).await?;
     args.output.print(&clients, text)

@@ -6,7 +6,7 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which coordinator.
+/// The flags of `folkmoot population list`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -15,16 +15,16 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Lists populations, by name.
+/// Lists populations by name.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let populations = args.connection.connect()?.populations().await?;
     args.output.print(populations.as_slice(), text)
 }
 
-/// Shows populations as a table.
+/// Formats populations as a table.
 pub(super) fn text(populations: &[PopulationView]) -> String {
     let rows = populations.iter().map(|population| {
         [

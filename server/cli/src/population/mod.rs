@@ -10,18 +10,18 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// Lists populations, and says what holds for everybody in one.
+/// The subcommands of `folkmoot population`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List populations, by name.
+    /// List populations by name.
     List(list::Args),
-    /// Show who a population's clients are, taken together.
+    /// Show statistics about a population's clients.
     Clients(clients::Args),
     /// Show when a client enrolled, and with which token.
     ShowClient(show_client::Args),
-    /// Take no request of a client any more, and close its token to new clients.
+    /// Revoke a client, and close its enrolment token to new clients.
     RevokeClient(revoke_client::Args),
-    /// Say whom the promises in a population protect, and what all its tasks together may spend.
+    /// Change a population's unit of privacy and its total privacy budget.
     Set(set::Args),
 }
 
@@ -29,7 +29,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If the coordinator refuses.
+    /// Fails if the coordinator cannot be reached or refuses the request.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::List(args) => list::run(args).await,

@@ -3,12 +3,13 @@ use folkmoot_protocol::ClientId;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// Which client.
+/// The arguments of `folkmoot population revoke-client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Its id, as its own log and the coordinator's show it.
+    /// The client's id, as shown in the logs of the client and the coordinator.
     client: ClientId,
-    /// Let new clients go on enrolling with its token. A device that still has the token can then come back with a new key.
+    /// Do not close the client's enrolment token. A device that still has the token can then enrol again with a new
+    /// key.
     #[arg(long)]
     keep_token_open: bool,
     #[command(flatten)]
@@ -17,11 +18,11 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Revokes a client's key: the coordinator takes no request of it any more. Its token enrols no new clients, unless it is kept
-/// open.
+/// Revokes a client: the coordinator rejects all of its requests. Also closes its enrolment token to new clients,
+/// unless `--keep-token-open` is set.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let revoked = args.connection.connect()?.revoke_client(args.client, args.keep_token_open).await?;
     args.output.print(&revoked, text)
@@ -31,15 +32,15 @@ fn text(revoked: &RevokedClient) -> String {
     let id = revoked.client.id;
     match (&revoked.client.token_id, revoked.token_closed) {
         (None, _) => format!(
-            "client {id} is revoked; its token is not known, so revoke the tokens that it may have, or it may enrol again"
+            "client {id} is revoked. Its enrolment token is unknown: revoke every token that it may have, or it can enrol again"
         ),
         (Some(token), true) => format!(
-            "client {id} is revoked, and its token {token} is closed: it enrols no new clients, the others that it enrolled \
-             go on"
+            "client {id} is revoked. Its token {token} is closed to new clients; other clients that enrolled with it keep \
+             working"
         ),
         (Some(token), false) => {
             format!(
-                "client {id} is revoked; its token {token} is open, so the device may enrol again with a new key"
+                "client {id} is revoked. Its token {token} is still open, so the device can enrol again with a new key"
             )
         }
     }

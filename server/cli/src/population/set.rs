@@ -5,25 +5,25 @@ use folkmoot_protocol::PopulationName;
 use super::list::text;
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// What is to hold. What is not said stays as it is.
+/// The flags of `folkmoot population set`. Omitted settings keep their values.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population; it is made if there is none of this name.
+    /// The population. It is created if it does not exist.
     population: PopulationName,
-    /// Whom the promises of its tasks protect; it can be changed only while nobody ever enrolled.
+    /// The unit of privacy. It can be changed only before the first client enrols.
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
-    /// What all its tasks together may spend of a client or user: above 0, at most 1000.
+    /// The total epsilon that all tasks may spend for one client or user: greater than 0, at most 1000.
     #[arg(long, requires = "delta")]
     epsilon: Option<f64>,
-    /// The delta of that epsilon: well below 1 / clients.
+    /// The delta for this epsilon. Choose it well below 1 / clients.
     #[arg(long, requires = "epsilon")]
     delta: Option<f64>,
-    /// Let only the tasks' own budgets end them.
+    /// Remove the population's budget. Only the tasks' own budgets apply.
     #[arg(long, conflicts_with_all = ["epsilon", "delta"])]
     no_budget: bool,
-    /// The reason why its tasks may spend more than before: needed to raise the budget or to take it away. It is written
-    /// into the population's ledger.
+    /// The reason for weakening the guarantee. It is required to raise or remove the budget, and is written to the
+    /// population's ledger.
     #[arg(long, value_name = "REASON")]
     weaken: Option<String>,
     #[command(flatten)]
@@ -32,19 +32,19 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Whom a promise protects.
+/// The units of privacy.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum UnitArg {
-    /// One enrolled device.
+    /// One enrolled client.
     Client,
-    /// One person, with all devices: every enrolment token names its user.
+    /// One person with all their devices. Every enrolment token must name its user.
     User,
 }
 
-/// Says what holds in a population.
+/// Changes a population's privacy settings.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
     let unit = args.unit.map(|unit| match unit {

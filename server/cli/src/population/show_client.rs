@@ -2,10 +2,10 @@ use folkmoot_protocol::ClientId;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, token::clients::text};
 
-/// Which client.
+/// The arguments of `folkmoot population show-client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Its id, as its own log and the coordinator's show it.
+    /// The client's id, as shown in the logs of the client and the coordinator.
     client: ClientId,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -16,7 +16,7 @@ pub struct Args {
 /// Shows when a client enrolled, and with which token.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let client = args.connection.connect()?.client(args.client).await?;
     args.output.print(&client, |client| text(std::slice::from_ref(client)))

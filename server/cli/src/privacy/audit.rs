@@ -12,34 +12,34 @@ use folkmoot_simulation::{
 
 use crate::{CliError, output::OutputArgs, task::check::read_for};
 
-/// Which task, and how hard to try.
+/// The flags of `folkmoot privacy audit`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task's description, with privacy.kind = "central".
+    /// The task file. It must have privacy.kind = "central".
     #[arg(value_name = "TASK.toml")]
     file: PathBuf,
-    /// Clients whose coins are to be found out, and as many more that send updates above the norm.
+    /// The number of canaries in each of two groups: with updates within the clipping norm, and with updates above it.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     canaries: usize,
-    /// Versions in which every one of them is.
+    /// The number of versions; every canary takes part in each version.
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: u64,
-    /// The probability with which an honest build is not accused.
+    /// The probability that an honest build passes the audit.
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
     confidence: f64,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Runs a task's privacy over canaries in this process, and says what the released versions gave away.
+/// Runs a private task with canaries in this process, and bounds what the released versions reveal about them.
 ///
 /// # Errors
-/// If the file has faults, the task has no central privacy, or what was seen contradicts what is claimed.
+/// If the file has faults, the task has no central privacy, or the audit contradicts the claimed privacy.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let description = description(&args.file)?;
     let Args { canaries, rounds, confidence, .. } = args;
     let plan = AuditPlan { description, canaries, rounds, confidence, sabotage: None };
-    // Beside the report, so that a program which reads that is not disturbed.
+    // Progress goes to stderr, so that it does not mix with the report.
     let announcement = plan.announcement().map_err(|error| CliError::new(error.to_string()))?;
     note(&announcement);
     let report = Box::pin(audit(&plan, &mut Versions { rounds })).await;
@@ -47,14 +47,14 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&report, text)?;
     if report.noise_is_broken || report.clipping_is_broken {
         return Err(CliError::with_remedy(
-            "the released versions gave away more than is claimed: the promise of this build does not hold",
-            "release nothing with it; report the audit with the build's version",
+            "the released versions reveal more than the task claims: this build does not keep its privacy guarantee",
+            "do not release versions with this build; report the audit and the build's version",
         ));
     }
     Ok(())
 }
 
-/// Tells of every version that is made.
+/// Prints every committed version.
 struct Versions {
     rounds: u64,
 }
@@ -82,12 +82,13 @@ fn text(report: &AuditReport) -> String {
             "{name:<26} at least mu {:.3}, epsilon {:.3}: {}",
             audit.independent_mu_lower,
             audit.epsilon_of_independent_mu_lower.get(),
-            if is_broken { "MORE THAN IS CLAIMED" } else { "within the claim" }
+            if is_broken { "MORE THAN CLAIMED" } else { "within the claim" }
         )
     };
     format!(
         "claimed                    at most mu {:.3} by {} versions with noise of {:.3} times the norm\n{}\n{}\n\n\
-         Of {} canaries each, a coin said whether they took part. The bounds hold with a probability of {:.3} together; \
+         In each group of {} canaries, a coin decided for each canary whether it took part. The bounds hold with \
+         a probability of {:.3} together; \
          epsilon is at delta {:e}.",
         report.claimed_mu,
         report.rounds,

@@ -1,4 +1,4 @@
-//! A whole ledger, page by page.
+//! Downloads a whole ledger, page by page.
 
 use folkmoot_api::{
     AdminClient,
@@ -8,13 +8,13 @@ use folkmoot_protocol::PopulationName;
 
 use crate::CliError;
 
-/// Entries of one page: the most that a coordinator gives.
+/// The number of entries in a page, which is the coordinator's maximum.
 const PAGE_ENTRIES: u32 = 100;
 
-/// Shows all entries of a population's ledger to `visit`, the oldest first.
+/// Calls `visit` with every entry of a population's ledger, oldest first.
 ///
 /// # Errors
-/// If the coordinator refuses, or `visit` does.
+/// If the coordinator refuses, or `visit` fails.
 pub async fn for_each(
     admin: &AdminClient,
     population: &PopulationName,
@@ -26,7 +26,7 @@ pub async fn for_each(
         let Some(last) = page.last() else { return Ok(()) };
         if last.sequence <= after {
             let message =
-                format!("the coordinator was asked for what follows entry {after}, and begins again");
+                format!("the coordinator returned older entries instead of those after entry {after}");
             return Err(CliError::new(message));
         }
         after = last.sequence;
@@ -34,7 +34,7 @@ pub async fn for_each(
     }
 }
 
-/// Says which entry has a number that no ledger has.
+/// Creates the error for an invalid entry.
 pub fn out_of_range(sequence: u64) -> impl FnOnce(NoEntry) -> CliError {
-    move |error| CliError::new(format!("entry {sequence} of the ledger: {error}"))
+    move |error| CliError::new(format!("entry {sequence} of the ledger is invalid: {error}"))
 }

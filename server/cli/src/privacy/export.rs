@@ -17,12 +17,12 @@ use crate::{
     replace,
 };
 
-/// Which ledger, and where to.
+/// The flags of `folkmoot privacy export`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The population.
     population: PopulationName,
-    /// The file to write; without it the entries are printed.
+    /// The file to write. By default, the entries are printed.
     #[arg(long, value_name = "FILE.jsonl")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -39,10 +39,11 @@ struct Exported {
     file: PathBuf,
 }
 
-/// Writes a population's ledger: a line of JSON for each entry, the oldest first.
+/// Exports a population's ledger as one line of JSON for each entry, oldest first.
 ///
 /// # Errors
-/// If the coordinator refuses, or the file cannot be written. A broken ledger is written, too, and then reported.
+/// If the coordinator refuses, the file cannot be written, or the ledger is broken. A broken ledger is written all
+/// the same.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
     let Some(file) = args.output else {
@@ -52,11 +53,12 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let exported = Exported { population: args.population, head: followed?, file };
     args.form.print(&exported, |exported| {
         let (entries, file) = (exported.head.entries, exported.file.display());
-        format!("{entries} entries are in {file}\nhead {}", head::shown(&exported.head))
+        format!("wrote {entries} entries to {file}\nhead {}", head::shown(&exported.head))
     })
 }
 
-/// Writes the file beside its place first: half an export would look like a whole ledger that is shorter.
+/// Writes to `PATH.partial` first and renames it at the end, because a partial export would look like a shorter
+/// ledger.
 async fn write(
     admin: &AdminClient,
     population: &PopulationName,
@@ -75,7 +77,7 @@ async fn write(
     Ok(followed)
 }
 
-/// Shows the lines to `visit`. The inner result is what became of following the chain.
+/// Calls `visit` with every line. The inner result is the head of the ledger, or the first break in the chain.
 async fn export(
     admin: &AdminClient,
     population: &PopulationName,

@@ -1,4 +1,4 @@
-//! An exported ledger: a line of JSON for each entry.
+//! Reads an exported ledger: one line of JSON for each entry.
 
 use std::{
     fs::File,
@@ -11,13 +11,13 @@ use folkmoot_privacy::ledger::Entry;
 
 use crate::CliError;
 
-/// Bytes of a line, at most. An entry has some 600.
+/// The largest size of a line in bytes. An entry has about 600.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// Shows all entries of an export to `visit`, in the file's order.
+/// Calls `visit` with every entry of an export, in file order.
 ///
 /// # Errors
-/// If the file cannot be read, a line is no entry, or `visit` refuses: all but the first name the line.
+/// If the file cannot be read, a line is not an entry, or `visit` fails. The last two errors name the line.
 pub fn for_each(path: &Path, mut visit: impl FnMut(Entry) -> Result<(), CliError>) -> Result<(), CliError> {
     let mut reader = BufReader::new(File::open(path).map_err(CliError::read(path))?);
     let mut line = Vec::new();
@@ -42,8 +42,8 @@ pub fn for_each(path: &Path, mut visit: impl FnMut(Entry) -> Result<(), CliError
 fn parse(line: &[u8]) -> Result<Entry, CliError> {
     let wrong = |error: &dyn std::fmt::Display| {
         CliError::with_remedy(
-            format!("this is no entry of a ledger: {error}"),
-            "give a file that `folkmoot privacy export` wrote, whole",
+            format!("not a ledger entry: {error}"),
+            "give a complete file that `folkmoot privacy export` wrote",
         )
     };
     let view: EntryView = serde_json::from_slice(line).map_err(|error| wrong(&error))?;

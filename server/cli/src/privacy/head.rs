@@ -1,4 +1,4 @@
-//! A ledger's head that somebody has kept.
+//! Reads a ledger head that was saved earlier.
 
 use std::{
     fs::File,
@@ -12,20 +12,20 @@ use serde::Deserialize;
 use super::export_file;
 use crate::CliError;
 
-/// Bytes of what `verify --json` prints, at most.
+/// The maximum size of the output of `verify --json`, in bytes.
 const KEPT_BYTES_MAX: u64 = 16 * 1024;
 
-/// What `verify --json` prints; all else in it does not matter here.
+/// The parts of the output of `verify --json` that are needed here.
 #[derive(Deserialize)]
 struct Kept {
     entries: u64,
     digest: EntryDigest,
 }
 
-/// Reads a head: ENTRIES:DIGEST, or a file with what `verify --json` printed, or with an export.
+/// Reads a head: ENTRIES:DIGEST, a file with the output of `verify --json`, or an exported ledger.
 ///
 /// # Errors
-/// If it is none of these.
+/// If `text` is none of these.
 pub fn read(text: &str) -> Result<Head, CliError> {
     if let Some(head) = parse(text) {
         return Ok(head);
@@ -33,8 +33,8 @@ pub fn read(text: &str) -> Result<Head, CliError> {
     let path = Path::new(text);
     let wrong = || {
         CliError::with_remedy(
-            format!("--head {text} is neither ENTRIES:DIGEST nor the file of a head or an export"),
-            "`folkmoot privacy verify` prints a head: a number, a colon and 64 digits",
+            format!("--head {text} is neither ENTRIES:DIGEST nor a file with a head or an export"),
+            "give a head as printed by `folkmoot privacy verify`: a number, a colon and 64 digits",
         )
     };
     let file = File::open(path).map_err(|_| wrong())?;
@@ -56,7 +56,7 @@ fn parse(text: &str) -> Option<Head> {
     Some(Head { entries: entries.parse().ok()?, digest: digest.parse().ok()? })
 }
 
-/// Shows a head in the form in which it is given.
+/// Formats a head as ENTRIES:DIGEST.
 pub fn shown(head: &Head) -> String {
     format!("{}:{}", head.entries, head.digest)
 }

@@ -15,21 +15,21 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Digits of a digest that a table shows.
+/// The number of digits of a digest that the table shows.
 const SHOWN_DIGITS: usize = 12;
 
-/// Which ledger.
+/// The flags of `folkmoot privacy ledger`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The population.
     population: PopulationName,
-    /// How many entries, the newest.
+    /// The number of entries to list, from the newest.
     #[arg(long, default_value_t = 20, value_name = "N")]
     limit: usize,
-    /// Those after this entry.
+    /// List only entries after this one.
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: u64,
-    /// The delta of every epsilon.
+    /// The delta at which every epsilon is computed.
     #[arg(long, default_value = "1e-6", value_name = "DELTA", value_parser = delta)]
     delta: Delta,
     #[command(flatten)]
@@ -38,20 +38,20 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// A part of a ledger, and what the whole of it has spent.
+/// The listed entries of a ledger, and the totals of the whole ledger.
 #[derive(Serialize)]
 struct Report {
     population: PopulationName,
-    /// How many there are.
+    /// The number of entries in the ledger.
     entry_count: u64,
-    /// How many of them released a version.
+    /// The number of entries that released a version.
     release_count: u64,
-    /// Those that were asked for.
+    /// The listed entries.
     entries: Vec<EntryView>,
     delta: Delta,
-    /// What each task has spent, in the order of their first releases.
+    /// The amount spent by each task, in the order of the first charge.
     tasks: Vec<TaskSpent>,
-    /// What all of them have spent of a client that was in as many releases as it could be.
+    /// The amount spent by all tasks, for a client that took part in as many releases as possible.
     all: Spent,
 }
 
@@ -63,16 +63,16 @@ struct TaskSpent {
     spent: Spent,
 }
 
-/// Reads a delta.
+/// Parses a delta.
 pub(super) fn delta(text: &str) -> Result<Delta, String> {
-    let number: f64 = text.parse().map_err(|_| "a number such as 1e-6 is expected".to_owned())?;
+    let number: f64 = text.parse().map_err(|_| "expected a number such as 1e-6".to_owned())?;
     Delta::new(number).map_err(|error| error.to_string())
 }
 
-/// Lists a population's ledger, the newest last, with what was spent.
+/// Lists the newest entries of a population's ledger, newest last, and the amounts spent.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let mut reader = Reader::default();
     let each = |view: EntryView| {
@@ -87,7 +87,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&reader.report(args.population, args.delta)?, text)
 }
 
-/// Adds a ledger up, and keeps the end of it.
+/// Computes the totals of a ledger and keeps its last entries.
 #[derive(Default)]
 struct Reader {
     kept: VecDeque<EntryView>,
@@ -158,8 +158,8 @@ fn text(report: &Report) -> String {
     let all = spent("all".into(), report.release_count, &report.all);
     let spent_head = ["TASK", "VERSIONS", "EPSILON", "RHO", "ACCOUNTANT"];
     format!(
-        "{}\n\n{}\n\nEpsilon at delta {:e}, of a client that was in as many of the {} versions as it could be. Tasks that \
-         promise nothing are not in the ledger.",
+        "{}\n\n{}\n\nEpsilon is at delta {:e}, for a client that took part in as many of the {} versions as possible. Tasks \
+         without privacy are not charged.",
         table(head, rows),
         table(spent_head, tasks.chain([all])),
         report.delta,
@@ -174,8 +174,8 @@ fn said(entry: &EntryView) -> String {
         (EntryKind::Collection, _) => "first update".into(),
         (EntryKind::Settings, _) => entry.settings.as_ref().map_or_else(|| "settings".into(), settings),
         (EntryKind::Task, _) => match entry.terms.and_then(|terms| terms.epsilon.zip(terms.delta)) {
-            Some((epsilon, delta)) => format!("task made: epsilon {epsilon} at {delta:e}"),
-            None => "task made: no promise".into(),
+            Some((epsilon, delta)) => format!("task created: epsilon {epsilon} at {delta:e}"),
+            None => "task created: no privacy".into(),
         },
     }
 }
@@ -221,7 +221,7 @@ mod tests {
         assert!(report.all.epsilon > capped.spent.epsilon && report.all.epsilon > sampled.spent.epsilon);
         let text = text(&report);
         assert!(text.contains("at most 3") && text.contains("Poisson 0.300000"), "{text}");
-        assert!(text.contains("\nall ") && text.contains("Epsilon at delta 1e-5"), "{text}");
+        assert!(text.contains("\nall ") && text.contains("Epsilon is at delta 1e-5"), "{text}");
         assert_eq!(text.lines().filter(|line| line.contains("2023-11-14")).count(), 4, "{text}");
     }
 

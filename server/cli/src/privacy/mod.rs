@@ -14,20 +14,20 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// Plans privacy, says what a task promises, and checks the ledger of what was spent.
+/// The subcommands of `folkmoot privacy`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Derive how much noise a budget asks for, and whether anything is learned through it.
+    /// Compute the noise that a privacy budget needs, and estimate whether a model can learn with it.
     Plan(plan::Args),
-    /// Run a task's privacy over canaries, and bound what the released versions gave away.
+    /// Audit a private task with canaries: bound what the released versions reveal about them.
     Audit(audit::Args),
-    /// Say what a task promises its clients, and what it has spent.
+    /// Show a task's privacy guarantee and the budget that it has spent.
     Statement(statement::Args),
-    /// List what was released from a population, and what all of it has spent.
+    /// List the privacy ledger of a population, and the budget that its tasks have spent.
     Ledger(ledger::Args),
-    /// Check that nothing of a ledger was changed, put in or cut off.
+    /// Verify that no entry of a ledger was changed, inserted or removed.
     Verify(verify::Args),
-    /// Write a ledger to a file, to keep it elsewhere.
+    /// Export a ledger to a file.
     Export(export::Args),
 }
 
@@ -35,7 +35,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If a number cannot be used, a file cannot be read or written, the coordinator refuses, or a ledger is broken.
+    /// If a number is out of range, a file cannot be read or written, the coordinator refuses, or a ledger is broken.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Plan(args) => plan::run(&args),
@@ -48,11 +48,11 @@ impl Command {
     }
 }
 
-/// Says what a broken ledger means.
+/// Creates the error for a broken ledger.
 fn broken(error: &folkmoot_privacy::ledger::ChainError) -> CliError {
     CliError::with_remedy(
         error.to_string(),
-        "do not rely on what this ledger adds up to; compare it with an export or a backup from before",
+        "do not rely on the totals of this ledger; compare it with an earlier export or backup",
     )
 }
 
@@ -64,7 +64,7 @@ mod tests {
     };
     use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 
-    /// Makes a ledger of two tasks, one of them sampled.
+    /// Returns the ledger of two tasks, one of which claims sampling.
     pub fn entries(count: u64) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         for number in 1..=count {

@@ -13,52 +13,52 @@ use crate::{
     words::words,
 };
 
-/// Rows of the curve, at most.
+/// The largest number of rows in the curve.
 const CURVE_ROWS: usize = 12;
-/// Characters of its longest bar.
+/// The number of characters in the longest bar.
 const BAR_CHARACTERS: f64 = 40.0;
 
-/// What is planned.
+/// The flags of `folkmoot privacy plan`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many clients the population has.
+    /// The number of clients in the population.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: u64,
-    /// How many updates a version is made of.
+    /// The number of updates that a version combines.
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
     report_goal: u64,
-    /// How many versions there will be.
+    /// The number of versions.
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// What all of them together may spend of a client: above 0.
+    /// The epsilon that all versions together may spend for a client; greater than 0.
     #[arg(long, value_name = "E", value_parser = epsilon)]
     epsilon: Epsilon,
-    /// The probability mass for which that need not hold; by default 1 / clients^1.1, rounded down to one digit.
+    /// The delta of the budget. The default is 1 / clients^1.1, rounded down to one digit.
     #[arg(long, value_name = "D", value_parser = delta)]
     delta: Option<Delta>,
-    /// In how many versions a client's updates may be; by default in all.
+    /// The largest number of versions that a client's updates may contribute to. The default is all.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     participations: Option<u64>,
-    /// How many parameters the model has; `folkmoot engine inspect` counts them.
+    /// The number of parameters of the model, as shown by `folkmoot engine inspect`.
     #[arg(long, value_name = "P", default_value_t = PARAMETERS, value_parser = clap::value_parser!(u64).range(1..))]
     parameters: u64,
     /// The L2 norm to which updates are clipped.
     #[arg(long, value_name = "C", default_value_t = CLIPPING_NORM)]
     clipping_norm: f64,
-    /// What is claimed of how clients are drawn.
+    /// The claimed amplification by sampling.
     #[arg(long, default_value = "none", value_parser = words([
-        ("none", "Nothing", PlannedAmplification::None),
-        ("poisson", "That each version is one draw of the clients by independent coins", PlannedAmplification::Poisson),
+        ("none", "No amplification", PlannedAmplification::None),
+        ("poisson", "Each version is a Poisson sample of the clients", PlannedAmplification::Poisson),
     ]))]
     amplification: PlannedAmplification,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Derives how much noise a budget asks for, and whether anything is learned through it.
+/// Computes the noise that a privacy budget needs, and estimates whether a model can learn with it.
 ///
 /// # Errors
-/// If a number is out of range, or no noise keeps the budget.
+/// If a number is out of range, or no noise can keep the budget.
 pub fn run(args: &Args) -> Result<(), CliError> {
     args.output.print(&planned(args)?, text)
 }
@@ -79,8 +79,11 @@ fn planned(args: &Args) -> Result<Planned, CliError> {
 }
 
 fn epsilon(text: &str) -> Result<Epsilon, String> {
-    let number: f64 = text.parse().map_err(|_| "a number such as 8.0 is expected".to_owned())?;
-    Epsilon::new(number).ok().filter(|epsilon| epsilon.get() > 0.0).ok_or_else(|| "it must be above 0".into())
+    let number: f64 = text.parse().map_err(|_| "expected a number such as 8.0".to_owned())?;
+    Epsilon::new(number)
+        .ok()
+        .filter(|epsilon| epsilon.get() > 0.0)
+        .ok_or_else(|| "it must be greater than 0".into())
 }
 
 fn text(planned: &Planned) -> String {
@@ -90,7 +93,7 @@ fn text(planned: &Planned) -> String {
     let mut parts = vec![numbers(planned), curve(counted, &forecast.epsilon_curve)];
     parts.push(verdict(forecast.verdict, intention.parameters));
     if !advice.is_empty() {
-        parts.push(format!("What would help, each by itself:\n{}", advice.join("\n")));
+        parts.push(format!("Each of these changes would help:\n{}", advice.join("\n")));
     }
     parts.join("\n\n")
 }
@@ -98,19 +101,21 @@ fn text(planned: &Planned) -> String {
 fn numbers(planned: &Planned) -> String {
     let Planned { intention, forecast, adaptive_update_multiplier } = planned;
     let claim = match forecast.sampling_rate {
-        None => format!("a client is in at most {} versions, whoever is drawn", intention.participations_max),
+        None => {
+            format!("a client is in at most {} versions, whoever is selected", intention.participations_max)
+        }
         Some(rate) => format!(
-            "each version is one draw, each client that waits is drawn with probability {rate}, independently, and nobody \
-             learns who was"
+            "each version is one Poisson sample: each waiting client is selected with probability {rate}, independently, and \
+             the selection stays secret"
         ),
     };
     let rho = forecast.rho.map_or(String::new(), |rho| format!(", rho {:.6}", rho.get()));
     let tighter = forecast.epsilon_by_loss_distribution.map_or(String::new(), |epsilon| {
-        format!("; by the privacy loss distribution {epsilon:.4}, by which no task is stopped")
+        format!("; {epsilon:.4} by the privacy loss distribution, which the budget does not use")
     });
     let adaptive = match adaptive_update_multiplier {
         Some(multiplier) => {
-            format!("{multiplier:.6} on the sum, beside the noise on the count of short updates")
+            format!("{multiplier:.6} on the sum, in addition to the noise on the count of short updates")
         }
         None => {
             "not possible: the count of short updates alone spends the budget; raise the report goal".into()
@@ -147,7 +152,7 @@ fn numbers(planned: &Planned) -> String {
     lines.join("\n")
 }
 
-/// Draws epsilon over what is counted.
+/// Draws epsilon over the number of versions or rounds.
 fn curve(counted: &str, points: &[(u64, Epsilon)]) -> String {
     let most = points.last().map_or(1.0, |(_, epsilon)| epsilon.get()).max(f64::MIN_POSITIVE);
     let rows = points.len().min(CURVE_ROWS);
@@ -161,13 +166,13 @@ fn curve(counted: &str, points: &[(u64, Epsilon)]) -> String {
 
 fn verdict(verdict: Verdict, parameters: u64) -> String {
     let said = match verdict {
-        Verdict::Harmless => "harmless: training will hardly notice the noise",
-        Verdict::Costly => "costly: something is learned, more slowly and less well",
-        Verdict::Hopeless => "hopeless: the noise drowns what clients teach",
+        Verdict::Harmless => "harmless: the noise will hardly affect training",
+        Verdict::Costly => "costly: the model learns, but more slowly and less accurately",
+        Verdict::Hopeless => "hopeless: the noise hides everything that clients teach",
     };
     format!(
-        "Verdict for {parameters} parameters: {said}. That is a rule of thumb; `folkmoot simulate` with [privacy] in the \
-         task shows what is learned."
+        "Verdict for {parameters} parameters: {said}. This is a rule of thumb; run `folkmoot simulate` with [privacy] in the \
+         task to measure the effect."
     )
 }
 
@@ -175,24 +180,24 @@ fn advice(advice: &Advice) -> String {
     let left = |ratio: f64| format!("noise to signal {ratio:.3} over all rounds");
     match *advice {
         Advice::RaiseReportGoal { report_goal, is_in_population: true } => {
-            format!("updates of a version: with {report_goal} the noise is harmless")
+            format!("--report-goal {report_goal}: the noise is harmless")
         }
         Advice::RaiseReportGoal { report_goal, is_in_population: false } => format!(
-            "updates of a version: with {report_goal} the noise is harmless, but the population is too small for so many"
+            "--report-goal {report_goal}: the noise is harmless, but the population is too small for that many updates"
         ),
         Advice::CapParticipations { participations_max, noise_to_signal_over_rounds } => format!(
-            "--participations {participations_max}, as many as it takes when all clients are in equally many versions: {}",
+            "--participations {participations_max}, which is enough if all clients take part equally often: {}",
             left(noise_to_signal_over_rounds)
         ),
         Advice::RaiseDelta { delta, noise_to_signal_over_rounds } => {
             format!("--delta {delta:.0e}: {}", left(noise_to_signal_over_rounds))
         }
         Advice::TrainFewerParameters { parameters } => {
-            format!("a model of which at most {parameters} parameters are trained: the noise is harmless")
+            format!("a model with at most {parameters} trained parameters: the noise is harmless")
         }
         Advice::CorrelateNoise => {
-            "noise that is correlated between rounds (DP-FTRL): the accountant knows it, tasks cannot \
-                                   ask for it yet"
+            "noise that is correlated between versions (DP-FTRL): set privacy.noise.kind to `tree` or `blt` in the task; this plan \
+                                   cannot estimate it"
                 .into()
         }
     }
@@ -234,12 +239,12 @@ mod tests {
         ] {
             assert!(text.contains(&part), "{part}: {text}");
         }
-        assert!(!text.contains("What would help"), "{text}");
+        assert!(!text.contains("would help"), "{text}");
         let bars: Vec<usize> =
             text.lines().map(|line| line.matches('#').count()).filter(|&n| n > 0).collect();
         assert_eq!((bars.len(), bars.last()), (10, Some(&40)), "{text}");
         assert!(bars.is_sorted(), "{text}");
-        // The count of short updates takes its part: a little more noise is left for the sum.
+        // The count of short updates uses part of the budget, so the sum needs a little more noise.
         let adaptive = planned.adaptive_update_multiplier.unwrap();
         assert!(adaptive > z && adaptive < 1.001 * z, "{adaptive} {z}");
     }
@@ -250,7 +255,7 @@ mod tests {
         let text = text(&planned);
         assert_eq!(planned.intention.delta.get(), 2e-3);
         for part in
-            ["hopeless", "What would help", "--participations 10,", "population is too small", "not possible"]
+            ["hopeless", "would help", "--participations 10,", "population is too small", "not possible"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -265,9 +270,9 @@ mod tests {
         let (text, forecast) = (text(&planned), &planned.forecast);
         let tight = forecast.epsilon_by_loss_distribution.unwrap();
         assert!(tight < forecast.epsilon, "{forecast:?}");
-        assert!(text.contains("drawn with probability 0.01, independently"), "{text}");
+        assert!(text.contains("selected with probability 0.01, independently"), "{text}");
         assert!(
-            text.contains(&format!("by the privacy loss distribution {tight:.4}")) && !text.contains("rho ")
+            text.contains(&format!("{tight:.4} by the privacy loss distribution")) && !text.contains("rho ")
         );
         assert!(
             plan("--clients 10 --report-goal 11 --rounds 1 --epsilon 1 --amplification poisson").is_err()

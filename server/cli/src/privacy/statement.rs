@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
 
-/// Characters of a line, at most.
+/// The largest number of characters in a line.
 const LINE_CHARACTERS_MAX: usize = 100;
 
-/// Which task.
+/// The flags of `folkmoot privacy statement`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
     task: TaskId,
-    /// Write a page for readers of the model, instead of printing.
+    /// Write the statement to an HTML file instead of printing it.
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -29,7 +29,7 @@ struct Written {
     file: PathBuf,
 }
 
-/// Says what a task promises its clients, and what it has spent.
+/// Shows a task's privacy guarantee and the budget that it has spent.
 ///
 /// # Errors
 /// If the coordinator refuses, or the page cannot be written.
@@ -38,7 +38,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let Some(file) = args.html else { return args.output.print(&statement, text) };
     replace::write(&file, statement.html())?;
     args.output.print(&Written { task: args.task, file }, |written| {
-        format!("the statement is in {}", written.file.display())
+        format!("wrote the statement to {}", written.file.display())
     })
 }
 
@@ -49,7 +49,7 @@ fn text(statement: &Statement) -> String {
     [head].into_iter().chain(sentences).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Breaks text into lines that begin with `indent`.
+/// Wraps text into lines that begin with `indent`.
 fn wrapped(indent: &str, text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -12,17 +12,18 @@ use crate::{
     output::{self, OutputArgs},
 };
 
-/// Which ledger.
+/// The flags of `folkmoot privacy verify`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population. An export says itself whose it is.
+    /// The population. Not needed with --file, because an export names its population.
     #[arg(required_unless_present = "file")]
     population: Option<PopulationName>,
-    /// A head from before that must be in the ledger, at its place: what verify printed, as it is or in a file, or an
-    /// export. Only with it is found what was cut off at the end or rewritten as a whole.
+    /// A head that was saved earlier and must still be in the ledger. Give ENTRIES:DIGEST as printed by verify, a
+    /// file with the output of verify --json, or an export. Without it, missing entries at the end and a completely
+    /// rewritten ledger are not detected.
     #[arg(long, value_name = "FILE|ENTRIES:DIGEST")]
     head: Option<String>,
-    /// Check an export, without a coordinator.
+    /// Verify an exported ledger, without a coordinator.
     #[arg(long, value_name = "FILE.jsonl")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -31,23 +32,23 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// A ledger that hangs together.
+/// A ledger whose chain is intact.
 #[derive(Serialize)]
 struct Verified {
     population: PopulationName,
     #[serde(flatten)]
     head: Head,
-    /// The head that was known, if one was; it was found.
+    /// The head that was given and found, if any.
     known_head: Option<Head>,
-    /// What was not shown, where no head was known.
+    /// The changes that could not be detected, if no head was given.
     warning: Option<&'static str>,
 }
 
-/// What a chain alone does not show.
-const NO_HEAD: &str = "no head was given: entries that were cut off at the end, or a ledger that was rewritten as a whole, \
-                       were not looked for";
+/// The warning if no head was given: the chain alone cannot show these changes.
+const NO_HEAD: &str = "no head was given, so missing entries at the end and a completely rewritten ledger are not \
+                       detected";
 
-/// Checks the digest of every entry, that each follows the one before, and that a known head is among them.
+/// Verifies the digest of every entry, the links between entries, and that the known head is among them.
 ///
 /// # Errors
 /// If the ledger is broken, or cannot be read.
@@ -56,7 +57,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let verified = match (&args.file, args.population) {
         (Some(file), population) => verify_file(file, population, known),
         (None, Some(population)) => verify(&args.connection.connect()?, population, known).await,
-        (None, None) => Err(CliError::new("name a POPULATION, or an export with --file")),
+        (None, None) => Err(CliError::new("give a POPULATION, or an exported ledger with --file")),
     };
     match verified {
         Ok(verified) => args.output.print(&verified, text),
@@ -68,7 +69,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     }
 }
 
-/// Follows a coordinator's ledger.
+/// Verifies a coordinator's ledger.
 async fn verify(
     admin: &AdminClient,
     population: PopulationName,
@@ -83,7 +84,7 @@ async fn verify(
     follower.end().map_err(|error| broken(&error))
 }
 
-/// Follows an export.
+/// Verifies an exported ledger.
 fn verify_file(
     path: &Path,
     population: Option<PopulationName>,
@@ -95,13 +96,13 @@ fn verify_file(
         follower.get_or_insert_with(begin).follow(&entry).map_err(|error| broken(&error))
     })?;
     let empty = || {
-        let message = format!("{} has no entry", path.display());
-        CliError::with_remedy(message, "name the POPULATION if its ledger is to be empty")
+        let message = format!("{} has no entries", path.display());
+        CliError::with_remedy(message, "give the POPULATION if its ledger is expected to be empty")
     };
     follower.ok_or_else(empty)?.end().map_err(|error| broken(&error))
 }
 
-/// Follows a chain of entries, and looks for a head that is known from elsewhere.
+/// Verifies a chain of entries, and looks for a known head in it.
 struct Follower {
     population: PopulationName,
     chain: Chain,
@@ -113,13 +114,13 @@ impl Follower {
         Self { chain: Chain::new(population.clone()), population, known }
     }
 
-    /// Takes the next entry.
+    /// Verifies the next entry.
     fn follow(&mut self, entry: &Entry) -> Result<(), ChainError> {
         self.look_for_known()?;
         self.chain.follow(entry)
     }
 
-    /// Ends the chain.
+    /// Ends the chain, and verifies that the known head was not beyond its end.
     fn end(self) -> Result<Verified, ChainError> {
         self.look_for_known()?;
         if let Some(known) = &self.known
@@ -132,7 +133,7 @@ impl Follower {
         Ok(Verified { population, head, known_head: self.known, warning })
     }
 
-    /// Compares the known head with what stands at its place.
+    /// Compares the known head with the entry at its position.
     fn look_for_known(&self) -> Result<(), ChainError> {
         match &self.known {
             Some(known) if known.entries == self.chain.head().entries => self.chain.ends_in(known),
@@ -148,13 +149,13 @@ fn text(verified: &Verified) -> String {
         format!("head       {}", head::shown(&verified.head)),
     ];
     lines.push(match &verified.known_head {
-        Some(known) => format!("known head {} is in its place", head::shown(known)),
-        None => "Every entry follows the one before. Keep the head elsewhere: with --head it shows later that nothing was \
-                 cut off or rewritten."
+        Some(known) => format!("known head {} was found", head::shown(known)),
+        None => "The chain of entries is intact. Save the head in another place: with --head, it later proves that no \
+                 entry was removed or rewritten."
             .into(),
     });
     if let Some(warning) = verified.warning {
-        lines.insert(0, format!("WARNING: {warning}. Give one with --head."));
+        lines.insert(0, format!("WARNING: {warning}. Give a saved head with --head."));
     }
     lines.join("\n")
 }
@@ -210,7 +211,7 @@ mod tests {
         }
         let mut half = whole.clone();
         half[4].truncate(100);
-        assert!(check(&half, None).err().unwrap().message.contains("line 5: this is no entry"));
+        assert!(check(&half, None).err().unwrap().message.contains("line 5: not a ledger entry"));
         let without = [&whole[..1], &whole[2..]].concat();
         assert!(check(&without, None).err().unwrap().message.contains("line 2: entry 2 is missing"));
     }
@@ -222,15 +223,15 @@ mod tests {
             assert!(check(&lines(&whole), Some(head_of(known))).is_ok());
         }
         let known = Some(head_of(&whole[4]));
-        // A shorter chain hangs together. That its end was not looked for is the first that is said.
+        // A shorter chain is intact. The first line warns that its end was not verified.
         let shorter = check(&lines(&whole[..4]), None).unwrap();
-        assert!(shorter.warning.is_some() && text(&shorter).starts_with("WARNING: no head was given: "));
+        assert!(shorter.warning.is_some() && text(&shorter).starts_with("WARNING: no head was given, "));
         let with_head = check(&lines(&whole), known.clone()).unwrap();
         assert!(with_head.warning.is_none() && !text(&with_head).contains("WARNING"));
         let error = check(&lines(&whole[..4]), known).err().unwrap().to_string();
-        assert!(error.contains("the known head of 5 entries") && error.contains("cut off"), "{error}");
+        assert!(error.contains("the known head of 5 entries") && error.contains("removed"), "{error}");
 
-        // Somebody writes all anew, so that it hangs together, with a first entry that cost less.
+        // An attacker rewrites the whole chain consistently, with changed entries.
         let mut rewritten: Vec<Entry> = Vec::new();
         for entry in &whole {
             let Event::Release(release) = entry.event else { panic!("all are releases") };

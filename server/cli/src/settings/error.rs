@@ -2,36 +2,36 @@ use std::{io, path::PathBuf};
 
 use super::toml_file::TomlFileError;
 
-/// Why a configuration cannot be used.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("the configuration {path} cannot be read: {source}")]
+    #[error("the configuration file {path} cannot be read: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file does not say what it should.
+    /// The file is not valid TOML, or has unknown keys or wrong types.
     #[error(transparent)]
     File(#[from] TomlFileError),
-    /// A setting is out of its range, or is none.
+    /// A setting is out of range or cannot be parsed.
     #[error("{place}: {message}")]
     Value {
         /// The key, or the environment variable.
         place: String,
-        /// What is wrong with it, and what would be right.
+        /// The fault of the value, and its remedy.
         message: String,
     },
 }
 
 impl ConfigError {
-    /// Returns what to do about it, where the message does not say.
+    /// Returns the remedy of the error, unless the message contains it.
     pub fn remedy(&self) -> Option<String> {
         match self {
             ConfigError::File(error) => error.remedy.clone(),
-            ConfigError::Read { .. } => Some("name an existing file with --config".into()),
+            ConfigError::Read { .. } => Some("give an existing file with --config".into()),
             ConfigError::Value { .. } => None,
         }
     }

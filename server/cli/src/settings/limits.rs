@@ -6,27 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 
-/// What the edge lets in.
+/// Limits on incoming HTTP connections and requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Open connections.
+    /// The largest number of open connections.
     pub connections_max: usize,
-    /// Open connections from one IPv4 address, or one network of 64 bits of IPv6; many phones may share one.
+    /// The largest number of open connections from one IPv4 address or one IPv6 /64 network. Many phones can share
+    /// one address.
     pub connections_per_address_max: usize,
-    /// Seconds that a connection may take for the head of a request.
+    /// The time limit for receiving the head of a request, in seconds.
     pub head_seconds_max: u64,
-    /// Seconds that a connection may be without a request.
+    /// The longest time that a connection may be idle between requests, in seconds.
     pub idle_seconds_max: u64,
-    /// Seconds that a peer may take none of the bytes that it asked for.
+    /// The longest time for which a peer may accept no bytes of a response, in seconds.
     pub untaken_seconds_max: u64,
-    /// Seconds that a control message may take to arrive.
+    /// The time limit for receiving a control message, in seconds.
     pub control_seconds_max: u64,
-    /// Seconds that an upload may go without a byte.
+    /// The longest time for which an upload may send no bytes, in seconds.
     pub upload_idle_seconds_max: u64,
-    /// Seconds that a check-in may wait.
+    /// The longest time that a check-in may wait, in seconds.
     pub long_poll_seconds_max: u64,
-    /// Bytes of an ONNX model.
+    /// The largest ONNX model in bytes.
     pub model_bytes_max: usize,
 }
 
@@ -47,7 +48,7 @@ impl Default for LimitsConfig {
     }
 }
 
-/// Seconds that nothing may pass.
+/// The upper limit for every setting in seconds, except long polls.
 const SECONDS_MAX: u64 = 3600;
 
 impl LimitsConfig {

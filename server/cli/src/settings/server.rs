@@ -6,33 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, setting::choice};
 
-/// The port on which a coordinator listens, unless it is told another.
+/// The default port of a coordinator.
 const PORT: u16 = 8443;
 
-/// Where and how the coordinator serves.
+/// The server settings: address, data folder and TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
-    /// The address to listen on. The default is reached from this machine only.
+    /// The address to listen on. The default can be reached from this machine only.
     pub listen: SocketAddr,
     /// The data folder: database, blobs, round log, certificates.
     pub data: PathBuf,
-    /// `own` if the coordinator has the certificate, `off` behind a proxy that has one.
+    /// `own` if the coordinator serves TLS itself, `off` behind a proxy that does.
     pub tls: TlsChoice,
-    /// The file of the operator's own certificate, with those that vouch for it, as PEM. Without it the coordinator makes one
-    /// of its own authority.
+    /// The file of the operator's certificate with its chain, as PEM. Without it, the coordinator creates a
+    /// certificate from its own certificate authority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// The file of its private key, as PEM.
+    /// The file of the private key of this certificate, as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The names and addresses in the own certificate, besides localhost and 127.0.0.1.
+    /// The host names and addresses in the coordinator's own certificate, besides localhost and 127.0.0.1.
     pub host_names: Vec<String>,
-    /// The origins whose pages may be clients, such as `https://app.example`; `*` for all. Without any, pages of other
-    /// origins are kept out by their browsers.
+    /// The origins whose pages may run clients (CORS), for example `https://app.example`; `*` allows all. If the list
+    /// is empty, browsers block pages of other origins.
     pub allowed_origins: Vec<String>,
-    /// The proxies in front, as networks or addresses, such as `10.0.0.0/8`: limits by address go by what they write into
-    /// `x-forwarded-for`.
+    /// The trusted proxies in front of the coordinator, as networks or addresses, for example `10.0.0.0/8`. For their
+    /// requests, limits by address use the client address in `x-forwarded-for`.
     pub trusted_proxies: Vec<String>,
 }
 
@@ -52,10 +52,10 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the files of the operator's own certificate, if they are named.
+    /// Returns the files of the operator's certificate, if they are set.
     ///
     /// # Errors
-    /// If only one of them is, or a proxy has the certificate.
+    /// If only one of the two files is set, or if `tls` is `off`.
     pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ConfigError> {
         let refuse = |place: &str, message: &str| {
             Err(ConfigError::Value { place: place.into(), message: message.into() })
@@ -63,28 +63,28 @@ impl ServerConfig {
         match (&self.certificate, &self.key) {
             (None, None) => Ok(None),
             (Some(_), None) => {
-                refuse("server.key", "it is missing; server.certificate needs its private key")
+                refuse("server.key", "the key is missing; server.certificate needs a private key")
             }
             (None, Some(_)) => {
-                refuse("server.certificate", "it is missing; server.key belongs to a certificate")
+                refuse("server.certificate", "the key is missing; server.key needs a certificate")
             }
             (Some(_), Some(_)) if self.tls == TlsChoice::Off => refuse(
                 "server.certificate",
-                "server.tls is off, so it would not be served; set server.tls to own, or leave it out",
+                "server.tls is off, so the certificate would not be used; set server.tls to own, or remove server.certificate",
             ),
             (Some(chain), Some(key)) => Ok(Some(CertificateFiles { chain: chain.clone(), key: key.clone() })),
         }
     }
 }
 
-/// Who has the certificate.
+/// The place where TLS connections end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsChoice {
-    /// The coordinator: the operator's (`certificate` and `key`), or one of an authority of its own, whose root is `ca.pem` in
-    /// the data folder.
+    /// The coordinator serves TLS, with the certificate of the operator (`certificate` and `key`) or with its own,
+    /// whose root is `ca.pem` in the data folder.
     Own,
-    /// A proxy in front of it.
+    /// A proxy in front of the coordinator serves TLS.
     Off,
 }
 
@@ -96,16 +96,16 @@ impl FromStr for TlsChoice {
     }
 }
 
-/// Where the records are.
+/// The database settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// `postgres://…` or `sqlite://…`; without it, SQLite in the data folder.
+    /// The URL, `postgres://…` or `sqlite://…`. The default is SQLite in the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// Returns a URL that can be shown: `postgres://user:***@host/name`.
+/// Returns a URL without its password: `postgres://user:***@host/name`.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use super::Config;
 
-/// Every key, as `section.key`. A test keeps the list whole.
+/// Every key, as `section.key`. A test keeps the list complete.
 pub const KEYS: [&str; 20] = [
     "server.listen",
     "server.data",
@@ -29,10 +29,10 @@ pub const KEYS: [&str; 20] = [
 ];
 
 impl Config {
-    /// Sets one of [`KEYS`] from text. A list is separated by commas.
+    /// Sets one of [`KEYS`] from text. Lists are separated by commas.
     ///
     /// # Errors
-    /// Says what is wrong with the text, or that there is no such key.
+    /// If the text is invalid, or the key is unknown.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
         match key {
             "server.listen" => put(&mut self.server.listen, text),
@@ -83,11 +83,11 @@ fn list(text: &str) -> Vec<String> {
 }
 
 fn put<T: FromStr<Err: Display>>(slot: &mut T, text: &str) -> Result<(), String> {
-    *slot = text.parse().map_err(|error| format!("`{text}` cannot be read: {error}"))?;
+    *slot = text.parse().map_err(|error| format!("`{text}` is invalid: {error}"))?;
     Ok(())
 }
 
-/// Reads one of several words.
+/// Parses one of several names.
 pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
     let words = || {
         let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);

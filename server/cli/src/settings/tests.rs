@@ -50,9 +50,9 @@ fn a_certificate_and_its_key_come_together() {
     let files = load(&format!("[server]\n{both}"), &[]).unwrap().host_config().certificate.unwrap();
     assert_eq!((files.chain, files.key), ("a.pem".into(), "a.key".into()));
     let (text, _) = message("[server]\ncertificate = \"a.pem\"\n", &[]);
-    assert_eq!(text, "server.key: it is missing; server.certificate needs its private key");
+    assert_eq!(text, "server.key: the key is missing; server.certificate needs a private key");
     let (text, _) = message("[server]\nkey = \"a.key\"\n", &[]);
-    assert_eq!(text, "server.certificate: it is missing; server.key belongs to a certificate");
+    assert_eq!(text, "server.certificate: the key is missing; server.key needs a certificate");
     let (text, _) = message(&format!("[server]\n{both}tls = \"off\"\n"), &[]);
     assert!(text.starts_with("server.certificate: server.tls is off"), "{text}");
 }
@@ -91,15 +91,15 @@ fn a_value_out_of_its_range_names_its_key() {
     let (text, _) = message("[limits]\nlong_poll_seconds_max = 61\n", &[]);
     assert_eq!(text, "limits.long_poll_seconds_max: it is 61; it must be 0 to 60");
     let (text, _) = message("[log]\nlevel = \"folkmoot=loud\"\n", &[]);
-    assert!(text.starts_with("log.level: `folkmoot=loud` is no level"), "{text}");
+    assert!(text.starts_with("log.level: `folkmoot=loud` is not a log level"), "{text}");
 }
 
 #[test]
 fn a_variable_that_cannot_be_read_is_named() {
     let (text, _) = message("", &[("FOLKMOOT_LIMITS_CONNECTIONS_MAX", "many")]);
-    assert!(text.starts_with("FOLKMOOT_LIMITS_CONNECTIONS_MAX: `many` cannot be read"), "{text}");
+    assert!(text.starts_with("FOLKMOOT_LIMITS_CONNECTIONS_MAX: `many` is invalid"), "{text}");
     let (text, _) = message("", &[("FOLKMOOT_SERVER_TLS", "on")]);
-    assert_eq!(text, "FOLKMOOT_SERVER_TLS: `on` cannot be read: it must be own or off");
+    assert_eq!(text, "FOLKMOOT_SERVER_TLS: `on` is invalid: it must be own or off");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_file_that_is_named_must_be_there() {
     assert!(matches!(error, ConfigError::Read { .. }), "{error}");
 }
 
-/// Every key of the file can also be set by the environment, and the other way round.
+/// Every key of the file can also be set by an environment variable, and vice versa.
 #[test]
 fn the_list_of_keys_is_whole() {
     let mut config = Config::default();

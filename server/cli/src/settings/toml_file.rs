@@ -1,32 +1,33 @@
-//! TOML that people write: an error says where it is, and which word was probably meant.
+//! Parses TOML files of users. Errors have a position, and suggestions for misspelt words.
 
 use std::{ops::Range, path::Path};
 
 use serde::de::DeserializeOwned;
 
-/// What is wrong in a file, and where. Lines and columns are counted from 1.
+/// A fault in a TOML file. Lines and columns are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}:{column}: {message}")]
 pub struct TomlFileError {
-    /// The file.
+    /// The path of the file.
     pub path: String,
     /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to do about it, where something can be said.
+    /// The remedy, if there is one.
     pub remedy: Option<String>,
 }
 
-/// Words that are less alike than this are not suggested.
+/// The smallest Jaro-Winkler similarity (0 to 1) at which a word is suggested.
 const LIKENESS_MIN: f64 = 0.6;
 
-/// Reads `text`, which came from the file `path`.
+/// Parses `text`, the contents of the file `path`.
 ///
 /// # Errors
-/// [`TomlFileError`] names the line, the column and the key; for a key or word that is not known, the closest one.
+/// [`TomlFileError`] names the line, the column and the key. For an unknown key or word, it suggests the most similar
+/// one.
 pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, TomlFileError> {
     toml::from_str(text).map_err(|error| explain(path, text, &error))
 }
@@ -45,7 +46,7 @@ fn explain(path: &Path, text: &str, error: &toml::de::Error) -> TomlFileError {
     TomlFileError { path: path.display().to_string(), line, column, message, remedy }
 }
 
-/// A word that serde does not know, with those that it does.
+/// An unknown word in a serde error, with the known words.
 struct Unknown<'a> {
     kind: &'static str,
     word: &'a str,
@@ -53,7 +54,7 @@ struct Unknown<'a> {
 }
 
 impl<'a> Unknown<'a> {
-    /// Reads serde's own messages: ``unknown field `x`, expected one of `a`, `b` ``.
+    /// Parses serde's messages, such as ``unknown field `x`, expected one of `a`, `b` ``.
     fn of(message: &'a str) -> Option<Self> {
         let message = first_line(message);
         let kind = match message {
@@ -70,14 +71,14 @@ impl<'a> Unknown<'a> {
         let closest = self.known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         match closest {
             Some(closest) if likeness(closest) >= LIKENESS_MIN => format!("did you mean `{closest}`?"),
-            Some(_) => format!("known here: {}", self.known.join(", ")),
-            None => "nothing can be said here; remove it".into(),
+            Some(_) => format!("use one of: {}", self.known.join(", ")),
+            None => "no key is allowed here; remove it".into(),
         }
     }
 }
 
-/// Finds a word inside a span or after it. An error inside a choice (`kind = …`) only has the span of its table's
-/// head.
+/// Finds a word inside a span or after it. An error inside a choice (`kind = …`) has only the span of its table
+/// header.
 fn find(text: &str, span: &Range<usize>, word: &str) -> Option<usize> {
     let part = text.get(span.start..)?;
     let is_letter =
@@ -88,7 +89,7 @@ fn find(text: &str, span: &Range<usize>, word: &str) -> Option<usize> {
     matches.next().map(|(at, _)| span.start + at)
 }
 
-/// Returns the key of the line that `at` is in, if it has one.
+/// Returns the key on the line of the offset `at`, if there is one.
 fn key_on(text: &str, at: usize) -> Option<&str> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
     let (key, _) = text.get(start..)?.lines().next()?.split_once('=')?;
