@@ -2,12 +2,12 @@ use tokio::signal;
 
 use super::CliError;
 
-/// Listens for ctrl-c and SIGTERM from now on, and returns what resolves at the first of them.
+/// Installs handlers for ctrl-c and SIGTERM, and returns a future that resolves at the first signal.
 ///
 /// # Errors
-/// If the system does not let signals be listened to.
+/// If the handlers cannot be installed.
 pub fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
-    let failed = |error| CliError::new(format!("signals cannot be listened to: {error}"));
+    let failed = |error| CliError::new(format!("cannot install signal handlers: {error}"));
     #[cfg(unix)]
     let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate()).map_err(failed)?;
     #[cfg(unix)]
@@ -25,27 +25,27 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
     })
 }
 
-/// The hang-ups that the process gets: SIGHUP, by which a server is asked to read its files again. From the moment at which
-/// they are listened to none ends the process.
+/// The SIGHUP signals of the process, which ask a server to reload its files. Once this value exists, SIGHUP no
+/// longer ends the process.
 pub struct Hangups {
     #[cfg(unix)]
     signal: signal::unix::Signal,
 }
 
 impl Hangups {
-    /// Listens to them from now on.
+    /// Installs the handler.
     ///
     /// # Errors
-    /// If the system does not let signals be listened to.
+    /// If the handler cannot be installed.
     pub fn listen() -> Result<Self, CliError> {
         Ok(Self {
             #[cfg(unix)]
             signal: signal::unix::signal(signal::unix::SignalKind::hangup())
-                .map_err(|error| CliError::new(format!("signals cannot be listened to: {error}")))?,
+                .map_err(|error| CliError::new(format!("cannot install signal handlers: {error}")))?,
         })
     }
 
-    /// Waits for the next; for ever where there are none.
+    /// Waits for the next signal. On systems without SIGHUP, waits forever.
     pub async fn next(&mut self) {
         #[cfg(unix)]
         if self.signal.recv().await.is_some() {

@@ -7,10 +7,10 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which coordinator, and how much of its log.
+/// The flags of `folkmoot system`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Lines of the log, at most 500.
+    /// The number of log lines to show, at most 500.
     #[arg(long, default_value_t = 20, value_name = "N")]
     lines: usize,
     #[command(flatten)]
@@ -19,10 +19,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows how a coordinator's process is, and what it logged last.
+/// Shows the state of a coordinator's process and its latest log lines.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let system = args.connection.connect()?.system().await?;
     args.output.print(&system, |system| text(system, args.lines))

@@ -1,8 +1,8 @@
-//! Options that take one of a few words, for types of crates that know no command line.
+//! Value parsers for options with a fixed set of values whose types come from crates without clap.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Returns a parser of these words: each with what help says of it, and the value that it stands for.
+/// Returns a parser for these values. Each has a name, a help text and a value.
 pub fn words<T, const N: usize>(
     known: [(&'static str, &'static str, T); N],
 ) -> impl TypedValueParser<Value = T>

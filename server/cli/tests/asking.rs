@@ -1,11 +1,11 @@
-//! Rounds that ask their stragglers, beside rounds that wait for them or leave them behind.
+//! Compares rounds that ask their stragglers with rounds that wait for them or drop them.
 
 use folkmoot_simulation::simulate::Outcome;
 use serde_json::{Value, json};
 
 use crate::simulate::{run, task, world};
 
-/// One client of ten takes six times as long. Rounds that ask it are as fast as the others, and use all that was trained.
+/// One client of ten takes six times as long. Rounds that ask it for a partial update are fast and waste no training.
 #[tokio::test]
 async fn a_straggler_that_is_asked_holds_nobody_and_loses_nothing() {
     let compute = json!({

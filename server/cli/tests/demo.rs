@@ -1,4 +1,4 @@
-//! `folkmoot demo`, as a newcomer runs it: the binary, its output and its files.
+//! Tests of `folkmoot demo` as a user runs it: the binary, its output and its files.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The classifier's parameters, as float32.
+/// The size of the classifier's parameters as float32, in bytes.
 const WEIGHTS_BYTES: u64 = 4 * 4810;
 
 fn demo(folder: &Path, flags: &[&str]) -> Output {
@@ -58,7 +58,7 @@ fn a_small_demo_trains_and_leaves_its_results() {
             (&round["round"], &round["cohort"], &round["reports"]),
             (&(index + 1).into(), &2.into(), &2.into())
         );
-        // An update has a header; of what is fetched only the weights are new in every round.
+        // An update has a header in addition to the weights. Only the weights are downloaded again in every round.
         assert!(round["bytes_up"].as_u64() > Some(2 * WEIGHTS_BYTES), "{round}");
         assert!(round["bytes_down"].as_u64() >= Some(2 * WEIGHTS_BYTES), "{round}");
     }
@@ -108,7 +108,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     assert!(!folder.exists());
 }
 
-/// What a page loads of the package, in name only.
+/// Writes placeholders for the files of the package that a page loads.
 fn package(folder: &Path) {
     for name in ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"] {
         let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! The commands that the documents print: all of them are commands of this program, and the README's are run as they stand.
+//! Tests the commands in the documentation: all of them must parse, and those of the README are run as printed.
 
 use std::{
     collections::BTreeMap,
@@ -12,11 +12,11 @@ use std::{
 use clap::{Parser, error::ErrorKind};
 use folkmoot_cli::Cli;
 
-/// Where the documents say that the coordinator is.
+/// The address of the coordinator in the documentation.
 const PRINTED_ADDRESS: &str = "127.0.0.1:8443";
-/// Of a UUID.
+/// The length of a UUID.
 const ID_LETTERS: usize = 36;
-/// What may stand where a document prints TASK or CLIENT.
+/// The id that replaces TASK and CLIENT.
 const AN_ID: &str = "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f";
 
 fn repository() -> PathBuf {
@@ -31,7 +31,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).expect("the document is there")
 }
 
-/// Returns the commands of a document's shell blocks, each on one line and without its comment.
+/// Returns the commands in a document's shell blocks, each on one line and without comments.
 fn commands(text: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut is_block = false;
@@ -54,7 +54,7 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// Returns the documents that a reader follows, each with its commands.
+/// Returns the documents with their commands.
 fn documents() -> BTreeMap<PathBuf, Vec<String>> {
     let root = repository();
     let mut folders = vec![root.join("docs"), root.join("examples")];
@@ -73,12 +73,12 @@ fn documents() -> BTreeMap<PathBuf, Vec<String>> {
     files.into_iter().map(|file| (file.clone(), commands(&read(&file)))).collect()
 }
 
-/// Returns the arguments that a command gives to this program; `None` if it calls another.
+/// Returns the arguments of a command of this program, or `None` for another program.
 fn arguments(command: &str) -> Option<Vec<String>> {
     let calls = ["folkmoot ", "cargo run --release -- "];
     let rest = calls.iter().find_map(|call| command.strip_prefix(call))?;
     let ours = rest.split(['|', '>']).next().unwrap_or_default();
-    // What is to be filled in.
+    // Replace placeholders.
     let filled = |word: String| match word.as_str() {
         "TASK" | "CLIENT" => AN_ID.to_owned(),
         "POPULATION" => "digits".to_owned(),
@@ -88,7 +88,7 @@ fn arguments(command: &str) -> Option<Vec<String>> {
     Some(words(ours).into_iter().map(filled).collect())
 }
 
-/// Splits a command into its words. Quotes hold one together.
+/// Splits a command into words. Quotes group words.
 fn words(command: &str) -> Vec<String> {
     let parts = command.split('"').enumerate().flat_map(|(index, part)| match index % 2 {
         0 => part.split_whitespace().collect(),
@@ -106,7 +106,7 @@ fn every_printed_command_is_one_of_this_program() {
             seen += 1;
             let words = std::iter::once("folkmoot".to_owned()).chain(arguments);
             if let Err(error) = Cli::try_parse_from(words) {
-                // Where the coordinator is, and who asks, is in the environment there.
+                // The documents set the URL and the API key in the environment.
                 let is_right =
                     matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument);
                 assert!(is_right, "{}: `{command}`: {error}", document.display());
@@ -116,11 +116,11 @@ fn every_printed_command_is_one_of_this_program() {
     assert!(seen > 50, "only {seen} commands were found: the blocks are no longer read");
 }
 
-/// A folder that looks to a reader's commands like a clone in which the program was built.
+/// A folder that looks like a clone of the repository in which the program has been built.
 struct Clone {
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
-    /// What the documents print, and what stands there in truth.
+    /// The printed placeholders and their actual values.
     known: Vec<(String, String)>,
     coordinator: Option<Child>,
 }
@@ -136,7 +136,7 @@ impl Clone {
         let link = |to: &Path, name: PathBuf| symlink(to, name).expect("a link can be made");
         link(&repository().join("examples"), folder.path().join("examples"));
         link(Path::new(env!("CARGO_BIN_EXE_folkmoot")), release.join("folkmoot"));
-        // The program is there already, without optimisation, and the tests are what runs this.
+        // The program is already built, and these tests are already running.
         let cargo = "#!/bin/sh\nif [ \"$1\" = run ]; then shift 3; exec target/release/folkmoot \"$@\"; fi\n\
                      [ \"$*\" = 'xtask test' ]\n";
         fs::write(tools.join("cargo"), cargo).expect("it can be written");
@@ -148,7 +148,7 @@ impl Clone {
         Self { folder, environment, known: Vec::new(), coordinator: None }
     }
 
-    /// Prepares a command of a document, with what is known by now in the place of what is printed.
+    /// Prepares a command of a document, with the known values in place of the placeholders.
     fn shell(&self, command: &str) -> Command {
         let command = self
             .known
@@ -169,7 +169,7 @@ impl Clone {
         printed
     }
 
-    /// Sets what a line `export A=… B=…` sets, for the commands after it.
+    /// Applies a line `export A=… B=…` to the commands after it.
     fn export(&mut self, command: &str) {
         let names = command.split_whitespace().filter_map(|word| word.split_once('=')).map(|(name, _)| name);
         for name in names {
@@ -178,7 +178,7 @@ impl Clone {
         }
     }
 
-    /// Starts the coordinator and reads what it prints until it has said all.
+    /// Starts the coordinator and reads its output up to the first API key.
     fn serve(&mut self, command: &str) {
         let mut coordinator =
             self.shell(&format!("exec {command}")).stdout(Stdio::piped()).spawn().expect("bash is there");

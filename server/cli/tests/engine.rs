@@ -1,4 +1,4 @@
-//! `folkmoot engine`, as a person runs it: the binary, what it prints, and its errors.
+//! Tests of `folkmoot engine` as a user runs it: the binary, its output and its errors.
 
 use std::{
     path::{Path, PathBuf},
@@ -40,7 +40,7 @@ fn devices_and_costs_are_shown() {
     assert!(inspection["step"]["flops"].as_u64() > inspection["forward"]["flops"].as_u64());
 }
 
-/// The devices that are listed. `FOLKMOOT_GPU=required` makes it a failure that there is no adapter among them.
+/// Returns the listed devices. With `FOLKMOOT_GPU=required`, fails if there is no adapter.
 fn listed_devices() -> Vec<Value> {
     let devices: Vec<Value> = serde_json::from_value(json(&["devices"])).expect("devices are a list");
     if devices.len() < 2 {
@@ -154,7 +154,7 @@ fn a_model_is_trained_and_written() {
 fn what_is_wrong_is_said() {
     let (model, data) = (example("digits/cnn.onnx"), example("digits/digits.csv"));
     let (model, data) = (model.to_str().unwrap(), data.to_str().unwrap());
-    assert!(refusal(&["inspect", data]).contains("not a whole ONNX file"));
+    assert!(refusal(&["inspect", data]).contains("not a valid ONNX file"));
     assert!(refusal(&["inspect", model, "--batch-size", "0"]).contains("batch_size is 0"));
     assert!(refusal(&["inspect", "nowhere.onnx"]).contains("nowhere.onnx cannot be read"));
     let wrong = example("models/logistic_regression.onnx");

@@ -1,9 +1,9 @@
-//! The `folkmoot` program, started as a process.
+//! Tests of the `folkmoot` program as a process.
 //!
-//! One program for all of them: each links everything below it, which takes longer than most of them run.
+//! All tests are one binary, because linking one takes longer than running most of them.
 
 mod asking;
-// What the system says of a missing file is another sentence elsewhere.
+// Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]
 mod commands;
 mod demo;

@@ -1,4 +1,4 @@
-//! What belongs to an operator, and a coordinator that runs as a process: certificates, keys, the data folder.
+//! Tests of a coordinator process and the operator's files: certificates, keys and the data folder.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_folkmoot");
 
-/// Returns the program with nothing of the test's environment that could configure it.
+/// Returns the program without environment variables that could configure it.
 pub fn program(folder: &Path) -> Command {
     undisturbed(Command::new(PROGRAM), folder)
 }
@@ -31,24 +31,24 @@ fn undisturbed(mut program: Command, folder: &Path) -> Command {
     program
 }
 
-/// Runs the program to its end.
+/// Runs the program and waits for its end.
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder).args(arguments).output().expect("the binary was built for this test")
 }
 
-/// The same where new files are everybody's unless a program says otherwise: with a umask of 0.
+/// Runs the program with a umask of 0, so that new files are open to everybody unless the program restricts them.
 fn run_openly(folder: &Path, arguments: &[&str]) -> Output {
     program_after("umask 0", folder).args(arguments).output().expect("a shell is there")
 }
 
-/// Returns the program as a shell starts it after a command of its own.
+/// Returns the program as started by a shell, after another command.
 fn program_after(command: &str, folder: &Path) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!(r#"{command} && exec "$0" "$@""#), PROGRAM]);
     undisturbed(shell, folder)
 }
 
-/// Has the program serve what it must not, and returns why it does not. One that serves all the same is ended.
+/// Runs `serve` with invalid arguments and returns its error. Fails if it serves.
 pub fn refusal_to_serve(folder: &Path, arguments: &[&str]) -> String {
     let mut child = program(folder)
         .args(["serve", "--listen", "127.0.0.1:0"])
@@ -71,7 +71,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program prints UTF-8")
 }
 
-/// A coordinator that serves, as a process. It ends with this value.
+/// A coordinator process. It is killed when this value is dropped.
 pub struct Serving {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -82,7 +82,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts it, and waits until it has said where.
+    /// Starts the process and waits until it prints its URL.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         Self::start_by(program(folder), arguments)
     }
@@ -113,7 +113,7 @@ impl Serving {
         serving
     }
 
-    /// Waits for the next event, which is to be this one.
+    /// Waits for the next event and asserts its name.
     fn event(&mut self, name: &str) -> Value {
         let line = self.lines.next().expect("it has not ended").expect("it writes text");
         let event: Value = serde_json::from_str(&line).expect("it writes JSON");
@@ -126,7 +126,7 @@ impl Serving {
         kill(Pid::from_raw(id), signal).expect("the child runs");
     }
 
-    /// Ends it in good order.
+    /// Stops the process cleanly.
     pub fn stop(mut self) {
         self.signal(Signal::SIGTERM);
         self.event("stopping");
@@ -147,14 +147,14 @@ impl Drop for Serving {
     }
 }
 
-/// Makes a certificate as an operator brings one, and returns it with its key.
+/// Creates an operator's certificate and returns it with its key.
 pub fn operators_certificate() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("it can be made");
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
 fn write_certificate(folder: &Path, (certificate, key): &(String, String)) {
-    // The key first and then by a rename, so that no reader finds half of a pair.
+    // Write the key first, and each file by a rename, so that no reader sees a partial file.
     for (name, text) in [("own.key", key), ("own.pem", certificate)] {
         let new = folder.join(name).with_added_extension("new");
         fs::write(&new, text).expect("the test made it so");
@@ -162,7 +162,7 @@ fn write_certificate(folder: &Path, (certificate, key): &(String, String)) {
     }
 }
 
-/// Lists what others than the owner may do something with, below a folder and itself.
+/// Lists the paths in a folder, including itself, that are accessible to anyone but the owner.
 fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     let mode = |path: PathBuf| {
         let metadata = fs::symlink_metadata(&path).expect("it is there");
@@ -172,7 +172,7 @@ fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     below(folder).into_iter().filter_map(mode).collect()
 }
 
-/// Lists a folder with all that is in it.
+/// Lists a folder and everything in it.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut seen = 0;
@@ -251,14 +251,15 @@ async fn a_lost_key_is_recovered_while_the_coordinator_is_stopped() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let refused = run(folder.path(), &["key", "recover", "--data", "data"]);
     assert!(
-        !refused.status.success() && text(&refused.stderr).contains("a coordinator runs on the data folder")
+        !refused.status.success()
+            && text(&refused.stderr).contains("a coordinator is running on the data folder")
     );
     serving.stop();
 
     let missing = run(folder.path(), &["key", "recover", "--data", "elsewhere"]);
-    assert!(text(&missing.stderr).contains("no data folder of a coordinator"), "{missing:?}");
+    assert!(text(&missing.stderr).contains("is not the data folder of a coordinator"), "{missing:?}");
     assert!(!folder.path().join("elsewhere").exists());
-    // Whatever files it makes, its lock among them, are its owner's only, also where the system would have them open.
+    // All files that it creates, including the lock, are accessible to the owner only, even with an open umask.
     fs::remove_file(folder.path().join("data/lock")).unwrap();
     let recovered = run_openly(folder.path(), &["key", "recover", "--data", "data"]);
     assert!(recovered.status.success(), "{recovered:?}");
@@ -274,7 +275,7 @@ async fn a_lost_key_is_recovered_while_the_coordinator_is_stopped() {
     serving.stop();
 }
 
-/// Whoever steals the disk has no token and, once its file is moved away, no key.
+/// A stolen disk contains no token and, once the file of the first key is moved away, no API key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_is_in_no_file_but_that_of_the_first_key() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +303,8 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Else the system accepts no connection once all files are taken, and the coordinator would not hear of it.
+/// Otherwise the system would accept no connection once the limit of open files is reached, and the coordinator would
+/// not notice.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_coordinator_may_have_as_many_files_open_as_the_system_allows() {
@@ -323,7 +325,7 @@ fn a_data_folder_is_its_owners_only_and_one_of_before_is_mended() {
     Serving::start(folder.path(), &["--data", "data"]).stop();
     assert_eq!(open_to_others(&data), []);
     assert!(data.join("folkmoot.db").is_file() && data.join("blobs").is_dir());
-    // As a coordinator of before left it, with an operator's link in it.
+    // Restore the permissions of an older coordinator, and add a symbolic link of the operator.
     let certificate = folder.path().join("certificate.pem");
     fs::write(&certificate, "elsewhere").unwrap();
     std::os::unix::fs::symlink(&certificate, data.join("link.pem")).unwrap();

@@ -1,4 +1,4 @@
-//! Private tasks in a virtual world: what selection keeps to, what clients add, and what an audit sees.
+//! Tests of private tasks in a virtual world: limits of selection, noise of clients, and audits.
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskFilter, TaskState};
@@ -59,7 +59,7 @@ async fn run(description: TaskDescription, clients: usize) -> (Outcome, MemorySt
     (outcome.expect("the simulation runs"), storage)
 }
 
-/// Finds the one task of the world, and its organisation.
+/// Returns the only task of the world.
 async fn the_task(storage: &MemoryStorage) -> folkmoot_storage::TaskRecord {
     let anyone = folkmoot_protocol::OrganisationId::from_random_bytes([0; 16]);
     let organisation = storage
@@ -84,7 +84,7 @@ async fn clients_of_a_stream_come_back_only_after_its_separation() {
     let mut came_back = 0;
     for (client, history) in &histories {
         assert!(history.accepted <= 3, "{client}: {}", history.accepted);
-        // Nothing goes wrong in this world: the n-th round makes the n-th version.
+        // There are no faults in this world, so the n-th round commits the n-th version.
         let rounds: Vec<u64> = history.recent.iter().map(|start| start.round_number).collect();
         assert!(rounds.windows(2).all(|two| two[1] - two[0] >= SEPARATION), "{client}: {rounds:?}");
         came_back += u64::from(rounds.len() > 1);
@@ -114,7 +114,7 @@ async fn clients_add_the_noise_of_a_local_task_themselves() {
     assert_eq!(charge.participation, Participation::Whole { count: 2 });
     assert_eq!(charge.noise_multiplier.relation(), Relation::ReplaceOne);
     assert!((charge.noise_multiplier.get() - multiplier / 2.0).abs() < 1e-12, "{charge:?}");
-    // Two means of eight updates, each with its noise; what was learned is at most 2 · 0.5 over all parameters.
+    // The change is the sum of two means of eight noisy updates. The signal is at most 2 · 0.5 over all parameters.
     let initial =
         folkmoot_engine::Model::from_onnx(MODEL, &folkmoot_engine::ImportLimits::default()).unwrap();
     let moves =
@@ -123,7 +123,7 @@ async fn clients_add_the_noise_of_a_local_task_themselves() {
     let wanted = 2.0 * (multiplier * NORM).powi(2) / 8.0;
     let errors = 6.0 * (2.0 / one.weights.len() as f64).sqrt();
     assert!((variance / wanted - 1.0).abs() < errors + 0.01, "{variance} {wanted}");
-    // Nothing of what clients measured was told.
+    // Clients reported no metrics.
     let versions =
         folkmoot_storage::ModelVersionRepository::model_versions(&storage, task.id, 10, None).await.unwrap();
     assert!(versions.iter().all(|version| version.metrics.example_count == 0));
@@ -132,7 +132,7 @@ async fn clients_add_the_noise_of_a_local_task_themselves() {
 #[tokio::test]
 async fn a_client_is_asked_no_more_often_than_it_may_answer() {
     let privacy = json!({ "kind": "local", "epsilon": 4.0, "delta": 1e-5, "clipping_norm": 0.5, "participations_max": 2 });
-    // Eight clients are enough for two rounds, and for no third.
+    // Eight clients are enough for two rounds, but not for a third.
     let mut description = described(3, &privacy);
     description.stop.hours = Some(12.0);
     let (outcome, _) = run(description, 8).await;
@@ -166,7 +166,7 @@ async fn no_noise_is_added_to_what_is_frozen() {
         assert!(moved.filter(|(now, before)| *now != before).count() * 10 > trained.len() * 9, "{privacy}");
         let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&part.fill(trained.clone()).unwrap()), bits(&outcome.weights), "{privacy}");
-        // The noise is drawn for what is trained, and for nothing else.
+        // Noise is added only to trained tensors.
         assert_eq!(the_task(&storage).await.schema.parameter_count(), trained.len() as u64);
     }
 }
@@ -206,8 +206,8 @@ async fn an_audit_stays_under_what_is_claimed_and_sees_that_there_is_something()
             "updates above the norm have no influence: {report:?}"
         );
     }
-    // Were nothing seen of canaries that are there, the audit would be blind. Of 300 guesses with mu = 1.1 about 213 are
-    // right, and 175 would do: five standard deviations fewer.
+    // The audit must be able to detect canaries. With mu = 1.1, about 213 of 300 guesses are right; 175, five
+    // standard deviations fewer, are enough.
     let plan = AuditPlan {
         description: audited("independent"),
         canaries: 300,
@@ -219,7 +219,7 @@ async fn an_audit_stays_under_what_is_claimed_and_sees_that_there_is_something()
     assert!(report.keeping.independent_mu_lower > 0.1, "{report:?}");
 }
 
-/// What a sample hides is not looked at: every canary is in every version, and the noise is that of the task.
+/// The audit ignores sampling: every canary is in every version, and the noise is that of the task.
 #[tokio::test]
 async fn an_audit_of_a_task_that_claims_sampling_answers_and_says_what_it_takes() {
     let mut description = audited("independent");
@@ -233,7 +233,7 @@ async fn an_audit_of_a_task_that_claims_sampling_answers_and_says_what_it_takes(
     let plan = AuditPlan { description, canaries: 50, rounds: 2, confidence: 0.999_999, sabotage: None };
     let announced = plan.announcement().expect("it can be audited");
     assert!(announced.contains("2 versions of 100 clients each, 200 updates in all"), "{announced}");
-    assert!(announced.contains("what is claimed of sampling is not audited"), "{announced}");
+    assert!(announced.contains("the audit does not test the claim about sampling"), "{announced}");
     let mut settled = plan.description.clone();
     settled.settle();
     let multiplier = settled.privacy.central().and_then(|central| central.noise_multiplier);
@@ -267,9 +267,9 @@ async fn what_cannot_be_audited_says_why() {
 #[tokio::test]
 async fn what_breaks_its_promise_is_found() {
     for sabotage in [Sabotage::NoiseIsHalved, Sabotage::LongUpdatesAreLetIn] {
-        // That an honest build is not accused is tested above; here the audit must see. Of 400 guesses with what is
-        // claimed, mu = 1.1, about 284 are right and 303 accuse; with the noise halved about 346 are right, six standard
-        // deviations above that.
+        // Here the audit must detect the fault; another test checks that an honest build passes. With the claimed mu
+        // = 1.1, about 284 of 400 guesses are right, and 303 fail the audit. With half of the noise about 346 are
+        // right, which is six standard deviations above 303.
         let plan = AuditPlan {
             description: audited("independent"),
             canaries: 400,

@@ -1,5 +1,5 @@
-//! Tasks that claim Poisson sampling, in a virtual world, through the real drivers: a client is in a version as often as is
-//! charged, however many a draw brings and however fast they are.
+//! Tests of tasks that claim Poisson sampling, in a virtual world with the real drivers. Clients take part exactly as
+//! often as the ledger charges, regardless of the size of a sample and the speed of its clients.
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
@@ -20,8 +20,8 @@ const CLIENTS: usize = 20;
 const VERSIONS: u64 = 300;
 const RATE: f64 = 0.1;
 
-/// A draw brings two in the mean. With fewer than two a round of the other kind would be abandoned and draw anew, and with two
-/// updates it would end.
+/// A sample has two clients on average. A round without the claim would be abandoned with fewer than two clients, and
+/// would end as soon as it has two updates.
 fn described() -> TaskDescription {
     let description = json!({
         "name": "sampled",
@@ -48,7 +48,7 @@ fn described() -> TaskDescription {
 }
 
 async fn run(seed: u64) -> (Outcome, MemoryStorage) {
-    // Nobody trains: every client sends the update of a canary.
+    // No client trains: every client sends the update of a canary.
     let canaries = Canaries::draw(CLIENTS, 0, &mut Stream::new(seed, &[1]));
     let settings = WorldSettings {
         clients: CLIENTS,
@@ -74,14 +74,15 @@ async fn run(seed: u64) -> (Outcome, MemoryStorage) {
     (outcome.expect("the simulation runs"), storage)
 }
 
-/// Says by how many of its standard deviations a count of `tosses` coins of [`RATE`] is off.
+/// Returns the deviation of a count of `tosses` coins with probability [`RATE`] from its mean, in standard
+/// deviations.
 fn deviations(count: u64, tosses: u64) -> f64 {
     let mean = tosses as f64 * RATE;
     (count as f64 - mean) / (mean * (1.0 - RATE)).sqrt()
 }
 
-/// The bound of five standard deviations is one that honest coins pass with a probability of 6e-7 each: of all 22 that are
-/// looked at, once in 80,000 seeds.
+/// A correct count deviates by more than five standard deviations with a probability of 6e-7. For all 22 checks, that
+/// is once in 80,000 seeds.
 #[tokio::test]
 async fn a_client_is_in_a_version_as_often_as_is_charged() {
     const DEVIATIONS: f64 = 5.0;
@@ -91,7 +92,7 @@ async fn a_client_is_in_a_version_as_often_as_is_charged() {
     let organisation = storage.ensure_organisation("simulated", anyone, Timestamp(0)).await.unwrap();
     let tasks = storage.tasks(organisation, &TaskFilter::default(), 10, None).await.unwrap();
 
-    // What is charged: every version, at the sampling rate.
+    // The charges: every version, at the sampling rate.
     let population = tasks[0].description.population.clone();
     let entries = storage.ledger_entries(organisation, &population, 0, 1000).await.unwrap();
     let charges: Vec<Charge> = entries.iter().filter_map(|entry| Some(entry.event.charged()?.1)).collect();
@@ -101,7 +102,7 @@ async fn a_client_is_in_a_version_as_often_as_is_charged() {
         assert_eq!(rate.get(), RATE);
     }
 
-    // What was done.
+    // The actual participations.
     let histories = storage.participations(tasks[0].id).await.unwrap();
     let mut all = 0;
     for (client, history) in &histories {
@@ -114,12 +115,12 @@ async fn a_client_is_in_a_version_as_often_as_is_charged() {
         off.abs() < DEVIATIONS,
         "{all} participations in {VERSIONS} versions of {CLIENTS} clients: {off:.1}"
     );
-    // Draws of nobody make versions as often as such draws come.
+    // Empty samples commit versions as often as expected.
     let empty = outcome.rounds.iter().filter(|row| row.drawn == 0).count() as f64;
     let chance = (1.0 - RATE).powi(CLIENTS as i32);
     let off = (empty - VERSIONS as f64 * chance) / (VERSIONS as f64 * chance * (1.0 - chance)).sqrt();
     assert!(off.abs() < DEVIATIONS, "{empty} of {VERSIONS} versions are of nobody: {off:.1}");
-    // No draw was thrown away, and whoever was drawn was waited for.
+    // No sample was discarded, and every selected client was waited for.
     for row in &outcome.rounds {
         assert_eq!((row.outcome, row.reported), (RoundOutcome::Committed, row.drawn), "{row:?}");
     }

@@ -1,4 +1,4 @@
-//! Tasks in a virtual world, from their first check-in to their last version.
+//! Tests of whole tasks in a virtual world, from the first check-in to the last version.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 pub const MODEL: &[u8] = include_bytes!("../../../examples/digits/model.onnx");
 
-/// Describes a task over the digits; `changes` replace its parts.
+/// Returns a task over the digits. `changes` replace its top-level keys.
 pub fn task(changes: &Value) -> TaskDescription {
     let mut description = json!({
         "name": "digits",
@@ -32,7 +32,7 @@ pub fn task(changes: &Value) -> TaskDescription {
     serde_json::from_value(description).expect("it is a description")
 }
 
-/// Describes a world of 30 clients; `changes` replace its parts.
+/// Returns a world of 30 clients. `changes` replace its top-level keys.
 pub fn world(changes: &Value) -> WorldSettings {
     let mut settings = json!({ "clients": 30, "seed": 7 });
     for (key, value) in changes.as_object().expect("changes are an object") {
@@ -99,7 +99,7 @@ async fn the_same_seed_gives_the_same_bytes_on_one_thread_or_on_several() {
     }
 }
 
-/// What is remembered in memory is what a database and files would remember, through crashes and lost messages.
+/// The in-memory storage behaves like a database with files, also with crashes and lost messages.
 #[tokio::test]
 async fn a_database_and_files_give_the_same_bytes_as_memory() {
     let devices = json!({ "dropout": { "vanish_probability": 0.05, "abort_probability": 0.05 } });
@@ -144,7 +144,7 @@ async fn every_policy_trains() {
         }
         scheduling
     };
-    // Each update is a commit in some of them: the server's steps are smaller there, and more.
+    // In some policies each update is a commit, so there are more rounds with a smaller server learning rate.
     let small = json!({ "kind": "fed_avg", "server_learning_rate": 0.2 });
     for (scheduling, finalizer, rounds) in [
         (json!({ "kind": "synchronous", "report_goal": 8 }), json!({ "kind": "fed_avg" }), 12),
@@ -202,7 +202,8 @@ async fn a_target_ends_a_task_and_a_plateau_does() {
     assert!((72.0..200.0).contains(&outcome.virtual_seconds), "{}", outcome.virtual_seconds);
 }
 
-/// A learning rate that is far too high: every update is refused or given up, and the task asks for help.
+/// With a learning rate that is far too high, every update is rejected or aborted, and the coordinator pauses the
+/// task.
 #[tokio::test]
 async fn a_task_that_diverges_is_paused() {
     let changes = |scheduling: Value| {
@@ -236,7 +237,7 @@ async fn a_task_that_diverges_is_paused() {
     assert!((30..40).contains(&assignments) && outcome.version == 0, "{assignments} assignments");
 }
 
-/// Rounds for which too few clients come cost nothing: the task waits for more.
+/// Rounds with too few clients do not count as failures: the task keeps waiting.
 #[tokio::test]
 async fn a_task_that_waits_for_clients_is_not_paused() {
     let changes = json!({ "stop": { "rounds": 12 }, "abandoned_rounds_max": 1 });
@@ -245,7 +246,8 @@ async fn a_task_that_waits_for_clients_is_not_paused() {
     assert!(outcome.rounds.len() > 20 && outcome.version == 0, "{} rounds", outcome.rounds.len());
 }
 
-/// Ten silos with goal seven, one of them six times slower: who sets no factor does not wait for it.
+/// Ten silos with a report goal of seven, one of them six times slower. By default, with no over-selection factor
+/// set, rounds do not wait for it.
 #[tokio::test]
 async fn a_small_population_does_not_wait_for_stragglers() {
     let commits = async |factor: Value| {
@@ -270,7 +272,7 @@ async fn a_small_population_does_not_wait_for_stragglers() {
     assert!(by_population > never && never > always, "{by_population}, {never}, {always}");
 }
 
-/// Clients measure in rounds of their own, beside the training, and each network class by itself.
+/// Clients evaluate in separate rounds, also for each kind of network.
 #[tokio::test]
 async fn clients_evaluate() {
     let federated = json!({ "report_goal": 10, "slice_by": ["network"], "minimum_group": 2 });
@@ -287,7 +289,7 @@ async fn clients_evaluate() {
     assert!(outcome.last_metric() > Some(0.5), "{:?}", outcome.last_metric());
 }
 
-/// A third of the clients turn hostile: the mean sinks, and its task returns to the best version again and again.
+/// About a third of the clients are hostile. The mean fails, and robust aggregators still learn.
 #[tokio::test]
 async fn robust_rules_hold_where_the_mean_sinks() {
     let adversary = json!({ "share": 0.3, "attack": { "kind": "sign_flip", "factor": 8.0 } });
@@ -309,7 +311,7 @@ fn grid() -> Value {
     json!({ "fraction_bits": 20, "value_max": 512.0, "weight_max": 10_000 })
 }
 
-/// A server that takes steps which are too long falls back to its best version, and says so.
+/// After a drop of the metric, the task rolls back to its best version.
 #[tokio::test]
 async fn a_fall_returns_to_the_best_version() {
     let adversary = json!({ "share": 0.1, "attack": { "kind": "sign_flip", "factor": 40.0 } });
@@ -327,18 +329,19 @@ async fn a_fall_returns_to_the_best_version() {
     assert!(best > 0.5, "{best}");
 }
 
-/// Nobody polls in vain: with far more clients than are wanted, most stay away.
+/// With far more clients than needed, most stay idle instead of polling.
 #[tokio::test]
 async fn idle_clients_cost_little() {
     let arrival = json!({ "clients": 400, "arrival_seconds": 30.0 });
     let outcome = run(task(&json!({ "stop": { "rounds": 40 } })), world(&arrival), 2).await;
     let hours = outcome.virtual_seconds / 3600.0;
     let of_client = outcome.check_ins as f64 / 400.0;
-    // A window of half a second to five would be 1,300 check-ins an hour, the long poll counted about 100.
+    // A retry window of 0.5 to 5 seconds would cause about 1,300 check-ins per hour, or about 100 with the time in
+    // long polls.
     assert!(of_client < 2.0 + 60.0 * hours, "{of_client} check-ins of each in {hours:.2} hours");
 }
 
-/// A simulation that was interrupted has some of its updates: the others are trained, and the result is the same.
+/// An interrupted simulation has saved some of its updates. The others are trained again, and the result is the same.
 #[tokio::test]
 async fn a_simulation_goes_on_from_what_was_kept() {
     let kept = tempfile::tempdir().unwrap();
@@ -346,13 +349,13 @@ async fn a_simulation_goes_on_from_what_was_kept() {
     let description = || task(&json!({ "stop": { "rounds": 8 } }));
     let first = run_keeping(description(), world(&json!({})), 2, folder()).await;
     let files = || std::fs::read_dir(kept.path()).unwrap().map(|entry| entry.unwrap().path());
-    // Half of them are gone, and one is damaged, as by a process that was killed while it wrote.
+    // Remove half of the files and damage one, as if the process had been killed during a write.
     let whole = files().count();
     files().take(whole / 2).for_each(|path| std::fs::remove_file(path).unwrap());
     let damaged = files().next().unwrap();
     std::fs::write(&damaged, b"half").unwrap();
     let resumed = run_keeping(description(), world(&json!({})), 2, folder()).await;
-    // What was under way when the last round closed is waited for by nobody, and may be done or not.
+    // Trainings that were running when the last round closed may or may not have been saved.
     let accepted: u64 = first.rounds.iter().map(|row| row.reported).sum();
     assert!(files().count() as u64 >= accepted, "{} of {whole}, {accepted} were accepted", files().count());
     assert!(std::fs::metadata(&damaged).unwrap().len() > 1000, "it was trained again");
@@ -360,7 +363,8 @@ async fn a_simulation_goes_on_from_what_was_kept() {
     assert_eq!(resumed.rounds, first.rounds);
 }
 
-/// Compressed updates train as well, in far fewer bytes, and what a biased codec leaves out comes with the next update.
+/// Compressed updates train about as well with far fewer bytes. Errors of a biased codec are added to the next
+/// update.
 #[tokio::test]
 async fn compressed_updates_train() {
     let rounds = json!({ "rounds": 20 });
@@ -385,7 +389,7 @@ async fn compressed_updates_train() {
         let again = run(described(compression), settings(), 1).await;
         assert_eq!(bits(&again.weights), bits(&outcome.weights), "{codec}: one thread or two");
     }
-    // Rules that look at updates side by side read what arrived, not how.
+    // Aggregators that compare updates work on decoded values.
     let median = json!({
         "stop": rounds, "scheduling": all_take_part, "aggregator": { "kind": "median" }, "compression": { "codec": "eden:4" },
     });

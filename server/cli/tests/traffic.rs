@@ -1,4 +1,4 @@
-//! What a task's choices save of the bytes that travel, in a virtual world.
+//! Tests how settings of a task reduce its traffic, in a virtual world.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{ImportLimits, Model, TrainedPart};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::simulate::{MODEL, bits, run, task, world};
 
-/// Describes a task in which all eight clients of a world take part in every round.
+/// Returns a task in which all eight clients of the world take part in every round.
 fn task_of_all(changes: &Value) -> TaskDescription {
     let mut changes = changes.clone();
     changes["scheduling"] = json!({ "kind": "synchronous", "report_goal": 8, "over_selection_factor": 1.0 });
@@ -19,13 +19,13 @@ async fn run_all(description: TaskDescription) -> Outcome {
     run(description, world(&json!({ "clients": 8 })), 2).await
 }
 
-/// The bytes that travelled up and down after the first round, in which clients also fetch the model.
+/// Returns the bytes uploaded and downloaded after the first round, in which clients also download the model.
 fn travelled(outcome: &Outcome) -> (u64, u64) {
     let later = || outcome.rounds.iter().skip(1);
     (later().map(|round| round.bytes_up).sum(), later().map(|round| round.bytes_down).sum())
 }
 
-/// The bytes of so many updates and fetched versions in rounds 2 to 12, as float32.
+/// Returns the bytes of the updates and downloaded versions in rounds 2 to 12 as float32.
 fn float32(parameters: usize) -> (u64, u64) {
     let (assignments, parameters) = (11 * 8, parameters as u64);
     (assignments * update_bytes(parameters).expect("there are few"), assignments * 4 * parameters)
@@ -40,7 +40,7 @@ async fn what_travels_is_what_is_trained() {
             "epochs": 2, "batch_size": 16, "frozen": frozen,
         })
     };
-    // The ways up and down without codecs, and with some: versions then travel as changes.
+    // Both directions without codecs, and with codecs. With codecs, versions are sent as deltas.
     let codecs = json!({ "compression": { "codec": "eden:4" }, "downstream": { "whole_every": 4 } });
     for (parts, is_plain) in [(json!({}), true), (codecs, false)] {
         let with = |frozen: Value| {
@@ -68,12 +68,13 @@ async fn what_travels_is_what_is_trained() {
             assert_eq!(of_all, float32(model.parameter_count()));
             assert_eq!(of_some, float32(part.parameter_count()));
         }
-        // With codecs, headers and what is said of each tensor are a larger share.
+        // With codecs, headers and tensor metadata are a larger share.
         assert!(up < 0.25 && down < 0.25, "{share} of the weights: up {up}, down {down}");
     }
 }
 
-/// A step on a batch of eight at a usual rate, where the rounding of the weights is a visible part of the update.
+/// One step on a batch of eight at a usual learning rate, where rounding of the weights is a visible part of the
+/// update.
 #[tokio::test]
 async fn sufficient_factors_save_bytes_at_usual_rates() {
     let with = |codec: &str| {
@@ -92,13 +93,14 @@ async fn sufficient_factors_save_bytes_at_usual_rates() {
     };
     let apart = distance(&plain.weights, &factors.weights) / distance(&plain.weights, &start);
     println!("{:.0} % of the bytes of lossless float32, weights {apart:.1e} apart", 100.0 * ratio);
-    // The first layer, 64 by 64, in a quarter of its bytes; what else there is has too few to gain much.
+    // The first layer, 64 by 64, takes a quarter of its bytes; the other tensors are too small to gain much.
     assert!(ratio < 0.5, "{ratio}");
-    // Every update keeps to an error of 1e-3, which later rounds may make a little larger.
+    // Every update has an error of at most 1e-3, which later rounds may increase a little.
     assert!(apart < 2e-3, "{apart}");
 }
 
-/// At a small rate the rounding of the weights hides the factors of the step in the update; those that were recorded are sent.
+/// At a small learning rate, rounding of the weights hides the factors of the step in the update, so the recorded
+/// factors are sent.
 #[tokio::test]
 async fn recorded_products_save_bytes_at_any_rate() {
     let with = |codec: &str| {
@@ -122,7 +124,7 @@ async fn recorded_products_save_bytes_at_any_rate() {
             100.0 * ratio
         );
         assert!(ratio < 0.5, "{codec}: {ratio}");
-        // What rounding of the weights alone changes.
+        // The difference that rounding of the weights alone causes.
         assert!(apart < 1e-2, "{codec}: {apart}");
     }
 }

@@ -5,59 +5,60 @@ use folkmoot_simulation::{partition::Partition, record::Format, simulate::WorldS
 use super::partition;
 use crate::{CliError, output::OutputArgs, settings::toml_file};
 
-/// What to simulate.
+/// The flags of `folkmoot simulate`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task's description.
+    /// The task file.
     #[arg(value_name = "TASK.toml")]
     pub task: PathBuf,
-    /// The model that it trains.
+    /// The model to train.
     #[arg(long, value_name = "FILE.onnx")]
     pub model: PathBuf,
-    /// The examples that are dealt out: a file or folder that `folkmoot client` reads.
+    /// The examples to split over the clients: a file or folder in any format of `folkmoot client`.
     #[arg(long, value_name = "PATH")]
     pub data: Option<PathBuf>,
-    /// The examples on which every version is measured; a share of the data without this.
+    /// The examples for evaluating every version. By default, a share of the data is held out.
     #[arg(long, value_name = "PATH", requires = "data")]
     pub held_out: Option<PathBuf>,
-    /// The column that holds the label.
+    /// The column with the label.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
-    /// The column that says whose an example is, for the natural partition.
+    /// The column with the owner of each example, for the natural partition.
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
-    /// Hand images to the model as one row of numbers.
+    /// Pass images to the model as one flat row of numbers.
     #[arg(long)]
     pub flat: bool,
-    /// The world: clients, devices, partition, faults, adversary. What is said on the command line goes before it.
+    /// The file that describes the world: clients, devices, partition, faults and adversary. Flags override it.
     #[arg(long, value_name = "WORLD.toml")]
     pub world: Option<PathBuf>,
-    /// Virtual clients.
+    /// The number of virtual clients.
     #[arg(long, value_name = "N")]
     pub clients: Option<usize>,
-    /// From this all chance is drawn.
+    /// The seed of all randomness.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How the examples are dealt out: iid, natural, shards:2, dirichlet:0.5, quantity_skew:1.5 or feature_skew:0.1.
+    /// The split of the examples over the clients: iid, natural, shards:2, dirichlet:0.5, quantity_skew:1.5 or
+    /// feature_skew:0.1.
     #[arg(long, value_name = "KIND", value_parser = partition::parse)]
     pub partition: Option<Partition>,
-    /// Virtual hours after which the simulation ends, whatever the task says.
+    /// End the simulation after this many virtual hours, even if the task has not ended.
     #[arg(long, value_name = "HOURS")]
     pub hours: Option<f64>,
-    /// Threads that train; the result is the same with any number.
+    /// The number of training threads. The result does not depend on this number.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Measure every so many versions on the held-out examples, where the task does not say.
+    /// Evaluate every N-th version on the held-out examples, unless the task sets its own interval.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub evaluate_every: u64,
-    /// A folder for the results: rounds, the model, a report with plots.
+    /// Write the results to this folder: the rounds, the model and a report with plots.
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// Keep what was trained in the folder of the results, and use what is there: the same command, given again after
-    /// an interruption, goes on where it was, and comes to the same bytes.
+    /// Save finished trainings in the output folder and reuse them. After an interruption, run the same command again
+    /// to continue; the result is identical to the byte.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// The format of the rounds' file.
+    /// The format of the file with the rounds: csv, jsonl or parquet.
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = format)]
     pub results: Format,
     #[command(flatten)]
@@ -65,10 +66,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads the world's settings.
+    /// Reads the settings of the world, and applies the flags.
     ///
     /// # Errors
-    /// Names what is wrong in the file.
+    /// If the file cannot be read, or a setting is invalid.
     pub fn settings(&self) -> Result<WorldSettings, CliError> {
         let mut settings: WorldSettings = match &self.world {
             Some(path) => {
@@ -87,12 +88,12 @@ impl Args {
         Ok(settings)
     }
 
-    /// Returns the folder in which what was trained is kept.
+    /// Returns the folder for finished trainings, or `None` without `--resume`.
     pub fn kept(&self) -> Option<PathBuf> {
         self.output.as_ref().filter(|_| self.resume).map(|output| output.join("kept"))
     }
 
-    /// Returns the number of threads that train: every core without another word.
+    /// Returns the number of training threads. The default is one for each core.
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
     }

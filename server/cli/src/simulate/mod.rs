@@ -1,4 +1,4 @@
-//! `folkmoot simulate`: a task in a virtual world, with results and a report.
+//! `folkmoot simulate`: runs a task in a virtual world, and writes results and a report.
 
 mod args;
 mod partition;
@@ -20,12 +20,12 @@ use serde::Serialize;
 use self::{results::Results, screen::Screen};
 use super::{CliError, output::or_dash, task::check::read_for};
 
-/// What a simulation came to.
+/// The summary of a simulation.
 #[derive(Serialize)]
 struct Summary {
-    /// Rounds that made a version.
+    /// The number of rounds that committed a version.
     committed: usize,
-    /// Rounds that came to nothing.
+    /// The number of abandoned rounds.
     abandoned: usize,
     version: u64,
     state: String,
@@ -40,14 +40,14 @@ struct Summary {
     best_metric: Option<f64>,
     bytes_down: u64,
     bytes_up: u64,
-    /// Where the results are.
+    /// The path of the report.
     output: Option<String>,
 }
 
 /// Simulates a task.
 ///
 /// # Errors
-/// Names the file and what is wrong in it, or what failed.
+/// If a file is invalid, or the simulation fails.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let settings = args.settings()?;
     let onnx = fs::read(&args.model).map_err(CliError::read(&args.model))?;
@@ -77,7 +77,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let seconds = began.elapsed().as_secs_f64();
     let written = screen.end(&name, &settings, &outcome)?;
     if let Some(kept) = args.kept() {
-        // It is over: nothing is to go on.
+        // The simulation is complete, so there is nothing to resume.
         let _ = fs::remove_dir_all(kept);
     }
     let summary = summary(&outcome, seconds, written);
@@ -89,8 +89,8 @@ fn data(args: &Args, settings: &WorldSettings) -> Result<DataSource, CliError> {
         return match settings.synthetic {
             Some(_) => Ok(DataSource::Made),
             None => Err(CliError::with_remedy(
-                "there is no data",
-                "name a file or folder with --data, or describe [synthetic] in the file of --world",
+                "there are no examples",
+                "give a file or folder with --data, or add [synthetic] to the file given with --world",
             )),
         };
     };

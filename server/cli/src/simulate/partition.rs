@@ -1,16 +1,16 @@
-//! A partition in one word: `dirichlet:0.5`.
+//! Parses partitions such as `dirichlet:0.5`.
 
 use folkmoot_simulation::partition::Partition;
 use serde_json::{Value, json};
 
-/// Reads a partition.
+/// Parses a partition.
 ///
 /// # Errors
-/// Names the kinds.
+/// If the kind is unknown or its number is invalid.
 pub fn parse(text: &str) -> Result<Partition, String> {
     let (kind, value) = text.split_once(':').map_or((text, None), |(kind, value)| (kind, Some(value)));
     let number = |default: f64| -> Result<f64, String> {
-        value.map_or(Ok(default), |value| value.parse().map_err(|_| format!("{value:?} is no number")))
+        value.map_or(Ok(default), |value| value.parse().map_err(|_| format!("{value:?} is not a number")))
     };
     let described: Value = match kind {
         "iid" | "natural" if value.is_none() => json!({ "kind": kind }),

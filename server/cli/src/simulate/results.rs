@@ -1,4 +1,4 @@
-//! The files of a simulation.
+//! The result files of a simulation.
 
 use std::{
     fs::{self, File},
@@ -16,7 +16,7 @@ use folkmoot_simulation::{
 
 use crate::{CliError, replace};
 
-/// A folder of results that is being written.
+/// A result folder that is being written.
 pub struct Results {
     folder: PathBuf,
     onnx: Vec<u8>,
@@ -24,10 +24,10 @@ pub struct Results {
 }
 
 impl Results {
-    /// Makes the folder and the file of rounds.
+    /// Creates the folder and the file of rounds.
     ///
     /// # Errors
-    /// If one of them cannot be made.
+    /// If one of them cannot be created.
     pub fn open(folder: &Path, format: Format, onnx: Vec<u8>) -> Result<Self, CliError> {
         fs::create_dir_all(folder).map_err(write(folder))?;
         let path = folder.join("rounds").with_extension(format.extension());
@@ -38,17 +38,17 @@ impl Results {
         Ok(Self { folder: folder.to_owned(), onnx, rows: Some(rows) })
     }
 
-    /// Writes a round.
+    /// Appends a round.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn round(&mut self, row: &RoundRow) -> Result<(), CliError> {
         let rows = self.rows.as_mut().expect("the rows end with the results");
-        // Who follows the file sees each round when it has ended.
+        // Flush, so that a reader of the file sees each round when it ends.
         rows.push(row).and_then(|()| rows.flush()).map_err(|error| CliError::new(error.to_string()))
     }
 
-    /// Writes what is left: the trained model, the world, the report. Returns the report's path.
+    /// Writes the trained model, the settings of the world and the report. Returns the path of the report.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -111,7 +111,7 @@ fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Out
     }
 }
 
-/// Anything that can be shown as JSON.
+/// Object-safe conversion to JSON.
 mod erased {
     pub trait Json {
         fn json(&self) -> serde_json::Value;

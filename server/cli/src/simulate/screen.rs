@@ -1,4 +1,4 @@
-//! What is seen while a simulation runs: a bar on a terminal, and rounds in their file.
+//! The progress of a running simulation: a progress bar on a terminal, and the file of rounds.
 
 use std::io::IsTerminal;
 
@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{Args, results::Results};
 use crate::CliError;
 
-/// Who is told.
+/// The receiver of progress.
 pub struct Screen {
     bar: ProgressBar,
     description: TaskDescription,
@@ -21,7 +21,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Makes the screen. Without a terminal, or with `--json`, nothing is shown on the way.
+    /// Creates the screen. Without a terminal, or with `--json`, there is no progress bar.
     pub fn new(args: &Args, description: &TaskDescription, results: Option<Results>) -> Self {
         let is_shown = std::io::stderr().is_terminal() && !args.shown.json;
         let bar = match (is_shown, description.stop.rounds) {
@@ -34,7 +34,7 @@ impl Screen {
         Self { bar, description: description.clone(), results, failure: None }
     }
 
-    /// Ends it and writes the results; returns the report's path.
+    /// Writes the results and returns the path of the report, if there is an output folder.
     ///
     /// # Errors
     /// If a file could not be written.

@@ -18,20 +18,20 @@ use crate::{
     output::{self, OutputArgs},
 };
 
-/// Which file.
+/// The flags of `folkmoot task check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task's description.
+    /// The task file.
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Check also that it fits this model.
+    /// Also check that the task fits this model.
     #[arg(long, value_name = "FILE.onnx")]
     model: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Lists every fault of a task's file.
+/// Lists every fault of a task file.
 ///
 /// # Errors
 /// If there is a fault, or a file cannot be read.
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-/// A file without a fault.
+/// The result for a file without faults.
 #[derive(Serialize)]
 struct Fine {
     path: String,
@@ -66,10 +66,10 @@ impl Fine {
     }
 }
 
-/// Reads a task's file, and checks that it fits a model.
+/// Reads a task file and checks that it fits a model, if one is given.
 ///
 /// # Errors
-/// Says why the file cannot be read. Its faults are the inner result's.
+/// If the file cannot be read. The inner result has the faults of its contents.
 pub fn read_for(
     path: &Path,
     model: Option<&Model>,
@@ -80,10 +80,10 @@ pub fn read_for(
     Ok(task_file::read_with(path, &text, misfits))
 }
 
-/// Reads a model, and says how many bytes its file has.
+/// Reads a model. Also returns the size of its file in bytes.
 ///
 /// # Errors
-/// If the file cannot be read or is no model that can be trained.
+/// If the file cannot be read, or is not a trainable ONNX model.
 pub fn read_model(path: &Path) -> Result<(Model, u64), CliError> {
     let onnx = std::fs::read(path).map_err(CliError::read(path))?;
     let model = Model::from_onnx(&onnx, &ImportLimits::default())
@@ -91,7 +91,7 @@ pub fn read_model(path: &Path) -> Result<(Model, u64), CliError> {
     Ok((model, onnx.len() as u64))
 }
 
-/// Says how large a model is for a task that fits it.
+/// Returns the size of a model for a plan that fits it.
 pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSize {
     let parameters = model.parameter_count();
     let trained = TrainedPart::of(model, plan).map_or(parameters, |part| part.parameter_count());
@@ -99,7 +99,7 @@ pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSiz
 }
 
 impl From<TaskFileError> for CliError {
-    /// Shows every fault under its line; in colours if a person reads them.
+    /// Formats every fault below its line, in colours if stderr is a terminal and NO_COLOR is not set.
     fn from(error: TaskFileError) -> Self {
         let is_coloured = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self::new(format!("{}\n\n{}", error.summary(), error.text(is_coloured)))

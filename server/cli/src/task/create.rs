@@ -9,22 +9,22 @@ use folkmoot_rounds::registry::evaluation_data;
 use super::{check, show};
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// What to create.
+/// The flags of `folkmoot task create`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task's description.
+    /// The task file.
     #[arg(value_name = "FILE.toml")]
     description: PathBuf,
-    /// The model that it trains.
+    /// The model to train.
     #[arg(long, value_name = "FILE.onnx")]
     model: PathBuf,
-    /// The operator's own examples, on which versions are evaluated: any file that `folkmoot client` reads.
+    /// Your own examples for central evaluation, in any format of `folkmoot client`.
     #[arg(long, value_name = "FILE")]
     evaluation_data: Option<PathBuf>,
-    /// Begin with the weights of another task's version.
+    /// Start from the weights of another task's version, by default its newest.
     #[arg(long, value_name = "TASK[@VERSION]")]
     warm_start: Option<String>,
-    /// Start it at once.
+    /// Start the task at once.
     #[arg(long)]
     activate: bool,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct Args {
 /// Creates a task.
 ///
 /// # Errors
-/// Names the file, line and key that are wrong, or every fault that the coordinator found.
+/// If a file has faults, or the coordinator refuses. The error lists every fault.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let onnx = std::fs::read(&args.model).map_err(CliError::read(&args.model))?;
     let (model, _) = check::read_model(&args.model)?;
@@ -70,11 +70,14 @@ async fn bring_examples(client: &AdminClient, path: &Path) -> Result<BlobDigest,
     Ok(client.create_evaluation_data(bytes).await?.evaluation_data)
 }
 
-/// Reads `TASK@VERSION`, or `TASK` for its newest version.
+/// Parses `TASK@VERSION`, or `TASK` for its newest version.
 async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliError> {
     let wrong = || {
         let message = format!("--warm-start: {text:?} is not TASK or TASK@VERSION");
-        CliError::with_remedy(message, "for example 0199c0de-…@12; `folkmoot task list` shows the tasks")
+        CliError::with_remedy(
+            message,
+            "give, for example, 0199c0de-…@12; list the tasks with `folkmoot task list`",
+        )
     };
     let (task_id, version) = named(text).ok_or_else(wrong)?;
     let version = match version {
@@ -84,7 +87,7 @@ async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliEr
     Ok(WarmStart { task_id, version })
 }
 
-/// Reads which task is named, and which of its versions if one is.
+/// Parses a task id and an optional version.
 fn named(text: &str) -> Option<(TaskId, Option<u64>)> {
     match text.split_once('@') {
         Some((task, version)) => Some((task.parse().ok()?, Some(version.parse().ok()?))),
@@ -99,14 +102,14 @@ mod tests {
 
     use super::*;
 
-    /// The command alone, without the ones above it.
+    /// The command without its parents.
     #[derive(Parser)]
     struct Create {
         #[command(flatten)]
         args: Args,
     }
 
-    /// The console shows the command that makes the task that was checked: with every option it must be one that is read.
+    /// The console shows the command that creates a validated task. It must parse with every option.
     #[test]
     fn the_command_that_a_check_writes_is_read() {
         let task_id = TaskId::from_random_bytes([7; 16]);

@@ -7,7 +7,7 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which task.
+/// The arguments of `folkmoot task evaluations`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
@@ -18,10 +18,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Lists what was measured of a task's versions, the oldest first; the best is marked.
+/// Lists the evaluations of a task's versions, oldest first, and marks the best.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let evaluations = args.connection.connect()?.evaluations(args.task).await?;
     args.output.print(evaluations.as_slice(), text)

@@ -5,23 +5,23 @@ use folkmoot_task_file::explain;
 use super::check;
 use crate::{CliError, output::OutputArgs};
 
-/// Which file.
+/// The flags of `folkmoot task explain`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task's description.
+    /// The task file.
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Say also what travels with this model.
+    /// Also explain the traffic with this model.
     #[arg(long, value_name = "FILE.onnx")]
     model: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Says in words what a task will do.
+/// Explains in sentences what a task will do.
 ///
 /// # Errors
-/// If the description has a fault, or a file cannot be read.
+/// If the task file has a fault, or a file cannot be read.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let model = args.model.as_deref().map(check::read_model).transpose()?;
     let description = check::read_for(&args.file, model.as_ref().map(|(model, _)| model))??;

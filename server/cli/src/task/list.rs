@@ -8,22 +8,22 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which tasks.
+/// The flags of `folkmoot task list`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many, at most 100.
+    /// The number of tasks to list, at most 100.
     #[arg(long, default_value_t = 20, value_name = "N")]
     limit: u32,
-    /// Those before this task.
+    /// List only tasks that are older than this one.
     #[arg(long, value_name = "TASK")]
     before: Option<TaskId>,
-    /// Those in this state: draft, active, paused, completed or cancelled.
+    /// List only tasks in this state: draft, active, paused, completed or cancelled.
     #[arg(long)]
     state: Option<String>,
-    /// Those of this population.
+    /// List only tasks of this population.
     #[arg(long)]
     population: Option<PopulationName>,
-    /// Those that have this in their name.
+    /// List only tasks whose name contains this text.
     #[arg(long, value_name = "PART")]
     name: Option<String>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct Args {
 /// Lists tasks, newest first.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = Page { limit: args.limit, before: args.before };
     let filter = TaskFilter { state: args.state, population: args.population, name: args.name };

@@ -20,42 +20,42 @@ use folkmoot_api::TaskVerb;
 
 use super::CliError;
 
-/// Creates, watches and changes tasks.
+/// The subcommands of `folkmoot task`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Write a task's description to begin with: every key with what it means.
+    /// Write a template of a task file that documents every key.
     New(new::Args),
-    /// List everything that is wrong with a task's description.
+    /// Validate a task file and list all of its faults.
     Check(check::Args),
-    /// Say in words what a task will do.
+    /// Explain in sentences what a task will do.
     Explain(explain::Args),
-    /// Print the JSON Schema of a task's description.
+    /// Print the JSON Schema of a task file.
     Schema(schema::Args),
-    /// Create a task from a description and a model.
+    /// Create a task from a task file and a model.
     Create(create::Args),
     /// List tasks, newest first.
     List(list::Args),
-    /// Show a task with where it stands.
+    /// Show a task and its current state.
     Show(show::Args),
-    /// Start a task that is a draft.
+    /// Start a draft task.
     Activate(change::Args),
-    /// Hold a task: its open round is abandoned.
+    /// Pause a task and abandon its open round.
     Pause(change::Args),
-    /// Let a paused task go on.
+    /// Resume a paused task.
     Resume(change::Args),
-    /// End a task for good; its model versions stay.
+    /// Cancel a task permanently. Its model versions are kept.
     Cancel(change::Args),
-    /// Make a new version with the weights of an earlier one; the task must be paused.
+    /// Create a new version with the weights of an earlier one. The task must be paused.
     RollBack(roll_back::Args),
     /// List a task's rounds, newest first.
     Rounds(rounds::Args),
-    /// Show a round's assignments on the clock.
+    /// Show the timeline of a round's assignments.
     Round(round::Args),
-    /// Show how a task went, version after version.
+    /// Show the history of a task, version by version.
     Series(series::Args),
-    /// List what a task's rounds cost in bytes, by codec and kind of network, newest first.
+    /// List the traffic of a task's rounds in bytes, by codec and network, newest first.
     Stats(stats::Args),
-    /// List what was measured of a task's versions.
+    /// List the evaluations of a task's versions.
     Evaluations(evaluations::Args),
 }
 

@@ -9,36 +9,36 @@ use folkmoot_task_file::{EvaluationKind, TemplateChoices, kinds, template};
 
 use crate::{CliError, output, words::words};
 
-/// What to begin with.
+/// The flags of `folkmoot task new`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// When clients start and versions are committed.
+    /// The scheduling policy: when clients start and versions are committed.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds("scheduling")))]
     scheduling: Option<String>,
-    /// How updates are combined.
+    /// The aggregator, which combines updates.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds("aggregator")))]
     aggregator: Option<String>,
-    /// How the aggregate changes the model.
+    /// The finalizer, which applies the aggregate to the model.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds("finalizer")))]
     finalizer: Option<String>,
-    /// Which of the eligible clients take part.
+    /// The selection policy, which chooses among eligible clients.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds("selection")))]
     selection: Option<String>,
-    /// Who measures the versions.
+    /// The kind of evaluation.
     #[arg(long, value_name = "WHO", value_parser = words([
         ("central", "The coordinator, on the operator's own examples", EvaluationKind::Central),
-        ("federated", "Clients, in rounds of their own", EvaluationKind::Federated),
+        ("federated", "Clients, in separate rounds", EvaluationKind::Federated),
     ]))]
     evaluation: Option<EvaluationKind>,
-    /// Where to write it, instead of to the terminal; a file that is there is left as it is.
+    /// Write the template to this file instead of printing it. An existing file is never overwritten.
     #[arg(long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
 }
 
-/// Writes a file to begin with.
+/// Writes a template of a task file.
 ///
 /// # Errors
-/// If the choices do not go together, or the file is there already.
+/// If the choices cannot be combined, or the file already exists.
 pub fn run(args: Args) -> Result<(), CliError> {
     let choices = TemplateChoices {
         scheduling: args.scheduling,
@@ -52,13 +52,13 @@ pub fn run(args: Args) -> Result<(), CliError> {
             .faults
             .iter()
             .map(|fault| format!("{}: {}\nremedy: {}", fault.field, fault.message, fault.remedy));
-        CliError::new(format!("these choices do not go together\n{}", faults.collect::<Vec<_>>().join("\n")))
+        CliError::new(format!("these choices cannot be combined\n{}", faults.collect::<Vec<_>>().join("\n")))
     })?;
     match &args.output {
         None => output::line(&text),
         Some(path) => {
             write(path, &text)?;
-            output::line(&format!("wrote {}; `folkmoot task explain {0}` says what it does", path.display()))
+            output::line(&format!("wrote {}; `folkmoot task explain {0}` explains it", path.display()))
         }
     }
 }
@@ -67,7 +67,7 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = file.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            CliError::with_remedy(format!("{} is there already", path.display()), "choose another name")
+            CliError::with_remedy(format!("{} already exists", path.display()), "choose another name")
         }
         _ => CliError::write(path)(error),
     })?;
@@ -95,7 +95,7 @@ mod tests {
         let path = folder.path().join("task.toml");
         run(args(Some(path.clone()))).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().contains("[plan]"));
-        assert!(run(args(Some(path))).unwrap_err().message.contains("is there already"));
+        assert!(run(args(Some(path))).unwrap_err().message.contains("already exists"));
     }
 
     #[test]

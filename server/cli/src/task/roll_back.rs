@@ -2,12 +2,12 @@ use folkmoot_protocol::TaskId;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// Which task, and where to.
+/// The arguments of `folkmoot task roll-back`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task, which must be paused.
+    /// The task. It must be paused.
     task: TaskId,
-    /// The version whose weights are to be the newest.
+    /// The version to return to.
     #[arg(value_name = "VERSION")]
     version: u64,
     #[command(flatten)]
@@ -16,10 +16,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Makes a new version with the weights of an earlier one.
+/// Creates a new version with the weights of an earlier one.
 ///
 /// # Errors
-/// If the coordinator refuses: the task is not paused, or has no such version.
+/// If the coordinator refuses, for example because the task is not paused or has no such version.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let task = args.connection.connect()?.roll_back(args.task, args.version).await?;
     let version = args.version;

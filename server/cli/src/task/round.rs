@@ -7,10 +7,10 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which round.
+/// The arguments of `folkmoot task round`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The round, as `folkmoot task rounds` lists it.
+    /// The id of the round, as listed by `folkmoot task rounds`.
     round: RoundId,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -18,10 +18,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows a round's assignments on the clock. Whose they are is not told.
+/// Shows the timeline of a round's assignments, without the ids of the clients.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let round = args.connection.connect()?.round_assignments(args.round).await?;
     args.output.print(&round, text)
@@ -46,8 +46,9 @@ fn text(view: &RoundAssignmentsView) -> String {
     let left_out = match view.left_out {
         Some(0) => String::new(),
         Some(count) => format!("\n{count} more are not shown"),
-        None => "\nthe task's privacy rests on nobody knowing who was drawn: its assignments are hidden"
-            .to_owned(),
+        None => {
+            "\nassignments are hidden: the task's privacy depends on keeping the selection secret".to_owned()
+        }
     };
     let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
     format!(

@@ -8,7 +8,7 @@ use crate::{
     page::NumberedPageArgs,
 };
 
-/// Which rounds.
+/// The flags of `folkmoot task rounds`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
@@ -24,7 +24,7 @@ pub struct Args {
 /// Lists a task's rounds, newest first.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = args.page.page();
     let rounds = args.connection.connect()?.rounds(args.task, page).await?;

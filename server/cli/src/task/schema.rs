@@ -2,15 +2,15 @@ use folkmoot_task_file as task_file;
 
 use crate::{CliError, output};
 
-/// What to print.
+/// The flags of `folkmoot task schema`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print the page of all keys instead, in Markdown.
+    /// Print the reference page of all keys in Markdown.
     #[arg(long, hide = true)]
     reference: bool,
 }
 
-/// Prints the JSON Schema of a task's description.
+/// Prints the JSON Schema of a task file.
 ///
 /// # Errors
 /// If stdout cannot be written.

@@ -7,12 +7,12 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which task, and how many of its versions.
+/// The flags of `folkmoot task series`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
     task: TaskId,
-    /// About how many versions, 1 to 5,000.
+    /// The approximate number of versions to show, 1 to 5,000.
     #[arg(long, default_value_t = 20, value_name = "N")]
     points: u64,
     #[command(flatten)]
@@ -21,10 +21,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows how a task went, version after version; with `--json`, what a chart needs.
+/// Shows the history of a task, version by version. With `--json`, prints the data for a chart.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let series = args.connection.connect()?.series(args.task, args.points).await?;
     args.output.print(&series, text)

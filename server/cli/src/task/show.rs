@@ -8,7 +8,7 @@ use crate::{
     output::{OutputArgs, moment, or_dash},
 };
 
-/// Which task.
+/// The arguments of `folkmoot task show`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
@@ -19,16 +19,16 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Shows a task with where it stands.
+/// Shows a task and its current state.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let task = args.connection.connect()?.task(args.task).await?;
     args.output.print(&task, text)
 }
 
-/// Writes a task for humans.
+/// Formats a task for humans.
 pub fn text(task: &TaskView) -> String {
     let description = &task.description;
     let mut lines = vec![
@@ -59,6 +59,8 @@ fn open_round(open: &OpenRoundView) -> String {
         (Some(accepted), Some(outstanding), Some(dropped)) => {
             format!("{round}: {accepted} accepted, {outstanding} outstanding, {dropped} dropped")
         }
-        _ => format!("{round}; how many were drawn and have reported is hidden by the task's privacy"),
+        _ => {
+            format!("{round}; the numbers of selected and reporting clients are hidden by the task's privacy")
+        }
     }
 }

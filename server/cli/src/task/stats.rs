@@ -8,7 +8,7 @@ use crate::{
     page::NumberedPageArgs,
 };
 
-/// Which rounds.
+/// The flags of `folkmoot task stats`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The task.
@@ -21,10 +21,11 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Lists what a task's rounds cost in bytes, newest first: all updates, then those of each codec and kind of network.
+/// Lists the traffic of a task's rounds in bytes, newest first: a line for all updates, then one for each codec and
+/// network.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = args.page.page();
     let stats = args.connection.connect()?.stats(args.task, page).await?;
@@ -44,7 +45,7 @@ fn text(stats: &[RoundStatsView]) -> String {
     )
 }
 
-/// Writes one line. How much was fetched is not known before a client has reported it.
+/// Returns one row. Downloads are unknown until a client has reported them.
 fn row(named: [&str; 5], traffic: Option<TrafficView>) -> [String; 10] {
     let [number, purpose, phase, codec, network] = named.map(str::to_owned);
     let ratio = traffic.and_then(|traffic| traffic.ratio()).map(|ratio| format!("{ratio:.3}"));

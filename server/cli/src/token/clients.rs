@@ -7,15 +7,15 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which token.
+/// The flags of `folkmoot token clients`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The token's public part, before the point.
+    /// The public part of the token, before the dot.
     id: String,
-    /// How many, at most 100.
+    /// The number of clients to list, at most 100.
     #[arg(long, default_value_t = 20, value_name = "N")]
     limit: u32,
-    /// Those before this client: the last one of the page before.
+    /// List only clients that enrolled earlier than this one, which is the last of the previous page.
     #[arg(long, value_name = "CLIENT")]
     before: Option<ClientId>,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Lists the clients that enrolled with a token, the newest first.
+/// Lists the clients that enrolled with a token, newest first.
 ///
 /// # Errors
 /// If there is no such token, or the coordinator refuses.
@@ -34,7 +34,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(clients.as_slice(), text)
 }
 
-/// Shows clients as a table.
+/// Formats clients as a table.
 pub(crate) fn text(clients: &[ClientView]) -> String {
     let rows = clients.iter().map(|client| {
         [

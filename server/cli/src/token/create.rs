@@ -9,24 +9,24 @@ use crate::{
     output::{OutputArgs, moment},
 };
 
-/// What the token allows.
+/// The flags of `folkmoot token create`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population; it is made if there is none of this name.
+    /// The population. It is created if it does not exist.
     population: PopulationName,
-    /// Whose devices enrol with it: an id of your own service, of which only the digest is stored.
+    /// The user whose devices enrol with the token: an id from your own service. Only its digest is stored.
     #[arg(long, value_name = "ID")]
     user: Option<String>,
-    /// How many clients may enrol with it. [default: 1000]
+    /// The number of clients that may enrol with the token. [default: 1000]
     #[arg(long, value_name = "N")]
     uses: Option<u64>,
-    /// Let any number of clients enrol with it. Whoever finds the token can then enrol without end.
+    /// Let any number of clients enrol with the token. If it leaks, anyone can enrol clients without limit.
     #[arg(long, conflicts_with = "uses")]
     unlimited_uses: bool,
-    /// After how many seconds it ends. [default: 2592000, which is 30 days]
+    /// The lifetime of the token in seconds. [default: 2592000, which is 30 days]
     #[arg(long, value_name = "SECONDS")]
     expires_in: Option<u64>,
-    /// Let clients enrol with it until it is revoked.
+    /// Let clients enrol with the token until it is revoked.
     #[arg(long, conflicts_with = "expires_in")]
     no_expiry: bool,
     #[command(flatten)]
@@ -35,10 +35,11 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Makes an enrolment token. It is printed once, and alone on its line; stderr says what bounds it.
+/// Creates an enrolment token and prints it alone on one line. It is shown only once. Its limits are printed to
+/// stderr.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let request = CreateTokenRequest {
         population: args.population,
@@ -49,12 +50,12 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         no_expiry: args.no_expiry,
     };
     let created = args.connection.connect()?.create_token_from(&request).await?;
-    // A stderr that is closed does not make the token less good.
+    // The token is valid even if stderr is closed.
     let _ = writeln!(stderr(), "{}", bounds(&created.record));
     args.output.print(&created, |created| created.token.clone())
 }
 
-/// Says what bounds a token, and warns of what nothing bounds.
+/// Describes the limits of a token, and warns if one is missing.
 fn bounds(token: &TokenView) -> String {
     let clients = match token.uses_max {
         Some(1) => "1 client".to_owned(),
@@ -64,8 +65,8 @@ fn bounds(token: &TokenView) -> String {
     let until = token.expires_at.map_or("it is revoked".to_owned(), moment);
     let warning = match (token.uses_max, token.expires_at) {
         (Some(_), Some(_)) => return format!("The token enrols {clients} until {until}."),
-        (None, _) => "whoever finds it can enrol without end; prefer --uses",
-        (_, None) => "whoever finds it years from now can still enrol; prefer --expires-in",
+        (None, _) => "if it leaks, anyone can enrol clients without limit; prefer --uses",
+        (_, None) => "if it leaks, even years from now, anyone can enrol; prefer --expires-in",
     };
     format!("warning: the token enrols {clients} until {until}: {warning}")
 }

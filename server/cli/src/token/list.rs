@@ -6,7 +6,7 @@ use crate::{
     output::{OutputArgs, moment, or_dash, table},
 };
 
-/// Which coordinator.
+/// The flags of `folkmoot token list`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub struct Args {
 /// Lists enrolment tokens, oldest first.
 ///
 /// # Errors
-/// If the coordinator refuses.
+/// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let tokens = args.connection.connect()?.tokens().await?;
     args.output.print(tokens.as_slice(), text)

@@ -9,16 +9,16 @@ use clap::Subcommand;
 
 use super::CliError;
 
-/// Hands out enrolment tokens.
+/// The subcommands of `folkmoot token`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a token with which clients of a population enrol.
+    /// Create a token for enrolling clients in a population.
     Create(create::Args),
     /// List tokens, oldest first.
     List(list::Args),
-    /// List the clients that enrolled with a token, the newest first.
+    /// List the clients that enrolled with a token, newest first.
     Clients(clients::Args),
-    /// Revoke a token; the clients that it has enrolled stay, unless they are revoked, too.
+    /// Revoke a token, and optionally its clients.
     Revoke(revoke::Args),
 }
 
@@ -26,7 +26,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If the coordinator refuses.
+    /// Fails if the coordinator cannot be reached or refuses the request.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Create(args) => create::run(args).await,

@@ -2,12 +2,12 @@ use serde_json::json;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
-/// Which token.
+/// The flags of `folkmoot token revoke`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The token's public part, before the point.
+    /// The public part of the token, before the dot.
     id: String,
-    /// Revoke every client, too, that enrolled with it. It needs an admin's key.
+    /// Also revoke every client that enrolled with the token. This needs an admin key.
     #[arg(long)]
     with_clients: bool,
     #[command(flatten)]
@@ -16,7 +16,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Revokes an enrolment token, and its clients if so asked.
+/// Revokes an enrolment token, and with `--with-clients` its clients.
 ///
 /// # Errors
 /// If there is no such token, or the coordinator refuses.
@@ -34,6 +34,6 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     }
     admin.revoke_token(&args.id).await?;
     args.output.print(&json!({ "revoked": args.id }), |_| {
-        format!("token {} is revoked; the clients that it has enrolled go on", args.id)
+        format!("token {} is revoked; clients that enrolled with it keep working", args.id)
     })
 }

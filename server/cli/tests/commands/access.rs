@@ -1,4 +1,4 @@
-//! Who may do what: `folkmoot population …`, `folkmoot token …` and `folkmoot key …`
+//! `folkmoot population …`, `folkmoot token …` and `folkmoot key …`
 
 use super::Recorded;
 

@@ -1,4 +1,4 @@
-//! A coordinator with made-up content: every id, moment and number of it is written down here.
+//! A coordinator with fixed test content: all ids, times and numbers are constants.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,12 +21,12 @@ use tempfile::TempDir;
 
 use super::rounds::{Fate, Story, check_in, client};
 
-/// The coordinator's time, which stands still: 12:30 on 31 January 2026.
+/// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
 const NOW: Timestamp = Timestamp(1_769_862_600_000);
 const WORKS: &str = "made-up content is stored";
 const CLIENTS: usize = 7;
 
-/// Returns 16 bytes for an id that begins with 0 and ends with the number.
+/// Returns 16 bytes for an id: zeros, followed by the number.
 pub fn bytes(number: u16) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[14..].copy_from_slice(&number.to_be_bytes());
@@ -37,7 +37,7 @@ fn ago(seconds: u64) -> Timestamp {
     Timestamp(NOW.0 - 1_000 * seconds)
 }
 
-/// The coordinator, and a folder with the files that commands read and write.
+/// The coordinator, and the folder with the files that commands read and write.
 pub struct Stage {
     host: Host,
     folder: TempDir,
@@ -48,7 +48,7 @@ impl Stage {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().expect("the test has a folder of its own");
         write_files(folder.path());
-        // Without TLS there is no certificate to make; nothing here waits for a tick.
+        // TLS is off, so that no certificate is created. No test depends on ticks.
         let config = HostConfig {
             tls_host_names: None,
             tick: Duration::from_secs(3_600),
@@ -76,7 +76,7 @@ impl Stage {
         self.folder.path()
     }
 
-    /// Returns what a word such as `$DIGITS` stands for; any other word stands for itself.
+    /// Returns the value of a placeholder such as `$DIGITS`. Other words are returned unchanged.
     pub fn value<'a>(&'a self, word: &'a str) -> &'a str {
         let Some(name) = word.strip_prefix('$') else { return word };
         let found = self.words.iter().find(|(known, _)| *known == name);
@@ -95,7 +95,7 @@ fn write_files(folder: &Path) {
     write("model.onnx", &model());
     write("trained.onnx", &mlp(&[4, 3], 2));
     write("other.onnx", &mlp(&[4, 8, 3], 3));
-    // Features of 0 give every class the same score: the loss is the logarithm of 3 on every machine.
+    // With features of 0, all three classes have the same score, so the loss is ln 3 on every machine.
     write("data.csv", "a,b,c,d,label\n0,0,0,0,0\n0,0,0,0,1\n0,0,0,0,2\n0,0,0,0,2\n".as_bytes());
     let task = "name = \"flowers\"\npopulation = \"homes\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
                 optimizer = { sgd = { learning_rate = 0.1 } }\nepochs = 1\nbatch_size = 16\n\n\
@@ -111,7 +111,7 @@ fn write_files(folder: &Path) {
     write("broken.jsonl", b"{}\n");
 }
 
-/// Stores the content, and returns the words that stand for its ids.
+/// Stores the content, and returns the placeholders for its ids.
 async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     let (storage, organisation) = (&host.coordinator.storage, host.organisation);
     for (name, created_at) in [("digits", ago(90_000)), ("homes", ago(80_000)), ("phones", ago(70_000))] {
@@ -127,7 +127,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     for index in 3..CLIENTS - 1 {
         check_in(storage, &tasks[0], index, ago(30)).await;
     }
-    // Somebody else drives all tasks: nothing moves by itself.
+    // Another node holds the leases of all tasks, so no task advances.
     for task in &tasks {
         let lease = format!("task/{}", task.id);
         let until = NOW.plus_seconds(3_600);
@@ -155,7 +155,7 @@ fn population(name: &str) -> PopulationName {
     name.parse().expect("it is a population's name")
 }
 
-/// Makes tokens, clients and keys. The last client is revoked.
+/// Creates tokens, clients and keys. The last client is revoked.
 async fn fill_access(storage: &Storage, organisation: OrganisationId) {
     let token = |number: u64| TokenRecord {
         id: format!("{number:016x}"),
@@ -195,7 +195,7 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
     }
 }
 
-/// Makes the tasks in the order of their words.
+/// Creates the tasks in the order of their placeholders.
 async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &ModelRecord) -> Vec<TaskRecord> {
     let evaluation = json!({ "every_versions": 1, "central": true });
     let privacy = json!({
@@ -276,7 +276,7 @@ fn description(name: &str, population: &str, changes: &Value) -> TaskDescription
     description
 }
 
-/// Lets rounds happen, and returns the id of the one with most kinds of assignments.
+/// Stores rounds and evaluations. Returns the id of the round with the most kinds of assignments.
 async fn fill_rounds(storage: &Storage, tasks: &[TaskRecord]) -> String {
     use Fate::{Aborted, Accepted, Outstanding, Refused};
     let [digits, _, _, paused, private] = tasks else { panic!("there are five tasks") };

@@ -1,5 +1,5 @@
-//! What needs no coordinator. Of commands that run for long or measure the machine only an error is recorded: they have
-//! tests of their own beside this one.
+//! Commands that need no coordinator. For commands that run long or measure the machine, only an error is recorded;
+//! other tests cover them.
 
 use super::Recorded;
 

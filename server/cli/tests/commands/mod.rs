@@ -1,8 +1,8 @@
-//! Every command of the program, as recorded in `recorded/`: what it prints for people and for machines, how it ends, and
-//! an error.
+//! Snapshot tests of every command, recorded in `recorded/`: its output as text and as JSON, its exit status, and an
+//! error.
 //!
-//! `SNAPSHOTS=overwrite cargo test --test program commands` records the commands anew: the diff shows a reviewer what
-//! changed for users. A new command joins the list of its group.
+//! `SNAPSHOTS=overwrite cargo test --test program commands` records all commands again. The diff shows what changed
+//! for users. Add a new command to the list of its group.
 
 mod access;
 mod content;
@@ -22,11 +22,11 @@ use clap::CommandFactory;
 use folkmoot_cli::Cli;
 use snapbox::{Assert, Data, IntoData, assert::DEFAULT_ACTION_ENV, data::DataFormat};
 
-/// A command without the program's name, and the arguments of each of its runs. A word such as `$DIGITS` stands for an id
-/// of the made-up content.
+/// A command without the name of the program, and the arguments of each run. A placeholder such as `$DIGITS` stands
+/// for an id of the test content.
 type Recorded = (&'static str, &'static [&'static str]);
 
-/// All groups, in the order in which they run: a command sees what the ones before it changed.
+/// All groups in the order in which they run. A command sees the changes of earlier ones.
 const GROUPS: [&[Recorded]; 6] = [
     operations::COMMANDS,
     task::COMMANDS,
@@ -42,7 +42,7 @@ fn recorded() -> impl Iterator<Item = &'static Recorded> {
     GROUPS.into_iter().flatten()
 }
 
-/// Returns the file of a command, such as `task/show.txt`.
+/// Returns the snapshot file of a command, for example `task/show.txt`.
 fn file(command: &str) -> String {
     format!("{}.txt", command.replace(' ', "/"))
 }
@@ -86,7 +86,7 @@ fn every_command_is_recorded_also_with_json() {
     assert_eq!(files, commands, "a recorded file belongs to no command, or the other way round");
 }
 
-/// Shows every command that has no commands below it to `visit`, with its path.
+/// Calls `visit` with every command that has no subcommands, and its path.
 fn leaves(command: &clap::Command, path: &str, visit: &mut impl FnMut(&str, &clap::Command)) {
     if !command.has_subcommands() {
         return visit(path, command);

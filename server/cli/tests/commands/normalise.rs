@@ -1,4 +1,5 @@
-//! Takes out of a transcript what differs between runs and machines: drawn ids, secrets, addresses, speeds and memory.
+//! Replaces the parts of a transcript that differ between runs and machines: random ids, secrets, addresses, speeds
+//! and memory.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +7,13 @@ use regex::Regex;
 use serde_json::{Map, Number, Value};
 use snapbox::Redactions;
 
-/// An output of more lines is recorded by its first ones only: completions and schemas have tests of their own.
+/// The number of lines above which only the first ones are recorded. Completions and schemas have their own tests.
 const LINES_MAX: usize = 250;
 const LINES_KEPT: usize = 20;
 
 const RIGHT: &str = "the patterns are written down here";
 
-/// Returns what replaces drawn and measured text. Ids of the made-up content begin with 0 and stay.
+/// Returns the replacements for random and measured text. Ids of the test content begin with 0 and are kept.
 pub fn redactions() -> Redactions {
     let patterns = [
         ("[ID]", r"[1-9a-f][0-9a-f]{7}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"),
@@ -31,8 +32,8 @@ pub fn redactions() -> Redactions {
     redactions
 }
 
-/// Lays JSON out over lines, with sorted keys and numbers of six digits: the last digits of a logarithm are the
-/// system library's.
+/// Formats JSON over several lines, with sorted keys and numbers rounded to six digits, because the last digits of a
+/// logarithm depend on the system library.
 pub fn json(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;
     serde_json::to_string_pretty(&plain(value)).ok()
@@ -54,7 +55,7 @@ fn plain(value: Value) -> Value {
     }
 }
 
-/// Keeps the beginning of a long output.
+/// Returns only the beginning of a long output.
 pub fn shortened(text: &str) -> String {
     if text.lines().count() <= LINES_MAX {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a coordinator is doing.
+//! `folkmoot overview` and `folkmoot system`
 
 use super::Recorded;
 

@@ -1,4 +1,4 @@
-//! What is an operator's and cannot be had again survives everything that the program can be asked to do.
+//! No command destroys an operator's files that cannot be recreated, such as certificates and keys.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,8 @@ use folkmoot_protocol::Role;
 use super::{content::Stage, recorded, transcript};
 use crate::operator::{operators_certificate, refusal_to_serve};
 
-/// What the program is asked beside what is recorded: all that writes a file, over each of the operator's. `FILE` stands for the operator's file, and a word with `$` for an id.
+/// The commands that write a file. Each is run with every file of the operator as `FILE`; a word with `$` stands for
+/// an id.
 const OVER_A_FILE: &[&str] = &[
     "model download $DIGITS --out FILE",
     "privacy statement $PRIVATE --html FILE",
@@ -26,8 +27,8 @@ const OVER_A_FILE: &[&str] = &[
     "demo --clients 2 --out FILE",
 ];
 
-/// How `serve` is asked to serve what it must not: half of the coordinator's own files, one file without the other, one in the
-/// place of the other.
+/// Invalid arguments for `serve`: a data folder with an incomplete certificate, a certificate without a key, and the
+/// two swapped.
 const SERVED: [&[&str]; 3] = [
     &["--data", "data"],
     &["--data", "data", "--certificate", "data/server.pem"],
@@ -37,7 +38,8 @@ const SERVED: [&[&str]; 3] = [
 struct Possessions(BTreeMap<PathBuf, (Vec<u8>, u32)>);
 
 impl Possessions {
-    /// Puts an operator's certificate and key into the data folder, where the coordinator's own would be, and beside it.
+    /// Writes an operator's certificate and key next to the data folder, and into it in place of the coordinator's
+    /// own.
     fn put(stage: &Stage) -> Self {
         let (certificate, key) = operators_certificate();
         let mut files = BTreeMap::new();
@@ -57,7 +59,7 @@ impl Possessions {
         Self(files)
     }
 
-    /// Asserts that all of it is as it was, and that the key still opens the door.
+    /// Asserts that all files and permissions are unchanged, and that the API key still works.
     async fn assert_survived(&self, stage: &Stage, after: &str) {
         for (path, (bytes, mode)) in &self.0 {
             let name = path.display();
@@ -77,7 +79,7 @@ impl Possessions {
     }
 }
 
-/// Runs a command as a user does, whatever comes of it.
+/// Runs a command as a user does, and returns whether it succeeded.
 fn ask(stage: &Stage, typed: &str, key: &str) -> bool {
     let words: Vec<&str> = typed.split_whitespace().map(|word| stage.value(word)).collect();
     let mut program = Command::new(env!("CARGO_BIN_EXE_folkmoot"));
@@ -106,10 +108,10 @@ async fn what_is_an_operators_survives_every_command() {
         refusal_to_serve(stage.folder(), arguments);
         possessions.assert_survived(&stage, &format!("serve {}", arguments.join(" "))).await;
     }
-    // A coordinator runs there.
+    // A coordinator is running on this folder.
     assert!(!ask(&stage, "key recover --data data", stage.api_key()));
     possessions.assert_survived(&stage, "key recover").await;
-    // Two admins take each other's keys away; the second has none to do it with.
+    // Two admins try to revoke each other's keys. The last admin key must survive.
     let admin = AdminClient::new(&stage.url(), stage.api_key(), None).expect("the address is right");
     let second = admin.create_api_key("second", Role::Admin).await.unwrap();
     let keys = admin.api_keys().await.unwrap();
@@ -119,7 +121,7 @@ async fn what_is_an_operators_survives_every_command() {
         ask(&stage, &typed, &second.api_key);
         possessions.assert_survived(&stage, &typed).await;
     }
-    // Every command there is: the lists are whole, as another test finds.
+    // Run every recorded command. Another test checks that the lists are complete.
     for (command, runs) in recorded() {
         transcript::of(&stage, command, runs);
         possessions.assert_survived(&stage, command).await;

@@ -1,4 +1,4 @@
-//! Made-up rounds: who was drawn, what became of each assignment, and the version that came of it.
+//! Test rounds: their cohorts, the outcomes of their assignments, and their versions.
 
 use folkmoot_coordinator::{
     participation::StartClocks,
@@ -25,20 +25,20 @@ use super::content::bytes;
 
 const WORKS: &str = "made-up content is stored";
 
-/// What became of an assignment.
+/// The outcome of an assignment.
 #[derive(Clone, Copy)]
 pub enum Fate {
-    /// Its update counts; the client reported how long it trained if `true`.
+    /// Its update was accepted. If `true`, the client reported its training time.
     Accepted(bool),
-    /// The client gave it up.
+    /// The client aborted it.
     Aborted,
     /// Its update was refused.
     Refused,
-    /// It is under way.
+    /// It is still open.
     Outstanding,
 }
 
-/// A round of a task. The n-th fate is the n-th client's.
+/// A round of a task. The n-th fate is that of the n-th client.
 pub struct Story<'a> {
     pub storage: &'a Storage,
     pub task: &'a TaskRecord,
@@ -47,12 +47,12 @@ pub struct Story<'a> {
     pub fates: &'a [Fate],
 }
 
-/// Returns the id of the n-th client, from 0.
+/// Returns the id of a client, counted from 0.
 pub fn client(index: usize) -> ClientId {
     ClientId::from_random_bytes(bytes(0x10 + index as u16))
 }
 
-/// Puts a client into the pool.
+/// Checks a client in.
 pub async fn check_in(storage: &Storage, task: &TaskRecord, index: usize, at: Timestamp) {
     let network = if index.is_multiple_of(2) { "wifi" } else { "4g" };
     let check_in = CheckInRecord {
@@ -71,7 +71,7 @@ pub async fn check_in(storage: &Storage, task: &TaskRecord, index: usize, at: Ti
 }
 
 impl Story<'_> {
-    /// Returns the round's id: the task's number, then the round's.
+    /// Returns the round's id, which is made of the task's and the round's numbers.
     pub fn id(&self) -> RoundId {
         RoundId::from_random_bytes(bytes(self.first_number()))
     }
@@ -84,7 +84,7 @@ impl Story<'_> {
         self.fates.len() as u64
     }
 
-    /// Opens the round, hands out its assignments and lets each meet its fate.
+    /// Opens the round, creates its assignments and applies their fates.
     pub async fn open(&self) -> RoundRecord {
         let round = Round {
             id: self.id(),
@@ -117,7 +117,7 @@ impl Story<'_> {
         record
     }
 
-    /// Commits an open round: its version has these weights' digest. A task with privacy is charged for it.
+    /// Commits an open round. Its version has the same weights as the previous one. A private task is charged for it.
     pub async fn commit(&self, mut record: RoundRecord) {
         let at = self.at.plus_seconds(60);
         let accepted = self.fates.iter().filter(|fate| matches!(fate, Fate::Accepted(_))).count() as u64;

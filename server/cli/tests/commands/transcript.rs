@@ -1,4 +1,4 @@
-//! Runs a command as a user does and writes down what happened.
+//! Runs a command as a user does, and records what a terminal would show.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ pub fn of(stage: &Stage, command: &str, runs: &[&str]) -> String {
 fn run(stage: &Stage, command: &str, arguments: &str) -> String {
     let typed = format!("{command} {arguments}");
     let words: Vec<&str> = typed.split_whitespace().map(|word| stage.value(word)).collect();
-    // Nothing of the environment comes through but what the program cannot do without.
+    // Pass only the environment variables that the program needs to start.
     let kept = ["PATH", "LD_LIBRARY_PATH", "SystemRoot"].into_iter();
     let kept = kept.filter_map(|name| Some((name, std::env::var_os(name)?)));
     let output = Command::new(env!("CARGO_BIN_EXE_folkmoot"))
