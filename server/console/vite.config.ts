@@ -10,6 +10,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     license: { fileName: 'licences.md' },
   },
-  // `npx vite`, beside a coordinator: FOLKMOOT_URL=https://127.0.0.1:8443
+  // For `npx vite` with a running coordinator; set its address with FOLKMOOT_URL.
   server: { proxy: { '/v1': { target: process.env['FOLKMOOT_URL'] ?? 'https://127.0.0.1:8443', secure: false } } },
 });

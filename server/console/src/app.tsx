@@ -1,4 +1,4 @@
-/** The frame around every view: who is signed in, where one can go, and what is shown. */
+/** The frame around every view: the signed-in user, the navigation, and the view for the current address. */
 
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
@@ -65,7 +65,7 @@ export function App() {
   return (
     <div onClick={follow}>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <Bar session={session} />
       <main id="main" tabIndex={-1}>
@@ -89,7 +89,7 @@ function Bar({ session }: { session: Session }) {
       await send('DELETE', '/session');
     } catch (caught) {
       if (!isRefusal(caught as Error)) throw caught;
-      // Another tab may have signed in anew, and has another token: the session that is there now is ended.
+      // Another tab may have signed in again and changed the token: end the session that exists now.
       const now = await get<Session>('/session').catch((error: Error) => (isRefusal(error) ? null : Promise.reject(error)));
       if (now) {
         signedIn(now);
@@ -99,7 +99,7 @@ function Bar({ session }: { session: Session }) {
     signedOut();
   };
   const isHere = (to: string) => (to === '/' ? at === '/' : at.startsWith(to));
-  const said = { live: 'Live', polling: 'Asking every 3 s', off: 'Not connected' }[connection];
+  const said = { live: 'Live', polling: 'Updating every 3 s', off: 'Not connected' }[connection];
   return (
     <header class="bar">
       <strong class="brand">Folkmoot</strong>
@@ -149,9 +149,7 @@ function Shown() {
       let isOver = false;
       view().then(
         (module) => isOver || setLoaded({ at, view: module.default, parameters }),
-        () =>
-          isOver ||
-          setError(new Error('This view could not be loaded. The coordinator may have been replaced by a newer one: load the page again.')),
+        () => isOver || setError(new Error('This view could not be loaded. The coordinator may have been updated; reload the page.')),
       );
       return () => {
         isOver = true;
@@ -171,7 +169,8 @@ function Shown() {
       </p>
     );
   const { view: Current, parameters } = loaded;
-  // A view that broke stays so until another one is there: it would ask again, and break again.
+  // Keep showing the error of a failed view until the user opens another view, because rendering it again would fail
+  // again.
   return (
     <Guarded key={loaded.at}>
       <Current parameters={parameters} />
@@ -179,7 +178,7 @@ function Shown() {
   );
 }
 
-/** Shows a view, or that it could not show what it was given. */
+/** Shows a view, or an error if the view fails to render. */
 function Guarded({ children }: { children: ComponentChildren }) {
   const [broken] = useErrorBoundary();
   if (!broken) return <>{children}</>;
@@ -187,7 +186,7 @@ function Guarded({ children }: { children: ComponentChildren }) {
     <ErrorNote
       error={
         new Error(
-          `This view cannot show what the coordinator answered (${String(broken)}). The other views can be opened; the page's address and this text help whoever mends it.`,
+          `This view cannot show the coordinator's response (${String(broken)}). Other views still work. Please report this text with the page's address.`,
         )
       }
     />
@@ -197,7 +196,7 @@ function Guarded({ children }: { children: ComponentChildren }) {
 function Nowhere() {
   return (
     <>
-      <h1 tabIndex={-1}>There is no such page</h1>
+      <h1 tabIndex={-1}>Page not found</h1>
       <p>
         <Link to="/">Go to the overview</Link>
       </p>

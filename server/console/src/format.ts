@@ -1,4 +1,4 @@
-/** Numbers and moments as people read them. Exact values are in the tables beside the charts. */
+/** Formats numbers and times for people. The tables beside the charts have the exact values. */
 
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
@@ -31,7 +31,7 @@ export function flops(value: number): string {
   return `${short.format(value / 1000 ** power)} ${['', 'k', 'M', 'G', 'T'][power]}FLOP`;
 }
 
-/** A moment in the viewer's zone. */
+/** A time in the viewer's time zone. */
 export function at(milliseconds: number): string {
   return moment.format(milliseconds);
 }
@@ -45,7 +45,7 @@ export function duration(milliseconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-/** The start of an id or digest; the whole is in the tooltip. */
+/** Shows the start of an id or digest. The tooltip shows the whole text. */
 export function brief(id: string): string {
   return id.length > 12 ? `${id.slice(0, 8)}…` : id;
 }
@@ -54,19 +54,22 @@ export function words(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** The number that somebody has typed. A comma is refused and not guessed at: 1,000 is a thousand to some. */
+/**
+ * Parses a number from an input. Commas are rejected, because `1,000` means a thousand in some languages and one in
+ * others.
+ */
 export function typed(name: string, text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${name} is “${text}”, which is no number: write it like 0.5, 100 or 1e-5.`);
+  if (!Number.isFinite(value)) throw new Error(`${name} is “${text}”, which is not a number. Write a number such as 0.5, 100 or 1e-5.`);
   return value;
 }
 
-/** A count, where it may be told: a task whose privacy rests on nobody knowing who was drawn hides it. */
+/** Formats a count, or `hidden` if the task must not reveal it because its privacy depends on hiding who was drawn. */
 export function told(value: number | null | undefined, show: (value: number) => string = count): string {
   return value === null || value === undefined ? 'hidden' : show(value);
 }
 
-/** The sum of counts; none if one of them is hidden. */
+/** Returns the sum of counts; `null` if one of the counts is hidden. */
 export function sumOfTold(values: readonly (number | null | undefined)[]): number | null {
   return values.reduce<number | null>((sum, value) => (sum === null || value === null || value === undefined ? null : sum + value), 0);
 }

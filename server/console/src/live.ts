@@ -1,21 +1,24 @@
 /**
- * What changes, while it changes. The coordinator says by server-sent events which tasks have changed; where that does not
- * come through, everything on the page is asked for again every few seconds.
+ * Live data. The coordinator names changed tasks in server-sent events. If events do not arrive, the page polls
+ * all its data every few seconds.
  */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 export type Connection = 'live' | 'polling' | 'off';
-/** The tasks that have changed; `null` if it may be anything. */
+/** A function that receives the ids of the changed tasks; `null` if anything may have changed. */
 type Listener = (tasks: Set<string> | null) => void;
 
-/** How often is asked who is there: clients that come and wait change no task. */
+/** The interval at which figures about clients are refreshed, because arriving and waiting clients change no task. */
 export const CLIENTS_MILLISECONDS = 10_000;
 const POLL_MILLISECONDS = 3_000;
 const RETRY_MILLISECONDS = 30_000;
-/** The same after events had come through: an answer has an end, and a coordinator is restarted. */
+/**
+ * The delay before reconnecting after a working stream ended: streams have a maximum duration, and coordinators
+ * restart.
+ */
 const RECONNECT_MILLISECONDS = 500;
-/** The least time between two askings for the same thing. */
+/** The minimum time between two requests for the same data. */
 const PAUSE_MILLISECONDS = 400;
 
 const listeners = new Set<Listener>();
@@ -83,17 +86,17 @@ export function useConnection(): Connection {
 export interface Data<T> {
   data: T | undefined;
   error: Error | undefined;
-  /** Asks again, as after an action. */
+  /** Requests the data again, for example after an action. */
   again: () => void;
 }
 
-/** For what never changes, such as what is named by its digest. */
+/** The value of `task` for data that never changes, such as a blob named by its digest. */
 export const NEVER = 'never';
 
 /**
- * What a function brings, asked again whenever something has changed; the old answer stays until the new one is there.
- * `key` names what is asked for, `task` whose changes count (several with commas between): all if it is not
- * said, none if it is `NEVER`.
+ * Loads data with `bring`, and reloads it whenever something changes. The old data stays until the new data has
+ * arrived. `key` identifies the data. `task` lists the tasks whose changes matter, separated by commas: all
+ * tasks if omitted, none if `NEVER`.
  */
 export function useData<T>(key: string, bring: (signal: AbortSignal) => Promise<T>, task?: string): Data<T> {
   const [state, set] = useState<{ key: string; data?: T; error?: Error }>({ key });
@@ -147,7 +150,7 @@ export function useData<T>(key: string, bring: (signal: AbortSignal) => Promise<
   };
 }
 
-/** Asks again from time to time, for what no event tells: who waits, what a process says. */
+/** Reloads data periodically, for figures that no event announces, such as waiting clients and the log. */
 export function useEvery(milliseconds: number, data: Data<unknown>): void {
   const latest = useRef(data);
   latest.current = data;

@@ -1,4 +1,4 @@
-/** The address bar decides what is shown. Thirty lines: there is one level of routes, and nothing is nested. */
+/** A minimal router with one level of routes, driven by the address bar. */
 
 import { useEffect, useState } from 'preact/hooks';
 
@@ -10,7 +10,7 @@ function tell(): void {
   for (const listener of listeners) listener();
 }
 
-/** The path below the console, `/tasks/1`. */
+/** The path below the console, for example `/tasks/1`. */
 export function path(): string {
   const below = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : location.pathname;
   return below === '' ? '/' : below;
@@ -37,11 +37,11 @@ export function usePath(): string {
   return at;
 }
 
-/** Follows a link without loading the page anew, unless a key asks for a new tab. */
+/** Follows a link without reloading the page, unless the user holds a modifier key to open a new tab. */
 export function follow(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.('a');
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  // A place on the same page is the browser's own business.
+  // The browser handles links within the same page.
   if (
     !link ||
     link.getAttribute('href')?.startsWith('#') ||

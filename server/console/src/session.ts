@@ -1,4 +1,4 @@
-/** Who is signed in. The API key is not kept: a cookie that no script can read stands for it. */
+/** The signed-in session. The page does not store the API key, only a cookie that scripts cannot read. */
 
 import { useEffect, useState } from 'preact/hooks';
 
@@ -16,7 +16,7 @@ function become(next: State): void {
   for (const listener of listeners) listener();
 }
 
-/** The token that goes with requests which change something. */
+/** Returns the anti-forgery token, which must accompany every request that changes something. */
 export function token(): string {
   return state.known ? (state.session?.csrf_token ?? '') : '';
 }
@@ -25,7 +25,7 @@ export function signedIn(session: Session): void {
   become({ known: true, session });
 }
 
-/** Nobody is signed in; `why` says what whoever was should know. */
+/** Ends the session in this page. The sign-in form then shows `why`. */
 export function signedOut(why?: string): void {
   if (!state.known || state.session) become({ known: true, session: null, why });
 }

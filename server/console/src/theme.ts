@@ -1,4 +1,4 @@
-/** Light or dark: what the system says, until somebody chooses. */
+/** The light or dark theme: the system's setting, unless the user chooses one. */
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -25,7 +25,7 @@ export function applyTheme(): void {
   tell();
 }
 
-/** Calls whenever colours change; returns what ends that. */
+/** Calls `listener` whenever the colours change. Returns a function that removes the listener. */
 export function onTheme(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

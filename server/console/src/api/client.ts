@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Says whether the coordinator knows nobody by this cookie, or does not take this page's word for it. */
+/** Returns whether the coordinator rejected the session cookie or the request's token. */
 export function isRefusal(error: Error): boolean {
   return error instanceof ApiError && (error.status === 401 || error.status === 403);
 }
@@ -29,7 +29,7 @@ export async function send<T>(method: 'POST' | 'DELETE', path: string, body?: un
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
-/** Sends a file as it is. */
+/** Uploads a file unchanged. */
 export async function upload<T>(path: string, file: Blob): Promise<T> {
   return (await call('POST', path, file)).json() as Promise<T>;
 }
@@ -46,11 +46,11 @@ async function call(method: string, path: string, body?: string | Blob, signal?:
     answer = await fetch(BASE + path, request);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, 'unreachable', 'The coordinator does not answer. Is it running?');
+    throw new ApiError(0, 'unreachable', 'The coordinator does not respond. Check that it is running.');
   }
   if (answer.ok) return answer;
   const problem = (await answer.json().catch(() => null)) as Problem | null;
   if (answer.status === 401 && path !== '/session')
-    signedOut('The session is over: sign in again. What you were writing is kept while this page stays open.');
-  throw new ApiError(answer.status, problem?.code ?? 'unknown', problem?.detail ?? `The coordinator answered ${answer.status}.`);
+    signedOut('Your session has ended. Sign in again. Your unsaved input is kept as long as this page stays open.');
+  throw new ApiError(answer.status, problem?.code ?? 'unknown', problem?.detail ?? `The coordinator returned status ${answer.status}.`);
 }

@@ -1,4 +1,4 @@
-/** The API's types by their short names, all generated from `server/api/openapi.json`, and what can be said of them. */
+/** Short names for the API's types, which are generated from `server/api/openapi.json`, and helpers for them. */
 
 import type { components } from './schema';
 
@@ -30,13 +30,13 @@ export type Session = S['SessionView'];
 export type Share = S['ShareView'];
 export type Statement = S['Statement'];
 export type System = S['SystemView'];
-/** `description` has the shape of a task's file: `server/api/task.schema.json`. */
+/** `description` has the shape of a task file: `server/api/task.schema.json`. */
 export type Task = Omit<S['TaskView'], 'description'> & { description: Record<string, unknown> };
 export type TaskSummary = S['TaskSummary'];
 export type Token = S['TokenView'];
 export type Version = S['VersionView'];
 
-/** What `POST /v1/admin/privacy/plan` answers: the JSON of `folkmoot privacy plan --json`. */
+/** The response of `POST /v1/admin/privacy/plan`, the same JSON as from `folkmoot privacy plan --json`. */
 export interface Planned {
   intention: { delta: number; epsilon: number; clients: number; rounds: number };
   forecast: {
@@ -50,7 +50,7 @@ export interface Planned {
   };
 }
 
-/** Says whether a round in this phase is over. */
+/** Returns whether a round in this phase has ended. */
 export function isOver(round: { phase: string }): boolean {
   return ['committed', 'evaluated', 'abandoned'].includes(round.phase);
 }

@@ -1,4 +1,4 @@
-/** Lines over one axis, with the numbers beside them: a chart tells only what its table says. */
+/** Line and bar charts over one axis, each with a table of the same values. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
@@ -9,15 +9,15 @@ import { onTheme } from '../theme';
 
 export interface Axis {
   label: string;
-  /** `time` for moments in milliseconds; otherwise what is counted. */
+  /** `time` for timestamps in milliseconds; otherwise the unit of the values. */
   unit: string;
   values: (number | null)[];
-  /** Has no parts: its axis is not divided further. */
+  /** Values are whole numbers, so the axis has no fractional ticks. */
   isWhole?: boolean;
 }
 
 export interface Line extends Axis {
-  /** Draws bars from the axis up in place of a line. */
+  /** Draws bars from zero instead of a line. */
   isBar?: boolean;
 }
 
@@ -33,14 +33,14 @@ function named(axis: Axis): string {
   return axis.unit && axis.unit !== 'time' ? `${axis.label} (${axis.unit})` : axis.label;
 }
 
-/** Leaves room for the halves of the outermost bars. */
+/** Leaves room for half a bar at both ends. */
 function padded(plot: uPlot, low: number, high: number): [number, number] {
   const xs = plot.data[0] ?? [];
   const step = xs.length > 1 ? (high - low) / (xs.length - 1) : 1;
   return [low - step / 2, high + step / 2];
 }
 
-/** The length of a bar is what it tells. */
+/** Returns the range of the y axis of a bar chart. It starts at zero, because a bar's length stands for its value. */
 function fromZero(_: uPlot, __: number, high: number): [number, number] {
   return [0, high > 0 ? high * 1.05 : 1];
 }
@@ -82,12 +82,15 @@ function options(width: number, x: Axis, lines: Line[], yUnit: string): uPlot.Op
   };
 }
 
-/** Pixels beside the y axis, by the longest of what stands there. */
+/** Returns the width of the y axis in pixels, which depends on its longest label. */
 function room(_: uPlot, texts: string[] | null): number {
   return 18 + 8 * Math.max(4, ...(texts ?? []).map((text) => text.length));
 }
 
-/** `empty` says why there may be no values at all; `isTitled`: what stands around it says its title already. */
+/**
+ * A chart with a table of its values. If there are no values, it shows the explanation `empty`. Set `isTitled` if the
+ * surroundings already show the title.
+ */
 export function Chart({
   title,
   x,
@@ -141,7 +144,7 @@ export function Chart({
   );
 }
 
-/** The same as a table: exact values, and gaps where there are none. */
+/** Shows the values of the chart as a table, with empty cells for gaps. */
 function Values({ title, x, lines }: { title: string; x: Axis; lines: Line[] }) {
   const [isOpen, setOpen] = useState(false);
   return (

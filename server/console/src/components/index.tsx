@@ -1,4 +1,4 @@
-/** The small parts of which every view is made. */
+/** Small components that all views share. */
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
@@ -46,7 +46,7 @@ export function Card({
   );
 }
 
-/** Shows what was brought, or why it was not. */
+/** Shows loaded data, or the error that prevented loading. */
 export function Loaded<T>({ data, children }: { data: Data<T>; children: (value: T) => ComponentChildren }) {
   if (data.data !== undefined) {
     return (
@@ -74,7 +74,7 @@ export function ErrorNote({ error, again }: { error: Error; again?: () => void }
   );
 }
 
-/** What a task does not defend against, in the coordinator's words. One of before says nothing. */
+/** The coordinator's notes about attacks that a task does not defend against. Older coordinators send no notes. */
 export function Notes({ notes = [] }: { notes?: string[] | undefined }) {
   return (
     <>
@@ -87,7 +87,7 @@ export function Notes({ notes = [] }: { notes?: string[] | undefined }) {
   );
 }
 
-/** Nothing is there: says what to do next. */
+/** A placeholder for an empty list, which suggests what to do next. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
@@ -126,7 +126,7 @@ type ActionProps = {
   children: ComponentChildren;
 };
 
-/** A button whose action takes a while: it says what went wrong, and asks first if `confirm` says what is at stake. */
+/** A button for an action that takes a while. It shows errors, and asks for confirmation if `confirm` is set. */
 export function Action({ kind = 'plain', disabled = false, confirm, act, done, children }: ActionProps) {
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
@@ -168,7 +168,7 @@ export function Action({ kind = 'plain', disabled = false, confirm, act, done, c
 
 export function Time({ at }: { at: number }) {
   const moment = new Date(at);
-  if (Number.isNaN(moment.getTime())) return <>out of every calendar</>;
+  if (Number.isNaN(moment.getTime())) return <>invalid date</>;
   return (
     <time dateTime={moment.toISOString()} title={`${moment.toISOString()} (UTC)`}>
       {format.at(at)}
@@ -239,7 +239,7 @@ export function Table<T>({
   );
 }
 
-/** Share of a whole as a bar, with its number. */
+/** A bar that shows a share of a whole, with the share as a number. */
 export function Meter({
   label,
   value,
@@ -288,19 +288,22 @@ export function Field({ label, hint, fault, children }: FieldProps) {
   );
 }
 
-/** A secret that is shown once. */
+/** Shows a secret that cannot be shown again, with a button to copy it. */
 export function Secret({ name, value }: { name: string; value: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <div class="secret" role="status">
-      <p>{name}, shown once: keep it now.</p>
+      <p>{name}. Save it now: it is shown only once.</p>
       <code>{value}</code>
       <Button onClick={() => void navigator.clipboard?.writeText(value).then(() => setCopied(true))}>{isCopied ? 'Copied' : 'Copy'}</Button>
     </div>
   );
 }
 
-/** Blocks of `lines` that the viewer sees of a long list whose rows are all of one height. A library would bring more than this needs. */
+/**
+ * A long list of rows with equal height that renders only the visible rows. A library for lists would add more code
+ * than this component has.
+ */
 export function LongList({
   caption,
   head,

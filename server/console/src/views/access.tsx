@@ -8,12 +8,12 @@ import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
 
 const ROLES: [string, string][] = [
-  ['viewer', 'sees everything, changes nothing'],
-  ['operator', 'runs tasks, brings models, hands out enrolment tokens'],
-  ['admin', 'also hands out API keys, sets privacy budgets, revokes clients'],
+  ['viewer', 'can see everything but change nothing'],
+  ['operator', 'can also run tasks, upload models and create enrolment tokens'],
+  ['admin', 'can also create API keys, set privacy budgets and revoke clients'],
 ];
 
-/** Who may enrol, and who may use this. */
+/** Enrolment tokens, API keys, and the revocation of clients. */
 export default function AccessView() {
   return (
     <Page title="Access">
@@ -22,7 +22,7 @@ export default function AccessView() {
         <Keys />
       ) : (
         <Card title="API keys">
-          <p class="note">Seeing and making API keys takes an admin's key.</p>
+          <p class="note">Listing and creating API keys requires an admin's key.</p>
         </Card>
       )}
       {may('admin') && <RevokeClient />}
@@ -33,7 +33,7 @@ export default function AccessView() {
           keyOf={([role]) => role}
           columns={[
             { name: 'Role', show: ([role]) => role },
-            { name: 'May', show: ([, may]) => may },
+            { name: 'Rights', show: ([, may]) => may },
           ]}
         />
       </Card>
@@ -46,18 +46,18 @@ function RevokeClient() {
   const [isKeptOpen, setKeptOpen] = useState(false);
   const [done, setDone] = useState<RevokedClient>();
   const ofToken = isKeptOpen
-    ? 'Its token stays open, so a device that still has the token can come back with a new key.'
-    : 'Its token enrols no new clients any more; the others that enrolled with it go on.';
+    ? 'Its token stays open, so a device that still has the token can enrol again with a new key.'
+    : 'Its token will enrol no new clients. Other clients that enrolled with it are not affected.';
   const confirm = {
     title: 'Revoke this client?',
-    text: `The coordinator takes no request of ${id} any more, and it cannot be brought back. What it has contributed stays. ${ofToken}`,
+    text: `The coordinator will reject all further requests from ${id}. This cannot be undone. Its past contributions stay. ${ofToken}`,
     word: 'Revoke the client',
   };
   const path = `/clients/${encodeURIComponent(id)}/revoke?keep_token_open=${isKeptOpen}`;
   return (
     <Card
       title="Revoke a client"
-      note="By its id, as its own log shows it. Clients are not listed here: `folkmoot token clients` lists those of a token."
+      note="Enter the client's id, which its own log shows. Clients are not listed here; `folkmoot token clients` lists the clients of a token."
     >
       <div class="inline">
         <Field label="Client">
@@ -83,7 +83,7 @@ function RevokeClient() {
 }
 
 function tokenOf({ client, token_closed }: RevokedClient): string {
-  if (!client.token_id) return 'The token with which it enrolled is not known.';
+  if (!client.token_id) return 'The token that it enrolled with is unknown.';
   return `Its token ${client.token_id} ${token_closed ? 'enrols no new clients' : 'is still open'}.`;
 }
 
@@ -92,7 +92,7 @@ function Tokens() {
   useEvery(CLIENTS_MILLISECONDS, data);
   const [made, setMade] = useState<CreatedToken>();
   return (
-    <Card title="Enrolment tokens" note="A token lets clients enrol in a population. It is in the app, or handed out by your own server.">
+    <Card title="Enrolment tokens" note="A token lets clients enrol in a population. Ship it in your app or hand it out from your server.">
       {may('operator') && (
         <NewToken
           made={(token) => {
@@ -106,7 +106,7 @@ function Tokens() {
         {(tokens) =>
           tokens.length === 0 ? (
             <Empty>
-              <p>There is no token yet, so no client can enrol.</p>
+              <p>There are no tokens yet, so no client can enrol. Create one above.</p>
             </Empty>
           ) : (
             <Table
@@ -121,8 +121,8 @@ function Tokens() {
                   isNumber: true,
                   show: (token) => `${count(token.uses)} of ${token.uses_max ? count(token.uses_max) : 'any number'}`,
                 },
-                { name: 'Ends', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
-                { name: 'Made', show: (token) => <Time at={token.created_at} /> },
+                { name: 'Expires', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
+                { name: 'Created', show: (token) => <Time at={token.created_at} /> },
                 {
                   name: 'State',
                   show: (token) => <TokenState token={token} />,
@@ -148,16 +148,19 @@ function TokenState({ token }: { token: Token }) {
   if (!token.closed_at) return <>in use</>;
   return (
     <>
-      closed <Time at={token.closed_at} />, when a client of it was revoked
+      closed <Time at={token.closed_at} />, because one of its clients was revoked
     </>
   );
 }
 
-/** Both ways to revoke a token. A token that is revoked already may still have its clients revoked. */
+/**
+ * Buttons that revoke a token alone, or the token together with its clients. The clients of a revoked token can still
+ * be revoked.
+ */
 function RevokeToken({ token, done }: { token: Token; done: () => void }) {
   const withClients = {
     title: 'Revoke this token and its clients?',
-    text: `The coordinator takes no request any more of the ${count(token.uses)} clients that enrolled in ${token.population} with it. None of them can be brought back; each would have to enrol anew with another token.`,
+    text: `The coordinator will reject all further requests from the ${count(token.uses)} clients that enrolled in ${token.population} with it. This cannot be undone; each client would have to enrol again with another token.`,
     word: 'Revoke the token and its clients',
   };
   return (
@@ -175,7 +178,7 @@ function RevokeToken({ token, done }: { token: Token; done: () => void }) {
 function RevokeTokenOnly({ token, done }: { token: Token; done: () => void }) {
   const confirm = {
     title: 'Revoke this token?',
-    text: `Nobody can enrol in ${token.population} with it any more, and it cannot be brought back. The ${count(token.uses)} clients that it has enrolled stay.`,
+    text: `No more clients can enrol in ${token.population} with it. This cannot be undone. The ${count(token.uses)} clients that it enrolled stay enrolled.`,
     word: 'Revoke the token',
   };
   return (
@@ -221,7 +224,7 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
           />
         )}
       </Field>
-      <Field label="Clients at most">
+      <Field label="Maximum number of clients">
         {(field) => (
           <input
             {...field}
@@ -234,7 +237,7 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
           />
         )}
       </Field>
-      <Field label="Days until it ends">
+      <Field label="Days until it expires">
         {(field) => (
           <input
             {...field}
@@ -249,23 +252,22 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
         )}
       </Field>
       <label class="check">
-        <input type="checkbox" checked={isUnlimited} onChange={(event) => setUnlimited(event.currentTarget.checked)} /> Any number of
-        clients
+        <input type="checkbox" checked={isUnlimited} onChange={(event) => setUnlimited(event.currentTarget.checked)} /> Unlimited clients
       </label>
       <label class="check">
-        <input type="checkbox" checked={isEndless} onChange={(event) => setEndless(event.currentTarget.checked)} /> No end
+        <input type="checkbox" checked={isEndless} onChange={(event) => setEndless(event.currentTarget.checked)} /> Never expires
       </label>
-      <Field label="User whose devices they are (where a user is protected)">
+      <Field label="User who owns the devices (if users are protected)">
         {(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
       </Field>
       <Button type="submit" kind="primary">
-        Make a token
+        Create a token
       </Button>
       {(isUnlimited || isEndless) && (
         <p class="fault" role="status">
           {isUnlimited
-            ? 'Whoever finds this token can enrol without end, and outvote the honest clients.'
-            : 'Whoever finds this token, even years from now, can enrol with it until it is revoked.'}
+            ? 'Anyone who finds this token can enrol any number of clients and outvote the honest ones.'
+            : 'Anyone who finds this token, even years from now, can enrol with it until you revoke it.'}
         </p>
       )}
       {error && <ErrorNote error={error} />}
@@ -295,7 +297,7 @@ function Keys() {
               { name: 'Key', show: (key) => <code>{key.id}</code> },
               { name: 'Name', show: (key) => key.name },
               { name: 'Role', show: (key) => key.role },
-              { name: 'Made', show: (key) => <Time at={key.created_at} /> },
+              { name: 'Created', show: (key) => <Time at={key.created_at} /> },
               {
                 name: 'State',
                 show: (key) =>
@@ -320,7 +322,7 @@ function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
   if (apiKey.revoked_at) return null;
   const confirm = {
     title: `Revoke the key “${apiKey.name}”?`,
-    text: 'Whoever uses it is shut out at once, their sessions end, and it cannot be brought back.',
+    text: 'Everyone who uses it loses access at once, and their sessions end. This cannot be undone.',
     word: 'Revoke the key',
   };
   return (
@@ -361,7 +363,7 @@ function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
         )}
       </Field>
       <Button type="submit" kind="primary">
-        Make a key
+        Create a key
       </Button>
       {error && <ErrorNote error={error} />}
     </form>

@@ -4,7 +4,7 @@ import { Card, Empty, Facts, Link, Loaded, Meter, Page } from '../components';
 import { count, told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 
-/** Who the clients of a population are, taken together: never one of them. */
+/** Aggregate figures about the clients of a population, never about a single one. */
 export default function ClientsView({ parameters: [name] }: { parameters: string[] }) {
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
   useEvery(CLIENTS_MILLISECONDS, overview);
@@ -17,7 +17,7 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
             return (
               <Empty>
                 <p>
-                  There is no population yet. It begins with its first <Link to="/access">enrolment token</Link> or task.
+                  There are no populations yet. Create one with its first <Link to="/access">enrolment token</Link> or task.
                 </p>
               </Empty>
             );
@@ -62,7 +62,7 @@ function Distributions({ name }: { name: string }) {
               ]}
             />
             <p class="note">
-              Below: those that wait just now. Fewer than {clients.group_min} that have something in common are added up as “other”.
+              The charts count the clients that are waiting right now. Groups of fewer than {clients.group_min} are combined as “other”.
             </p>
           </Card>
           <div class="columns">
@@ -72,8 +72,8 @@ function Distributions({ name }: { name: string }) {
             ))}
             <Shares title="Examples on the device" shares={clients.example_counts} withheld={clients.withheld} />
             <Shares
-              title="Speed of training"
-              note="Examples per second, of the updates of the last day."
+              title="Training speed"
+              note="Examples per second, from the updates of the last day."
               shares={clients.training_speed}
               withheld={clients.withheld}
             />
@@ -97,7 +97,7 @@ function Shares({ title, note, shares, withheld }: SharesProps) {
   return (
     <Card title={title} {...(note ? { note } : {})}>
       {shares.length === 0 ? (
-        <p class="note">Nobody to count just now.</p>
+        <p class="note">No clients to count right now.</p>
       ) : (
         shares.map((share) => (
           <Meter

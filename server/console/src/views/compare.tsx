@@ -7,7 +7,7 @@ import { useData } from '../live';
 
 type Compared = { task: Task; series: Series };
 
-/** A few tasks beside each other: what differs in their settings, and their curves over each other. */
+/** A few tasks side by side: their different settings, and their curves in shared charts. */
 export default function CompareView({ parameters: [ids = ''] }: { parameters: string[] }) {
   const data = useData(
     `compare ${ids}`,
@@ -32,7 +32,7 @@ export default function CompareView({ parameters: [ids = ''] }: { parameters: st
           <>
             <Settings compared={compared} />
             <div class="columns">
-              <Curves compared={compared} title="Accuracy" unit="share right" of={(point) => point.accuracy} />
+              <Curves compared={compared} title="Accuracy" unit="share correct" of={(point) => point.accuracy} />
               <Curves compared={compared} title="Loss" unit="mean" of={(point) => point.loss} />
             </div>
           </>
@@ -42,7 +42,7 @@ export default function CompareView({ parameters: [ids = ''] }: { parameters: st
   );
 }
 
-/** Every setting as one path with one value. */
+/** Flattens a description to pairs of a path and a value. */
 function flat(value: unknown, path = ''): [string, string][] {
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     return [[path, typeof value === 'string' ? value : JSON.stringify(value)]];
@@ -62,9 +62,9 @@ function Settings({ compared }: { compared: Compared[] }) {
     ...different.map((path) => ({ path, values: settings.map((one) => one.get(path) ?? 'not set') })),
   ];
   return (
-    <Card title="What differs" note="Settings that are the same in all of them are left out.">
+    <Card title="Differences" note="Settings that are equal in all tasks are left out.">
       <Table
-        caption="What differs"
+        caption="Differences"
         rows={rows}
         keyOf={(row) => row.path}
         columns={[

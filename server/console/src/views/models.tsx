@@ -17,7 +17,7 @@ function AllModels() {
   return (
     <Page title="Models">
       {may('operator') && (
-        <Card title="Bring a model">
+        <Card title="Upload a model">
           <Bring done={(model) => go(`/models/${model.model}`)} />
         </Card>
       )}
@@ -25,7 +25,7 @@ function AllModels() {
         {(models) =>
           models.length === 0 ? (
             <Empty>
-              <p>No model was brought yet. Any ONNX file whose operators can be trained will do; see the guide about tasks.</p>
+              <p>There are no models yet. You can upload any ONNX file whose operators can be trained; see the guide on tasks.</p>
             </Empty>
           ) : (
             <Table
@@ -43,7 +43,7 @@ function AllModels() {
                 },
                 { name: 'Parameters', isNumber: true, show: (model) => count(model.parameter_count) },
                 { name: 'File', isNumber: true, show: (model) => bytes(model.model_bytes) },
-                { name: 'Brought', show: (model) => <Time at={model.created_at} /> },
+                { name: 'Uploaded', show: (model) => <Time at={model.created_at} /> },
                 ...(may('operator')
                   ? [{ name: 'Task', show: (model: ModelSummary) => <Link to={`/tasks/new?model=${model.model}`}>Create a task</Link> }]
                   : []),
@@ -81,7 +81,7 @@ export function Bring({ done }: { done: (model: Model) => void }) {
       </label>
       {isBusy && (
         <p class="note" role="status">
-          It is read and checked…
+          Reading and checking the file…
         </p>
       )}
       {error && <ErrorNote error={error} />}
@@ -106,7 +106,7 @@ function OneModel({ digest }: { digest: string }) {
   );
 }
 
-/** What is in a model, and what it costs. */
+/** The contents and cost of a model. */
 export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhole?: boolean }) {
   const data = useData(`graph ${digest}`, (signal) => get<ModelGraph>(`/models/${digest}/graph`, signal), NEVER);
   return (
@@ -136,7 +136,7 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
             <Graph graph={graph} />
           ) : (
             <details class="card">
-              <summary>Its graph and tensors</summary>
+              <summary>Graph and tensors</summary>
               <Graph graph={graph} />
             </details>
           )}
@@ -155,7 +155,7 @@ function Graph({ graph }: { graph: ModelGraph }) {
       .join(', ');
   return (
     <>
-      <Card title="Graph" note="The nodes in the file's order, each with the weights that it reads.">
+      <Card title="Graph" note="The nodes in the order of the file, each with its weights.">
         <ol class="graph">
           {graph.nodes.map((node, index) => (
             <li key={index}>

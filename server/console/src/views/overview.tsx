@@ -9,7 +9,7 @@ import { may } from '../session';
 
 const STATES = ['active', 'paused', 'draft', 'completed', 'cancelled'];
 
-/** What the coordinator is doing, at a glance. */
+/** An overview of the coordinator. */
 export function OverviewView() {
   const data = useData('overview', (signal) => get<Overview>('/overview', signal));
   useEvery(CLIENTS_MILLISECONDS, data);
@@ -36,17 +36,17 @@ function FirstRun() {
   const start = async () => go(`/tasks/${(await send<Task>('POST', '/demo')).id}`);
   return (
     <Empty>
-      <h2>Nothing is trained here yet</h2>
+      <h2>There are no tasks yet</h2>
       <p>
-        See it work first: the demo learns to read handwritten digits from 20 simulated clients, which run inside this coordinator. Or{' '}
-        <Link to="/tasks/new">create a task</Link> from a model of your own.
+        Try the demo: it learns to read handwritten digits from 20 simulated clients, which run inside this coordinator. Or{' '}
+        <Link to="/tasks/new">create a task</Link> from your own model.
       </p>
       {may('admin') ? (
         <Action kind="primary" act={start}>
           Start the digits demo
         </Action>
       ) : (
-        <p class="note">Starting the demo takes an admin's API key.</p>
+        <p class="note">Starting the demo requires an admin's API key.</p>
       )}
     </Empty>
   );
@@ -70,7 +70,7 @@ function Health({ overview }: { overview: Overview }) {
           ['Clients enrolled', sum((one) => one.enrolled)],
           ['Waiting for a round', sum((one) => one.waiting)],
           ['Training', sum((one) => one.training)],
-          ['Rounds committed, this hour and the last', count(rounds)],
+          ['Rounds committed, this hour and the previous one', count(rounds)],
           ['Updates received in 24 h', told(sumOfTold(overview.hours.map((hour) => hour.upload_bytes)), bytes)],
           ...STATES.filter((state) => overview.tasks[state]).map((state): [string, string] => [
             `Tasks ${state}`,
@@ -88,7 +88,7 @@ function Populations({ overview }: { overview: Overview }) {
       {overview.populations.length === 0 ? (
         <Empty>
           <p>
-            A population is all clients of one app. It begins with its first <Link to="/access">enrolment token</Link> or task.
+            A population is the set of all clients of one app. Create one with its first <Link to="/access">enrolment token</Link> or task.
           </p>
         </Empty>
       ) : (
@@ -125,7 +125,7 @@ function Hours({ overview }: { overview: Overview }) {
           ]}
         />
       </Card>
-      <Card title="Bytes received per hour" note="Not counted: updates of tasks with privacy, whose sizes depend on their values.">
+      <Card title="Bytes received per hour" note="Updates of private tasks are not counted, because their sizes depend on their values.">
         <Chart
           title="Bytes of updates per hour"
           x={x}

@@ -7,24 +7,24 @@ import { ErrorNote, Facts, Field } from '../components';
 import { number, typed } from '../format';
 
 const FIELDS: [string, string, string][] = [
-  ['clients', 'Clients of the population', 'whole, at least 1'],
-  ['report_goal', 'Updates of a version', 'the report goal'],
-  ['rounds', 'Versions', 'how many there will be'],
-  ['participations', 'Versions with one client, at most', 'all if it is empty'],
-  ['epsilon', 'Epsilon', 'what all of them may spend'],
-  ['delta', 'Delta', '1 / clients^1.1 if it is empty'],
-  ['parameters', 'Parameters of the model', 'a million if it is empty'],
-  ['clipping_norm', 'Clipping norm', '1 if it is empty'],
+  ['clients', 'Clients in the population', 'at least 1'],
+  ['report_goal', 'Updates per version', 'the report goal'],
+  ['rounds', 'Versions', 'the number of versions to release'],
+  ['participations', 'Maximum versions per client', 'all versions if empty'],
+  ['epsilon', 'Epsilon', 'the budget of all versions together'],
+  ['delta', 'Delta', '1 / clients^1.1 if empty'],
+  ['parameters', 'Model parameters', '1,000,000 if empty'],
+  ['clipping_norm', 'Clipping norm', '1 if empty'],
 ];
 const WAIT_MILLISECONDS = 250;
 
 const VERDICTS = {
-  harmless: 'Harmless: training will hardly notice the noise.',
-  costly: 'Costly: something is learned, more slowly and less well.',
-  hopeless: 'Hopeless: the noise drowns what clients teach.',
+  harmless: 'Harmless: the noise hardly affects training.',
+  costly: 'Costly: the model learns, but more slowly and less well.',
+  hopeless: 'Hopeless: the noise drowns out the updates.',
 };
 
-/** Derives noise and curve while one types; the coordinator's accountant computes them. */
+/** The privacy planner. The coordinator's accountant computes the noise and the curve while the user types. */
 export function Planner({ start = {} }: { start?: Record<string, string> }) {
   const [values, setValues] = useState<Record<string, string>>({
     clients: '10000',
@@ -37,7 +37,7 @@ export function Planner({ start = {} }: { start?: Record<string, string> }) {
   const [planned, setPlanned] = useState<Planned>();
   const shown = useRef(start);
   useEffect(() => {
-    // What the task says anew goes in; what was typed here beside it stays.
+    // Copy the values that changed in the task, and keep all other values that the user typed here.
     const changed = Object.entries(start).filter(([name, text]) => shown.current[name] !== text);
     shown.current = start;
     if (changed.length > 0) setValues((old) => ({ ...old, ...Object.fromEntries(changed) }));
@@ -108,7 +108,7 @@ function Plan({ planned: { intention, forecast } }: { planned: Planned }) {
       />
       <Chart
         title="Epsilon spent"
-        x={{ label: 'Versions with a client', unit: '', values: forecast.epsilon_curve.map(([at]) => at), isWhole: true }}
+        x={{ label: 'Versions per client', unit: '', values: forecast.epsilon_curve.map(([at]) => at), isWhole: true }}
         yUnit="Epsilon"
         lines={[{ label: 'Epsilon', unit: '', values: forecast.epsilon_curve.map(([, epsilon]) => epsilon) }]}
       />

@@ -11,7 +11,7 @@ import { SetPrivacy } from './set-privacy';
 
 const PAGE = 20;
 
-/** What may be spent, what was, and what a plan would cost. */
+/** Privacy budgets, the ledger, and the planner. */
 export default function PrivacyView() {
   const data = useData('populations', (signal) => get<Population[]>('/populations', signal));
   return (
@@ -19,10 +19,10 @@ export default function PrivacyView() {
       <Loaded data={data}>
         {(populations) => (
           <>
-            <Card title="Budgets" note="What all tasks of a population together may spend of a client or user.">
+            <Card title="Budgets" note="The privacy loss that all tasks of a population together may cause to a client or user.">
               {populations.length === 0 ? (
                 <Empty>
-                  <p>There is no population yet.</p>
+                  <p>There are no populations yet.</p>
                 </Empty>
               ) : (
                 <Table
@@ -41,7 +41,7 @@ export default function PrivacyView() {
               {may('admin') && populations.length > 0 && <SetPrivacy populations={populations} done={data.again} />}
             </Card>
             {populations.length > 0 && <Ledger populations={populations.map((one) => one.name)} />}
-            <Card title="Planner" note="How much noise a budget asks for, and whether anything is learned through it.">
+            <Card title="Planner" note="Computes the noise that a budget requires, and whether the model can learn despite it.">
               <Planner />
             </Card>
           </>
@@ -55,9 +55,9 @@ function said(entry: LedgerEntry): string {
   const { settings, terms } = entry;
   switch (entry.kind) {
     case 'collection':
-      return 'first update taken';
+      return 'all updates charged';
     case 'task':
-      return terms?.epsilon ? `task made, epsilon ${number(terms.epsilon)}` : 'task made, no promise';
+      return terms?.epsilon ? `task created, epsilon ${number(terms.epsilon)}` : 'task created, not private';
     case 'settings': {
       const budget = settings?.epsilon ? `budget ${number(settings.epsilon)}` : 'no budget';
       return settings?.weakened ? `weakened to ${budget}: ${settings.weakened}` : budget;
@@ -72,7 +72,7 @@ function participation(entry: LedgerEntry): string {
   if (!participation) return '';
   switch (participation.kind) {
     case 'at_most':
-      return `in at most ${participation.count}`;
+      return `in at most ${participation.count} versions`;
     case 'poisson':
       return `drawn at rate ${number(participation.rate)}`;
     case 'whole':
@@ -92,7 +92,7 @@ function Ledger({ populations }: { populations: string[] }) {
   return (
     <Card
       title="Ledger"
-      note="What was spent and what bounds it: released versions, tasks and settings, each entry with the digest of the one before: folkmoot privacy verify checks the chain."
+      note="All privacy spending and its limits: released versions, tasks and settings. Each entry contains the digest of the one before; folkmoot privacy verify checks the chain."
       actions={
         <label>
           Population
@@ -110,7 +110,7 @@ function Ledger({ populations }: { populations: string[] }) {
         {(entries) =>
           entries.length === 0 ? (
             <Empty>
-              <p>Nothing was promised here yet.</p>
+              <p>No privacy was promised in this population yet.</p>
             </Empty>
           ) : (
             <>
@@ -129,14 +129,14 @@ function Ledger({ populations }: { populations: string[] }) {
                         </Link>
                       ),
                   },
-                  { name: 'What', show: said },
+                  { name: 'Event', show: said },
                   {
                     name: 'Noise multiplier',
                     isNumber: true,
                     show: (entry) => (entry.noise_multiplier ? number(entry.noise_multiplier) : ''),
                   },
-                  { name: 'A client is', show: participation },
-                  { name: 'When', show: (entry) => <Time at={entry.at} /> },
+                  { name: 'Participation', show: participation },
+                  { name: 'Time', show: (entry) => <Time at={entry.at} /> },
                   { name: 'Digest', show: (entry) => <Id id={entry.digest} /> },
                 ]}
               />

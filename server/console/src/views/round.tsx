@@ -8,7 +8,7 @@ import { bytes, count, duration, words } from '../format';
 import { NEVER, useData } from '../live';
 import { FunnelBars, Timeline } from './task';
 
-/** One round on the clock. Whose lanes these are is not told. */
+/** One round and its assignments over time. The view does not show the clients of the assignments. */
 export default function RoundView({ parameters: [id = ''] }: { parameters: string[] }) {
   const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal));
   const round = funnel.data?.round;
@@ -19,7 +19,7 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
       <Loaded data={funnel}>
         {(value) => (
           <div class="columns">
-            <Card title="What came of it">
+            <Card title="Outcome">
               <Timeline phase={value.round.phase} since={value.round.phase_since} />
               <Facts
                 facts={[
@@ -30,7 +30,7 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
                     ? [['Stragglers asked', <Time at={value.round.asked_at} />] as [string, ComponentChildren]]
                     : []),
                   ['Starts from version', count(value.round.base_version)],
-                  ['Made version', value.round.version ? count(value.round.version) : '–'],
+                  ['Released version', value.round.version ? count(value.round.version) : '–'],
                   ...(value.round.reason ? [['Abandoned because', words(String(value.round.reason))] as [string, string]] : []),
                   ['Opened', <Time at={value.round.created_at} />],
                 ]}
@@ -43,8 +43,8 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
         )}
       </Loaded>
       <Card
-        title="On the clock"
-        note="One bar for each assignment, from when it was given to when its update was accepted or it was dropped. The part in full colour is training, as the client says."
+        title="Timeline"
+        note="One bar for each assignment, from its start until its update was accepted or it was dropped. The solid part is training time, as reported by the client."
       >
         <Loaded data={lanes}>
           {(value) =>
@@ -53,7 +53,7 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
                 <p>
                   {typeof value.left_out === 'number'
                     ? 'No client was drawn yet.'
-                    : 'The task’s privacy rests on nobody knowing who was drawn.'}
+                    : 'Hidden: the task’s privacy depends on nobody knowing who was drawn.'}
                 </p>
               </Empty>
             ) : value.withheld ? (
@@ -74,7 +74,7 @@ function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAss
   const end = Math.max(...lanes.map((lane) => lane.closed_at ?? Math.min(now, lane.deadline)), start + 1);
   return (
     <>
-      <div class="waterfall" role="list" aria-label="Assignments in the order in which they were given">
+      <div class="waterfall" role="list" aria-label="Assignments in the order they were given">
         <div class="scale" aria-hidden="true">
           <span>0</span>
           <span>{duration((end - start) / 2)}</span>
@@ -84,7 +84,7 @@ function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAss
           <Bar key={index} lane={lane} number={index + 1} start={start} end={end} now={now} />
         ))}
       </div>
-      <p class="note">Updates were awaited for {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} at most.</p>
+      <p class="note">The round waited at most {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} for updates.</p>
       {typeof left_out === 'number' && left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
     </>
   );

@@ -5,7 +5,10 @@ import type { Population } from '../api/types';
 import { Action, Field } from '../components';
 import { typed } from '../format';
 
-/** Whom a population's promises protect, and what all its tasks may spend; what is left empty stays as it is. */
+/**
+ * A form that sets a population's unit of privacy, and the budget of all its tasks together. An empty field leaves its
+ * setting unchanged.
+ */
 export function SetPrivacy({ populations, done }: { populations: Population[]; done: () => void }) {
   const [name, setName] = useState(populations[0]?.name ?? '');
   const [unit, setUnit] = useState('');
@@ -27,13 +30,13 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
   };
   const limit = {
     title: `Set the budget of ${name}?`,
-    text: 'Its tasks that promise no privacy end for good, and so does each that would spend more than is left.',
-    word: 'Set it',
+    text: 'Tasks of this population that are not private will end for good, and so will every task that would spend more than is left.',
+    word: 'Set the budget',
   };
   const confirm = {
-    title: `Take the budget of ${name} away?`,
-    text: 'Its tasks then stop only at budgets of their own, and no other can be started. The reason is written into the ledger.',
-    word: 'Take it away',
+    title: `Remove the budget of ${name}?`,
+    text: 'Its tasks will then stop only at their own budgets, and no other task can start. The reason is recorded in the ledger.',
+    word: 'Remove the budget',
   };
   return (
     <>
@@ -52,19 +55,19 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
         <Field label="Protects">
           {(field) => (
             <select {...field} value={unit} onChange={(event) => setUnit(event.currentTarget.value)}>
-              <option value="">as it is</option>
+              <option value="">unchanged</option>
               <option value="client">every client</option>
-              <option value="user">every user, with all devices</option>
+              <option value="user">every user, with all their devices</option>
             </select>
           )}
         </Field>
-        <Field label="Epsilon of all its tasks">
+        <Field label="Epsilon of all tasks together">
           {(field) => <input {...field} inputMode="decimal" value={epsilon} onInput={(event) => setEpsilon(event.currentTarget.value)} />}
         </Field>
-        <Field label="Delta of that">
+        <Field label="Delta of all tasks together">
           {(field) => <input {...field} inputMode="decimal" value={delta} onInput={(event) => setDelta(event.currentTarget.value)} />}
         </Field>
-        <Field label="Reason, to allow more than before">
+        <Field label="Reason, if the budget is weakened">
           {(field) => <input {...field} maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}
         </Field>
         <Action disabled={!unit && !epsilon && !delta} act={change} done={done} confirm={epsilon || delta ? limit : undefined}>
@@ -78,7 +81,7 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
           act={() => set({ no_budget: true, weaken: reason })}
           done={done}
           confirm={confirm}
-        >{`Take the budget of ${name} away`}</Action>
+        >{`Remove the budget of ${name}`}</Action>
       )}
     </>
   );

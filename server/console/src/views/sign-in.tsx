@@ -5,7 +5,7 @@ import type { Session } from '../api/types';
 import { Button, ErrorNote, Field } from '../components';
 import { signedIn } from '../session';
 
-/** Asks for an API key, once: the browser keeps a session in its place. */
+/** The sign-in form. The browser stores a session instead of the API key. */
 export function SignIn({ why }: { why?: string | undefined }) {
   const [key, setKey] = useState('');
   const [error, setError] = useState<Error>();
@@ -31,7 +31,7 @@ export function SignIn({ why }: { why?: string | undefined }) {
       <form class="card" onSubmit={(event) => void submit(event)}>
         <Field
           label="API key"
-          hint="`folkmoot serve` prints the first one when it starts on an empty data folder; `folkmoot key create` makes more. It is not kept in the browser."
+          hint="`folkmoot serve` prints the first key when it starts on an empty data folder; `folkmoot key create` creates more. The browser does not store the key."
         >
           {(field) => (
             <input

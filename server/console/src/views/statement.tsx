@@ -4,7 +4,7 @@ import { Card, Facts, Link, Loaded, Page } from '../components';
 import { count, number } from '../format';
 import { useData } from '../live';
 
-/** What a task promises its clients, in words and numbers. */
+/** A task's privacy statement, in words and numbers. */
 export default function StatementView({ parameters: [id = ''] }: { parameters: string[] }) {
   const data = useData(`statement ${id}`, (signal) => get<Statement>(`/tasks/${id}/privacy`, signal), id);
   return (
@@ -14,7 +14,7 @@ export default function StatementView({ parameters: [id = ''] }: { parameters: s
           <>
             <Card title={statement.name}>
               <p>
-                <Link to={`/tasks/${id}`}>The task</Link> over the {count(statement.clients)} clients of {statement.population}.
+                <Link to={`/tasks/${id}`}>The task</Link> and the {count(statement.clients)} clients of {statement.population}.
               </p>
               <dl class="sentences">
                 {statement.sentences.map((sentence) => (
@@ -28,7 +28,7 @@ export default function StatementView({ parameters: [id = ''] }: { parameters: s
             <Card title="Numbers">
               <Facts
                 facts={[
-                  ['Epsilon, may be spent', number(statement.epsilon_budget)],
+                  ['Epsilon, budget', number(statement.epsilon_budget)],
                   ['Epsilon, spent', number(statement.epsilon_spent)],
                   ['Delta', number(statement.delta)],
                   ['Rho, spent', number(statement.rho_spent)],

@@ -9,7 +9,7 @@ import { useData, useEvery } from '../live';
 const LEVELS = ['ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE'];
 const EVERY_MILLISECONDS = 5_000;
 
-/** How the process is, and what it said last. */
+/** The state of the process, and its recent log. */
 export default function SystemView() {
   const data = useData('system', (signal) => get<System>('/system', signal));
   const [least, setLeast] = useState('TRACE');
@@ -39,10 +39,10 @@ export default function SystemView() {
                 ]}
               />
             </Card>
-            <Card title="Drivers" note="Which process drives which task. A lease that is not renewed ends, and another process takes over.">
+            <Card title="Drivers" note="Which process drives which task. If a process stops renewing its lease, another takes over.">
               {system.leases.length === 0 ? (
                 <Empty>
-                  <p>No task is driven just now.</p>
+                  <p>No task is being driven right now.</p>
                 </Empty>
               ) : (
                 <Table
@@ -50,14 +50,14 @@ export default function SystemView() {
                   rows={system.leases}
                   keyOf={(lease) => lease.name}
                   columns={[
-                    { name: 'Claim', show: (lease) => <code>{lease.name}</code> },
+                    { name: 'Lease', show: (lease) => <code>{lease.name}</code> },
                     { name: 'Holder', show: (lease) => <code>{lease.holder}</code> },
                     { name: 'Until', show: (lease) => <Time at={lease.held_until} /> },
                   ]}
                 />
               )}
             </Card>
-            <Card title="Log" note="What this process said last, newest first; at most 500 lines.">
+            <Card title="Log" note="The most recent log lines of this process, newest first; at most 500.">
               <form class="filters" onSubmit={(event) => event.preventDefault()}>
                 <label>
                   At least
@@ -82,7 +82,7 @@ export default function SystemView() {
                   { name: 'Time', show: (line) => <Time at={line.at} /> },
                   { name: 'Level', show: (line) => <span class={`level ${line.level.toLowerCase()}`}>{line.level.toLowerCase()}</span> },
                   {
-                    name: 'Says',
+                    name: 'Message',
                     show: (line) => (
                       <>
                         {line.message}{' '}
@@ -94,7 +94,7 @@ export default function SystemView() {
                       </>
                     ),
                   },
-                  { name: 'Part', show: (line) => <code>{line.target}</code> },
+                  { name: 'Module', show: (line) => <code>{line.target}</code> },
                 ]}
               />
             </Card>

@@ -11,7 +11,7 @@ import { may } from '../session';
 const STATES = ['active', 'paused', 'draft', 'completed', 'cancelled'];
 const PAGE = 100;
 const ROW_HEIGHT = 44;
-/** Tasks that can be laid beside each other. */
+/** The maximum number of tasks that can be compared. */
 const COMPARED_MAX = 4;
 
 interface Filter {
@@ -20,7 +20,7 @@ interface Filter {
   name: string;
 }
 
-/** All tasks, newest first, brought in pages while one scrolls. */
+/** All tasks, newest first. Further pages load while the user scrolls. */
 export default function TasksView() {
   const [filter, setFilter] = useState<Filter>({ state: '', population: '', name: '' });
   const [chosen, setChosen] = useState<string[]>([]);
@@ -72,7 +72,7 @@ export default function TasksView() {
           <input
             type="search"
             value={filter.name}
-            placeholder="a part of it"
+            placeholder="part of the name"
             onInput={(event) => change({ name: event.currentTarget.value })}
           />
         </label>
@@ -124,10 +124,10 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
     return (
       <Empty>
         {isFiltered ? (
-          <p>No task is like that. Ask for less.</p>
+          <p>No task matches these filters. Remove some of them.</p>
         ) : (
           <p>
-            There is no task yet. <Link to="/tasks/new">Create one</Link>, or start the demo on the <Link to="/">overview</Link>.
+            There are no tasks yet. <Link to="/tasks/new">Create one</Link>, or start the demo on the <Link to="/">overview</Link>.
           </p>
         )}
       </Empty>
@@ -137,7 +137,7 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
     <>
       {error && <ErrorNote error={error} />}
       <p class="note" role="status">
-        {count(tasks.length)} {isEnd ? 'tasks' : 'tasks so far; more come while you scroll'}
+        {count(tasks.length)} {isEnd ? 'tasks' : 'tasks loaded; scroll for more'}
       </p>
       <LongList
         caption="Tasks, newest first"

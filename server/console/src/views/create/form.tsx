@@ -1,4 +1,4 @@
-/** Fields for whatever the schema has: the form knows every key of a task's file as soon as the coordinator does. */
+/** A form that is generated from the schema, so it supports every key of a task file that the coordinator supports. */
 
 import { useState } from 'preact/hooks';
 
@@ -12,13 +12,13 @@ type Props = { name: string; path: string; schema: Schema; value: unknown; chang
 
 const FIRST = ['stop', 'scheduling', 'plan', 'population', 'name'];
 
-/** What is wrong just here, or at a key below that has no field of its own. */
+/** The faults of a field, including the faults of keys below it that have no field of their own. */
 function faultAt(faults: Fault[], path: string, isLeaf: boolean): string | undefined {
   const here = faults.filter((fault) => fault.field === path || (isLeaf && fault.field.startsWith(`${path}.`)));
   return here.length > 0 ? here.map((fault) => `${fault.message}; ${fault.remedy}.`).join(' ') : undefined;
 }
 
-/** All keys of a table; what need not be there can be added and taken away. */
+/** The fields for all keys of a table. Optional keys can be added and removed. */
 export function Fields({
   path,
   schema,
@@ -33,7 +33,7 @@ export function Fields({
   faults: Fault[];
 }) {
   const names = Object.keys(schema.properties ?? {}).filter((name) => name !== 'kind');
-  // What every task has to say comes first; the schema knows only the alphabet.
+  // Keys that every task needs come first; the schema lists keys alphabetically.
   if (path === '') names.sort((a, b) => FIRST.indexOf(b) - FIRST.indexOf(a));
   const isHere = (name: string) => schema.required?.includes(name) || (value[name] !== undefined && value[name] !== null);
   const set = (name: string, next: unknown) => {
@@ -69,7 +69,7 @@ export function Fields({
   );
 }
 
-/** Something, where the schema would begin with nothing. */
+/** The initial value of a key that the user adds. It is never null. */
 function firstOf(schema: Schema): unknown {
   const { inner } = optional(resolved(schema));
   const value = beginning(inner);
@@ -84,7 +84,7 @@ function Add({ names, schema, path, add }: { names: string[]; schema: Schema; pa
       <label>
         More settings{path ? ` of ${path}` : ''}
         <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
-          <option value="">{names.length} with their defaults</option>
+          <option value="">{names.length} at their defaults</option>
           {names.map((name) => (
             <option key={name} value={name}>
               {words(name)}
@@ -133,7 +133,7 @@ function One(props: Props) {
   );
 }
 
-/** One of several shapes, and the keys of the chosen one. */
+/** A choice between several shapes of a value, with the fields of the chosen shape. */
 function Choice({ name, path, schema, value, change, faults }: Omit<Props, 'isRequired'>) {
   const shapes = variants(schema);
   const chosen = variantOf(shapes, value);
@@ -191,7 +191,7 @@ function Choice({ name, path, schema, value, change, faults }: Omit<Props, 'isRe
   );
 }
 
-/** One value: a word among some, a number, yes or no, a text, or JSON for what is neither. */
+/** A field for one value: a choice of words, a number, a checkbox, text, or JSON for anything else. */
 function Leaf({ name, path, schema, value, change, faults, remove }: Props & { remove: preact.ComponentChild }) {
   const fault = faultAt(faults, path, true);
   const hint = [
@@ -242,7 +242,7 @@ function Leaf({ name, path, schema, value, change, faults, remove }: Props & { r
   );
 }
 
-/** Keeps what was typed, so that `1e-` can become `1e-6`. */
+/** A number field that keeps the text as typed, so that the user can type `1e-` on the way to `1e-6`. */
 function NumberInput({ field, value, change }: { field: object; value: unknown; change: Change }) {
   const [text, setText] = useState(String(value ?? ''));
   const type = (typed: string) => {

@@ -16,7 +16,7 @@ type Description = Record<string, unknown>;
 
 const WAIT_MILLISECONDS = 300;
 
-/** What a new task begins with: federated averaging over a classifier. */
+/** The initial description of a new task: federated averaging of a classifier. */
 const BEGINNING: Description = {
   name: 'my task',
   population: 'my-app',
@@ -25,7 +25,7 @@ const BEGINNING: Description = {
   stop: { rounds: 100 },
 };
 
-/** What was typed and not created: it outlives the end of a session, in the page's memory alone. */
+/** A task that was edited but not created. It survives the end of a session, but lives only in the page's memory. */
 type Draft = { model: string; description: Description; toml: string | undefined };
 let draft: Draft | undefined;
 
@@ -33,14 +33,14 @@ function keep(next: Draft | undefined): void {
   draft = next;
 }
 
-/** From a model to a task: first the model, then what is done with it. All faults are shown at once, each at its place. */
+/** The form for a new task: first the model, then its training. All faults are shown at once, each at its field. */
 export default function CreateView() {
   const [model, setModel] = useState(new URLSearchParams(location.search).get('model') ?? draft?.model ?? '');
   if (!may('operator'))
     return (
       <Page title="Create a task">
         <Empty>
-          <p>Creating a task takes an operator's API key.</p>
+          <p>Creating a task requires an operator's API key.</p>
         </Empty>
       </Page>
     );
@@ -70,7 +70,7 @@ function ChooseModel({ model, choose }: { model: string; choose: (model: string)
       <Loaded data={data}>
         {(models) =>
           models.length > 0 && (
-            <Field label="Or one that is here already">
+            <Field label="Or a model that was uploaded before">
               {(field) => (
                 <select {...field} value={model} onChange={(event) => choose(event.currentTarget.value)}>
                   <option value="">choose</option>
@@ -122,8 +122,8 @@ function Describe({ model }: { model: string }) {
     };
   }, [description, toml, model, isStarted]);
   const faults = checked?.faults ?? [];
-  // What was checked last may be older than what is on the screen: both that is made and that is shown the other way is
-  // checked anew.
+  // The last check may be older than the input on the screen. Therefore check again before creating the task, and
+  // before switching between form and file.
   const checkNow = async () => {
     const answer = await check();
     setChecked(answer);
@@ -132,7 +132,7 @@ function Describe({ model }: { model: string }) {
   };
   const create = async () => {
     const { faults, description: right } = await checkNow();
-    if (faults.length > 0 || !right) throw new Error('It was not created: mend first what is wrong with it.');
+    if (faults.length > 0 || !right) throw new Error('The task was not created. Fix the listed problems first.');
     const made = await send<Task>('POST', '/tasks', { description: right, model, activate: isStarted });
     keep(undefined);
     go(`/tasks/${made.id}`);
@@ -144,7 +144,7 @@ function Describe({ model }: { model: string }) {
   const asToml = async () => setToml((await checkNow()).toml ?? '');
   const asForm = async () => {
     const { description: read } = await checkNow();
-    if (!read) throw new Error('The form cannot show this: mend first what is wrong with it.');
+    if (!read) throw new Error('The form cannot show this file. Fix the listed problems first.');
     setDescription(read as Description);
     setToml(undefined);
   };
@@ -154,10 +154,10 @@ function Describe({ model }: { model: string }) {
         title="2. The task"
         actions={
           <>
-            {description !== BEGINNING && <Button onClick={anew}>Begin anew</Button>}
+            {description !== BEGINNING && <Button onClick={anew}>Reset</Button>}
             {toml === undefined ? (
               <Action key="toml" act={asToml}>
-                Write it as TOML
+                Edit as TOML
               </Action>
             ) : (
               <Action key="form" act={asForm}>
@@ -172,7 +172,7 @@ function Describe({ model }: { model: string }) {
             <Fields path="" schema={schema} value={description} change={(next) => setDescription(next as Description)} faults={faults} />
           </form>
         ) : (
-          <Field label="The task's file">
+          <Field label="Task file">
             {(field) => (
               <textarea
                 {...field}
@@ -192,14 +192,14 @@ function Describe({ model }: { model: string }) {
         {!error && <Faults faults={faults} isChecked={checked !== undefined} />}
         <Notes notes={checked?.notes} />
         <label class="check">
-          <input type="checkbox" checked={isStarted} onChange={(event) => setStarted(event.currentTarget.checked)} /> Start it at once
+          <input type="checkbox" checked={isStarted} onChange={(event) => setStarted(event.currentTarget.checked)} /> Start it immediately
         </label>
         <Action kind="primary" act={create}>
           Create the task
         </Action>
         {checked && toml === undefined && (
           <details open>
-            <summary>The same as a file and a command</summary>
+            <summary>The same as a task file and a command</summary>
             <pre tabIndex={0} class="toml">
               {checked.toml}
             </pre>
@@ -217,18 +217,18 @@ function Faults({ faults, isChecked }: { faults: Fault[]; isChecked: boolean }) 
   if (!isChecked)
     return (
       <p class="note" role="status">
-        It is checked…
+        Checking…
       </p>
     );
   if (faults.length === 0)
     return (
       <p class="good" role="status">
-        Nothing is wrong with it.
+        No problems found.
       </p>
     );
   return (
     <div class="error" role="status">
-      <p>{faults.length === 1 ? 'One thing is wrong:' : `${faults.length} things are wrong:`}</p>
+      <p>{faults.length === 1 ? '1 problem found:' : `${faults.length} problems found:`}</p>
       <ul>
         {faults.map((fault, index) => (
           <li key={index}>
@@ -240,7 +240,7 @@ function Faults({ faults, isChecked }: { faults: Fault[]; isChecked: boolean }) 
   );
 }
 
-/** The planner with the task's own numbers, where it promises privacy. */
+/** The privacy planner with the task's own numbers, if the task uses central privacy. */
 function Private({ description, model }: { description: Description; model: string }) {
   const privacy = description['privacy'] as { kind?: string; epsilon?: number; delta?: number } | undefined;
   const graph = useData(`graph ${model}`, (signal) => get<ModelGraph>(`/models/${model}/graph`, signal), NEVER);
@@ -256,7 +256,7 @@ function Private({ description, model }: { description: Description; model: stri
   put('epsilon', privacy.epsilon);
   put('delta', privacy.delta);
   return (
-    <Card title="What this privacy costs" note="Say how many clients there are; the rest is the task's.">
+    <Card title="The cost of privacy" note="Enter the number of clients. The other values come from the task.">
       <Planner start={start} />
     </Card>
   );

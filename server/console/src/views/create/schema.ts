@@ -1,4 +1,4 @@
-/** The JSON schema of a task's file, as far as a form needs it. */
+/** The parts of a task file's JSON schema that the form needs. */
 
 import document from '../../../../api/task.schema.json';
 
@@ -23,17 +23,17 @@ export interface Schema {
 
 const root = document as unknown as Schema & { $defs: Record<string, Schema> };
 
-/** The schema of the whole file. */
+/** The schema of a whole task file. */
 export const task: Schema = root;
 
-/** The schema itself, where it is a reference to one; what is said beside the reference wins. */
+/** Resolves a reference. Keywords beside the reference take precedence. */
 export function resolved(schema: Schema): Schema {
   if (!schema.$ref) return schema;
   const { $ref, ...beside } = schema;
   return { ...resolved(root.$defs[$ref.replace('#/$defs/', '')] ?? {}), ...beside };
 }
 
-/** Whether there may be nothing, and what there is otherwise. */
+/** Splits a schema into its non-null part and whether null is allowed. */
 export function optional(schema: Schema): { inner: Schema; mayBeNull: boolean } {
   const isNull = (one: Schema) => one.type === 'null';
   if (schema.anyOf?.some(isNull)) {
@@ -47,7 +47,7 @@ export function optional(schema: Schema): { inner: Schema; mayBeNull: boolean } 
   return { inner: schema, mayBeNull: false };
 }
 
-/** One of several shapes: its name, and where its name stands in the value. */
+/** One of several shapes that a value can have: its name, and the form of a value with this shape. */
 export interface Variant {
   name: string;
   description?: string | undefined;
@@ -55,7 +55,7 @@ export interface Variant {
   kind: 'word' | 'tagged' | 'wrapped';
 }
 
-/** The shapes among which to choose; none if there is only one. */
+/** Returns the shapes that the user can choose from; empty if there is only one shape. */
 export function variants(schema: Schema): Variant[] {
   if (schema.enum) return schema.enum.map((word) => ({ name: String(word), schema: {}, kind: 'word' as const }));
   return (schema.oneOf ?? []).flatMap((raw): Variant[] => {
@@ -70,7 +70,7 @@ export function variants(schema: Schema): Variant[] {
   });
 }
 
-/** Which of the shapes a value has. */
+/** The shape that a value has. */
 export function variantOf(shapes: Variant[], value: unknown): Variant | undefined {
   if (typeof value === 'string') return shapes.find((one) => one.kind === 'word' && one.name === value);
   if (typeof value !== 'object' || value === null) return undefined;
@@ -78,7 +78,7 @@ export function variantOf(shapes: Variant[], value: unknown): Variant | undefine
   return shapes.find((one) => (one.kind === 'tagged' && one.name === tag) || (one.kind === 'wrapped' && one.name in value));
 }
 
-/** A value to begin with: what must be there, by its examples, and nothing else. */
+/** Returns an initial value with only the required keys, filled from their examples. */
 export function beginning(raw: Schema): unknown {
   const { inner: schema, mayBeNull } = optional(resolved(raw));
   if (mayBeNull && schema.examples?.[0] === undefined) return null;

@@ -7,12 +7,11 @@ import { Card, Empty, Facts, Loaded } from '../../components';
 import { count, number, percent } from '../../format';
 import { useData } from '../../live';
 
-const NO_METRICS =
-  'Nobody has told: with privacy, clients report no metrics. [evaluation] with central = true measures on your own examples.';
+const NO_METRICS = 'No metrics yet. Private tasks do not report client metrics; set evaluation.central to evaluate on your own data.';
 
 type Over = 'versions' | 'time' | 'bytes';
 
-/** How the task went: over its versions, over time, or over what clients sent. */
+/** The progress of a task, over its versions, time, or bytes received. */
 export function Curves({ task }: { task: Task }) {
   const [over, setOver] = useState<Over>('versions');
   const data = useData(`series ${task.id}`, (signal) => get<Series>(`/tasks/${task.id}/series?points=600`, signal), task.id);
@@ -23,9 +22,9 @@ export function Curves({ task }: { task: Task }) {
     <>
       <Card
         title="Learning"
-        note="Loss and accuracy of training are what the clients of a round measured on the version before theirs."
+        note="Training loss and accuracy are measured by the clients of a round, on the version that the round started from."
         actions={
-          <div class="switch" role="group" aria-label="Over what">
+          <div class="switch" role="group" aria-label="X axis">
             {(['versions', 'time', 'bytes'] as const).map((one) => (
               <button
                 key={one}
@@ -44,7 +43,7 @@ export function Curves({ task }: { task: Task }) {
           {(series) =>
             series.points.length < 2 ? (
               <Empty>
-                <p>Curves begin with the first committed round.</p>
+                <p>Curves appear after the first committed round.</p>
               </Empty>
             ) : (
               <Charts series={series} over={over} />
@@ -53,11 +52,11 @@ export function Curves({ task }: { task: Task }) {
         </Loaded>
       </Card>
       {best.length > 0 && (
-        <Card title="Best versions" note="By the task's metric, among those that were evaluated.">
+        <Card title="Best versions" note="The best evaluated versions by the task's metric.">
           <Facts
             facts={best.map((one): [string, string] => [
               `${one.source}: version ${one.version}`,
-              `${percent(one.accuracy)} right, loss ${number(one.mean_loss)}, ${examples(one)}`,
+              `${percent(one.accuracy)} correct, loss ${number(one.mean_loss)}, ${examples(one)}`,
             ])}
           />
         </Card>
@@ -66,10 +65,10 @@ export function Curves({ task }: { task: Task }) {
   );
 }
 
-/** Over how many examples was measured, or why that is not told. */
+/** The number of evaluated examples, or the reason why it is withheld. */
 function examples(one: Evaluation): string {
   return one.example_count === null || one.example_count === undefined
-    ? 'the count of examples withheld, as a task with privacy runs or has run in this population'
+    ? 'number of examples withheld, because a private task runs or has run in this population'
     : `${count(one.example_count)} examples`;
 }
 
@@ -84,7 +83,7 @@ function axis(points: SeriesPoint[], over: Over): Axis {
   }
 }
 
-/** What was measured of each version by one source, and gaps between. */
+/** A metric of each version from one evaluation source, with gaps for versions that the source did not evaluate. */
 function measured(series: Series, source: string, of: 'accuracy' | 'mean_loss'): (number | null)[] {
   const values = new Map(series.evaluations.filter((one) => one.source === source).map((one) => [one.version, one[of] ?? null]));
   return series.points.map((point) => values.get(point.version) ?? null);
@@ -105,9 +104,9 @@ function Charts({ series, over }: { series: Series; over: Over }) {
   const hasStaleness = points.some((point) => point.staleness_max > 0);
   return (
     <>
-      {series.stride > 1 && <p class="note">One of {series.stride} versions is shown, and the newest.</p>}
+      {series.stride > 1 && <p class="note">The charts show one in {series.stride} versions, and the newest.</p>}
       <div class="columns">
-        <Chart title="Accuracy" x={x} yUnit="Accuracy (share right)" lines={lines('accuracy', 'share right')} empty={NO_METRICS} />
+        <Chart title="Accuracy" x={x} yUnit="Accuracy (share correct)" lines={lines('accuracy', 'share correct')} empty={NO_METRICS} />
         <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
         <Chart
           title="Updates combined"
@@ -116,12 +115,12 @@ function Charts({ series, over }: { series: Series; over: Over }) {
           lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]}
         />
         <Chart
-          title="Change of the model"
+          title="Model change"
           x={x}
           yUnit="Distance (L2)"
           lines={[
             {
-              label: 'From the version before',
+              label: 'From the previous version',
               unit: 'L2',
               values: points.map((point) => (point.version === 0 ? null : point.change_norm)),
             },
@@ -131,7 +130,7 @@ function Charts({ series, over }: { series: Series; over: Over }) {
           <Chart
             title="Staleness"
             x={x}
-            yUnit="Versions old"
+            yUnit="Age (versions)"
             lines={[
               { label: 'Mean', unit: 'versions', values: points.map((point) => point.mean_staleness) },
               { label: 'Oldest', unit: 'versions', values: points.map((point) => point.staleness_max) },

@@ -10,7 +10,7 @@ import { Rounds } from './rounds';
 import { Traffic } from './traffic';
 import { Versions } from './versions';
 
-/** One task: where it stands, how it went, and what can be done about it. */
+/** One task: its state, its progress, and actions on it. */
 export default function TaskView({ parameters: [id = ''] }: { parameters: string[] }) {
   const data = useData(`task ${id}`, (signal) => get<Task>(`/tasks/${id}`, signal), id);
   const task = data.data;
@@ -31,7 +31,7 @@ export default function TaskView({ parameters: [id = ''] }: { parameters: string
             <Card title="Settings">
               <Notes notes={task.notes} />
               <details>
-                <summary>Show the whole description</summary>
+                <summary>Show the complete description</summary>
                 <pre tabIndex={0}>{JSON.stringify(task.description, null, 2)}</pre>
               </details>
             </Card>
@@ -47,12 +47,12 @@ function Actions({ task, done }: { task: Task; done: () => void }) {
   const change = (verb: string) => () => send('POST', `/tasks/${task.id}/${verb}`);
   const cancel = {
     title: 'Cancel this task for good?',
-    text: `It cannot be started again. Its open round is abandoned and what its clients are training is lost; its ${task.latest_version + 1} model versions stay.`,
+    text: `The task cannot be started again. Its open round is abandoned, and the current work of its clients is lost. Its ${task.latest_version + 1} model versions stay.`,
     word: 'Cancel the task',
   };
   const pause = {
     title: 'Pause this task?',
-    text: 'Its open round is abandoned: what its clients are training for it is lost. No version is lost, and it can be resumed.',
+    text: 'Its open round is abandoned, and the current work of its clients is lost. No version is lost, and you can resume the task.',
     word: 'Pause the task',
   };
   return (
@@ -84,7 +84,7 @@ function Actions({ task, done }: { task: Task; done: () => void }) {
 function Standing({ task }: { task: Task }) {
   const stop = task.description['stop'] as { rounds?: number } | undefined;
   return (
-    <Card title="Where it stands">
+    <Card title="Status">
       <Facts
         facts={[
           [
@@ -119,7 +119,7 @@ function Standing({ task }: { task: Task }) {
       )}
       {task.state === 'active' && !task.open_round && task.rounds_opened === 0 && (
         <p class="note">
-          It waits for clients: <Link to="/access">make an enrolment token</Link> and give it to them.
+          The task is waiting for clients. <Link to="/access">Create an enrolment token</Link> and give it to them.
         </p>
       )}
     </Card>
@@ -138,11 +138,11 @@ function Open({ task }: { task: Task }) {
           <Timeline phase={open.round.phase} since={open.round.phase_since} />
           <Funnel task={task} id={open.round.id} />
           <p>
-            <Link to={`/rounds/${open.round.id}`}>Round {open.round.number} on the clock</Link>
+            <Link to={`/rounds/${open.round.id}`}>Details of round {open.round.number}</Link>
           </p>
         </>
       ) : (
-        <p class="note">No round is open{task.state === 'active' ? ' just now.' : `: the task is ${task.state}.`}</p>
+        <p class="note">No round is open{task.state === 'active' ? ' right now.' : `: the task is ${task.state}.`}</p>
       )}
     </Card>
   );
@@ -193,11 +193,11 @@ function Funnel({ task, id }: { task: Task; id: string }) {
   return <Loaded data={funnel}>{(value) => <FunnelBars funnel={value} waiting={waiting} />}</Loaded>;
 }
 
-/** From who could take part to whose update counts. */
+/** Meters from the waiting clients down to the accepted updates. */
 export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?: number | undefined }) {
   const { cohort, outstanding, accepted } = funnel;
   if (typeof cohort !== 'number' || typeof outstanding !== 'number' || typeof accepted !== 'number') {
-    return <p class="note">How many were drawn and have reported is hidden: the task’s privacy rests on nobody knowing who was drawn.</p>;
+    return <p class="note">The counts of drawn and reporting clients are hidden: privacy depends on nobody knowing who was drawn.</p>;
   }
   const most = Math.max(waiting ?? 0, cohort, 1);
   const dropped = funnel.dropped.reduce((all, one) => all + one.count, 0);
@@ -205,7 +205,7 @@ export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?:
     <div class="funnel">
       {waiting !== undefined && <Meter label="Waiting" value={waiting} max={most} text={count(waiting)} />}
       <Meter label="Drawn" value={cohort} max={most} text={count(cohort)} />
-      <Meter label="Under way" value={outstanding} max={most} text={count(outstanding)} />
+      <Meter label="Outstanding" value={outstanding} max={most} text={count(outstanding)} />
       <Meter label="Accepted" value={accepted} max={most} text={count(accepted)} />
       <Meter label="Dropped" value={dropped} max={most} text={count(dropped)} isBad />
       {funnel.dropped.length > 0 && (

@@ -4,7 +4,7 @@ import { Card, Facts, Link, Loaded, Meter } from '../../components';
 import { count, number } from '../../format';
 import { useData } from '../../live';
 
-/** What the task promises, what it has spent, and for how long the budget lasts. */
+/** The task's privacy promise, the budget it has spent, and when the budget will run out. */
 export function Privacy({ task }: { task: Task }) {
   const data = useData(`statement ${task.id}`, (signal) => get<Statement>(`/tasks/${task.id}/privacy`, signal), task.id);
   return (
@@ -15,10 +15,10 @@ export function Privacy({ task }: { task: Task }) {
             {statement.is_private && statement.epsilon_budget ? (
               <Budget statement={statement} />
             ) : (
-              <p class="note">{statement.sentences[0]?.text ?? 'Nothing is promised.'}</p>
+              <p class="note">{statement.sentences[0]?.text ?? 'This task promises no privacy.'}</p>
             )}
             <p>
-              <Link to={`/privacy/tasks/${task.id}`}>The whole statement</Link>
+              <Link to={`/privacy/tasks/${task.id}`}>Complete statement</Link>
             </p>
           </>
         )}
@@ -45,7 +45,7 @@ function Budget({ statement }: { statement: Statement }) {
           ['Protects', `every ${statement.unit ?? 'client'}`],
           ['Noise multiplier', number(statement.noise_multiplier)],
           ['Versions released with noise', count(statement.releases)],
-          ['Versions at most', statement.releases_max ? count(statement.releases_max) : 'until the budget is spent'],
+          ['Maximum number of versions', statement.releases_max ? count(statement.releases_max) : 'until the budget is spent'],
           ...(end ? [['Projected end', end] as [string, string]] : []),
         ]}
       />
@@ -54,14 +54,15 @@ function Budget({ statement }: { statement: Statement }) {
 }
 
 /**
- * After how many versions the budget is spent, if it goes on as up to now. Under zero-concentrated differential privacy rho
- * grows in proportion to the versions, and epsilon(rho) = rho + 2·sqrt(rho·ln(1/delta)) (Bun and Steinke 2016, proposition
- * 1.3); the accountant's own conversion is tighter, so this is a lower bound.
+ * Estimates the number of versions after which the budget is spent at the current rate. Under zero-concentrated
+ * differential privacy, rho grows in proportion to the number of versions, and
+ * epsilon(rho) = rho + 2·sqrt(rho·ln(1/delta)) (Bun and Steinke 2016, proposition 1.3). The accountant's own
+ * conversion is tighter, so the estimate is a lower bound.
  */
 function projectedEnd(statement: Statement): string | null {
   const { rho_spent: rho, epsilon_budget: budget, delta, releases, participations_max: cap } = statement;
   if (!rho || !budget || !delta || releases === 0) return null;
-  if (cap && releases >= cap) return 'the cap on participations keeps it within the budget';
+  if (cap && releases >= cap) return 'none: the cap on participations keeps the task within its budget';
   const l = Math.log(1 / delta);
   const allowed = (Math.sqrt(l + budget) - Math.sqrt(l)) ** 2;
   const left = Math.floor((allowed / rho) * releases) - releases;

@@ -7,15 +7,15 @@ import { at, count, words } from '../../format';
 
 const ROW_HEIGHT = 40;
 const PAGE = 100;
-/** How many pages are kept: who watches for a day does not keep the day's rounds. */
+/** The maximum number of cached pages, so that a page left open for a day does not keep all of the day's rounds. */
 const PAGES_MAX = 30;
 
-/** All rounds, newest first. Their numbers have no gaps, so any part of a hundred thousand is one call away. */
+/** All rounds, newest first. Round numbers have no gaps, so a single request reaches any part of the list. */
 export function Rounds({ task }: { task: Task }) {
   const total = task.rounds_opened;
   const pages = useRef(new Map<number, Round[]>());
   const [, redraw] = useState(0);
-  // What is over does not change: pages stay, but for the newest and those with a round that was open.
+  // Ended rounds do not change, so only the newest page and pages with open rounds are loaded again.
   const bring = (page: number) => {
     const below = (page + 1) * PAGE + 1;
     get<Round[]>(`/tasks/${task.id}/rounds?limit=${PAGE}&before=${below}`).then(
@@ -27,7 +27,7 @@ export function Rounds({ task }: { task: Task }) {
         redraw((count) => count + 1);
       },
       () => {
-        // What was there stays; what was only asked for is asked for again when it is next looked at.
+        // Keep loaded pages. A page that failed to load is requested again when it is next visible.
         if (pages.current.get(page)?.length === 0) pages.current.delete(page);
       },
     );
@@ -53,7 +53,7 @@ export function Rounds({ task }: { task: Task }) {
     <Card title="Rounds">
       {total === 0 ? (
         <Empty>
-          <p>A round opens when the task is active and enough clients wait.</p>
+          <p>A round opens when the task is active, and starts when enough clients are waiting.</p>
         </Empty>
       ) : (
         <LongList
@@ -62,7 +62,7 @@ export function Rounds({ task }: { task: Task }) {
           height={ROW_HEIGHT}
           head={
             <div class="row rounds-row" role="row">
-              {['Round', 'For', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => (
+              {['Round', 'Purpose', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => (
                 <span key={name} role="columnheader">
                   {name}
                 </span>

@@ -13,18 +13,18 @@ interface Sum {
   downloaded: number;
 }
 
-/** What the updates of the last rounds cost, by codec and network. */
+/** The traffic of the last rounds' updates, by codec and network. */
 export function Traffic({ task }: { task: Task }) {
   const data = useData(`stats ${task.id}`, (signal) => get<RoundStats[]>(`/tasks/${task.id}/stats?limit=100`, signal), task.id);
   return (
     <Card
       title="Bytes by codec"
-      note="Of the last 100 rounds. Of a task with privacy nothing is told: how long a compressed update is depends on its values."
+      note="Traffic of the last 100 rounds. Private tasks are not counted, because the length of a compressed update depends on its values."
     >
       <Loaded data={data}>
         {(stats) => {
           const sums = added(stats);
-          if (sums.length === 0) return <p class="note">No update was counted yet.</p>;
+          if (sums.length === 0) return <p class="note">No updates were counted yet.</p>;
           return (
             <Table
               caption="Bytes by codec and network"
@@ -37,11 +37,11 @@ export function Traffic({ task }: { task: Task }) {
                 { name: 'Sent', isNumber: true, show: (sum) => bytes(sum.uploaded) },
                 { name: 'As float32', isNumber: true, show: (sum) => bytes(sum.float32) },
                 {
-                  name: 'Fewer by',
+                  name: 'Compression',
                   isNumber: true,
                   show: (sum) => (sum.uploaded > 0 ? `${(sum.float32 / sum.uploaded).toFixed(1)} times` : '–'),
                 },
-                { name: 'Fetched', isNumber: true, show: (sum) => bytes(sum.downloaded) },
+                { name: 'Downloaded', isNumber: true, show: (sum) => bytes(sum.downloaded) },
               ]}
             />
           );

@@ -9,9 +9,9 @@ import { may } from '../../session';
 
 const PAGE = 20;
 const WITHHELD =
-  'No counts of examples: a task with privacy runs or has run in this population, and an exact count carries no noise. Of a task with privacy loss and accuracy of training are missing, too.';
+  'Example counts are withheld, because a private task runs or has run in this population and exact counts carry no noise. For private tasks, training loss and accuracy are withheld, too.';
 
-/** The task's model versions: where each came from, what changed, and its ONNX file. */
+/** The task's model versions: their origin, their metrics, and their ONNX files. */
 export function Versions({ task, changed }: { task: Task; changed: () => void }) {
   const [before, setBefore] = useState<number[]>([]);
   const [compared, setCompared] = useState<Version[]>([]);
@@ -45,7 +45,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                   ),
                 },
                 { name: 'Version', isNumber: true, show: (version) => count(version.number) },
-                { name: 'Made from', show: origin },
+                { name: 'Origin', show: origin },
                 { name: 'Accuracy', isNumber: true, show: (version) => percent(version.accuracy) },
                 { name: 'Loss', isNumber: true, show: (version) => number(version.mean_loss) },
                 { name: 'Examples', isNumber: true, show: (version) => number(version.example_count) },
@@ -90,7 +90,7 @@ function isWithheld(version: Version): boolean {
 }
 
 function origin(version: Version): string {
-  if (version.number === 0) return 'what the task began with';
+  if (version.number === 0) return 'initial weights';
   if (version.rolled_back_to !== null && version.rolled_back_to !== undefined) return `weights of version ${version.rolled_back_to}`;
   return `version ${version.number - 1} and a round`;
 }
@@ -99,7 +99,7 @@ function RollBack({ task, version, changed }: { task: Task; version: Version; ch
   if (version.number === task.latest_version) return <span class="note">newest</span>;
   const confirm = {
     title: `Roll back to version ${version.number}?`,
-    text: `A new version ${task.latest_version + 1} gets the weights of version ${version.number}; the versions between stay in the list. Clients start from it as soon as the task is resumed.`,
+    text: `This creates version ${task.latest_version + 1} with the weights of version ${version.number}. The versions in between stay in the list. Clients start from the new version when you resume the task.`,
     word: 'Roll back',
   };
   return (
