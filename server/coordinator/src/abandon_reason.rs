@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Why a round came to nothing.
+/// The reason why a round was abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AbandonReason {
@@ -12,19 +12,20 @@ pub enum AbandonReason {
     TaskPaused,
     /// The task was cancelled.
     TaskCancelled,
-    /// The task is over.
+    /// The task completed.
     TaskCompleted,
-    /// Meanwhile the privacy budget was spent, or set otherwise: what was made is not released.
+    /// While updates were being combined, the privacy budget was spent or changed. The new version is not
+    /// released.
     PrivacyBudget,
-    /// The accepted updates cannot be combined, or what they make cannot be stored: trying again would fail again. The
-    /// coordinator's log says why.
+    /// The accepted updates cannot be combined, or the result cannot be stored. A retry would fail again. The
+    /// coordinator's log gives the cause.
     CommitFailed,
-    /// The model fell so far behind its best version that the task returns to that one.
+    /// The metric fell so far below that of the best version that the task rolls back to it.
     RolledBack,
 }
 
 impl AbandonReason {
-    /// Says whether it ends a round whose updates are being combined: what they make is thrown away.
+    /// Returns whether this reason can end a round that is already aggregating. The result is then discarded.
     pub fn ends_an_aggregation(self) -> bool {
         matches!(self, AbandonReason::PrivacyBudget | AbandonReason::CommitFailed)
     }

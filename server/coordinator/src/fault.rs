@@ -3,24 +3,24 @@ use std::fmt;
 use folkmoot_protocol::codec::RecipeFault;
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong with a task's description, and what to do about it.
+/// One fault of a task description, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The field, as a path: `scheduling.report_goal`.
+    /// The path of the field, such as `scheduling.report_goal`.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem, with the value.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Fault {
-    /// Makes a fault.
+    /// Creates a fault of one field from its message and remedy.
     pub fn new(field: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into(), remedy: remedy.into() }
     }
 
-    /// Makes the fault of a codec's number.
+    /// Creates a fault from an invalid number of a codec.
     pub(crate) fn of_codec(field: &str, fault: RecipeFault) -> Self {
         let field = format!("{field}.{}", fault.field);
         Self::new(&field, format!("it is {}", fault.value), format!("it must be {}", fault.allowed))

@@ -1,18 +1,17 @@
-//! What must hold, by name. Production asserts these before it writes; the simulation checks them after
-//! every step.
+//! Named invariants. Production checks them before it writes; the simulation checks them after every step.
 
 use crate::{
     round::{Phase, Round},
     scheduling::ReportCounts,
 };
 
-/// An invariant that does not hold: a bug of ours, never of a client's.
+/// A violated invariant: a bug in the coordinator, never a client's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the invariant `{name}` is broken: {detail}")]
 pub struct BrokenInvariantError {
-    /// The invariant.
+    /// The invariant's name.
     pub name: &'static str,
-    /// What was found.
+    /// The observed values.
     pub detail: String,
 }
 
@@ -24,15 +23,17 @@ fn holds(
     if is_so { Ok(()) } else { Err(BrokenInvariantError { name, detail: detail() }) }
 }
 
-/// A committed version is the successor of the version on which its round is based.
+/// Checks that a committed version directly follows its round's base version.
 pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
     let Phase::Committed { version, .. } = round.phase else { return Ok(()) };
     let is_so = round.base_version.checked_add(1) == Some(version);
     holds("versions_have_no_gap", is_so, || format!("version {version} from {}", round.base_version))
 }
 
-/// No round combines more updates than it drew clients, nor fewer than `fewest`: one, or none where a draw is kept
-/// whatever came of it ([`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws)).
+/// Checks that a round combines at least `fewest` updates, and no more than the clients it drew.
+///
+/// `fewest` is 1, or 0 under a policy that keeps every draw
+/// ([`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws)).
 pub fn a_commit_combines_its_cohort(round: &Round, fewest: u64) -> Result<(), BrokenInvariantError> {
     let (Phase::Aggregating { cohort, accepted, .. }
     | Phase::Committed { cohort, accepted, .. }
@@ -44,7 +45,7 @@ pub fn a_commit_combines_its_cohort(round: &Round, fewest: u64) -> Result<(), Br
     holds("a_commit_combines_its_cohort", is_so, || format!("{accepted} updates of {cohort} clients"))
 }
 
-/// Every assignment of a round that reports is accepted, outstanding or dropped.
+/// Checks that every assignment of a reporting round is accepted, outstanding or dropped.
 pub fn every_assignment_is_counted_once(
     round: &Round,
     counts: ReportCounts,
@@ -52,11 +53,11 @@ pub fn every_assignment_is_counted_once(
     let Phase::Reporting { cohort, .. } = round.phase else { return Ok(()) };
     let counted = counts.accepted + counts.outstanding + counts.dropped;
     holds("every_assignment_is_counted_once", counted == cohort, || {
-        format!("{counts:?} of a cohort of {cohort}")
+        format!("{counts:?} do not add up to the cohort of {cohort}")
     })
 }
 
-/// The aggregate combines exactly the updates that were accepted.
+/// Checks that the aggregate combines exactly the accepted updates.
 pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<(), BrokenInvariantError> {
     let Phase::Aggregating { accepted, .. } = round.phase else { return Ok(()) };
     holds("the_aggregate_is_of_the_accepted", combined == accepted, || {
@@ -64,7 +65,7 @@ pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<
     })
 }
 
-/// The invariants that a round shows by itself, under a policy that keeps its draws or does not.
+/// Checks the invariants that depend on the round alone. `keeps_draws` is the policy's answer.
 pub fn check_round(round: &Round, keeps_draws: bool) -> Result<(), BrokenInvariantError> {
     versions_have_no_gap(round)?;
     a_commit_combines_its_cohort(round, u64::from(!keeps_draws))

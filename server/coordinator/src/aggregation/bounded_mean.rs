@@ -3,17 +3,19 @@ use serde::{Deserialize, Serialize};
 use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
 use crate::fault::Fault;
 
-/// The weighted mean in which no update counts for much more than the others of its round.
+/// A weighted mean that limits the influence of each update.
 ///
-/// With b = √`influence_max`: a weight counts up to b times the median weight, and an update whose L2 norm or whose largest
-/// element is above b times the median of them is scaled down to that (norm thresholding, Sun et al. 2019, "Can you really
-/// backdoor federated learning?", with a bound that the round itself gives). So no update moves a parameter by more than
-/// `influence_max` times what the median weight and the median largest element would, as long as fewer than half are hostile.
+/// Let b = √`influence_max`. A weight counts up to b times the median weight. An update is scaled down if its L2
+/// norm or its largest element exceeds b times the respective median of the round. This is norm thresholding (Sun
+/// et al. 2019, "Can you really backdoor federated learning?") with a bound taken from the round itself.
+///
+/// As long as fewer than half of the updates are hostile, no update moves a parameter by more than
+/// `influence_max` times the product of the median weight and the median largest element.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BoundedMean {
-    /// For how many typical clients one may count, at least 1.
+    /// The limit on the influence of one client, in multiples of a typical client's influence; at least 1.
     #[serde(default = "default_influence_max")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1.0)))]
     pub influence_max: f64,
@@ -39,8 +41,8 @@ impl Aggregator for BoundedMean {
     }
 
     fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
-        // While an update arrives nothing is known of the others: it is summed as it is, and what it is too large by is
-        // taken out when the round closes.
+        // While updates arrive, the others are unknown: each update is summed unscaled. When the round closes,
+        // the excess is subtracted.
         let Measured::Extents(extents) = measured else {
             return Combination::attenuated_mean(weights.iter().copied(), attenuations);
         };
@@ -62,7 +64,7 @@ impl Aggregator for BoundedMean {
 
     fn validate(&self, _cohort_min: u64, _cohort_max: u64, faults: &mut Vec<Fault>) {
         if !(self.influence_max >= 1.0 && self.influence_max.is_finite()) {
-            let remedy = "it must be 1 or above; 3 lets clients differ by what is usual";
+            let remedy = "it must be at least 1; 3 allows the usual differences between clients";
             faults.push(Fault::new(
                 "aggregator.influence_max",
                 format!("it is {}", self.influence_max),
@@ -72,12 +74,13 @@ impl Aggregator for BoundedMean {
     }
 }
 
-/// Returns the share of an update of this size that is kept: all of it, or as much as brings it to `largest`.
+/// Returns the factor that scales an update of this size down to `largest`; 1 if the update is no larger.
 fn within(size: f64, largest: f64) -> f64 {
     if size <= largest { 1.0 } else { largest / size }
 }
 
-/// The middle one, of an even number the smaller of the two in the middle: half of the updates cannot raise it.
+/// Returns the lower median: for an even count, the smaller of the two middle values. Half of the updates cannot
+/// raise it.
 fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -108,7 +111,7 @@ mod tests {
     #[test]
     fn weight_norm_and_peak_are_bounded_each_by_itself() {
         let typical: &[f32] = &[3.0, 4.0, 0.0, 0.0];
-        // The median weight is 2, the norm 5, the largest element 4; twice that is allowed.
+        // The medians are: weight 2, norm 5, largest element 4. The limits are twice the medians.
         let (heavy, _) = combined(&[typical, typical, typical], &[2, 2, 1000]);
         assert_eq!(heavy, Combination::Mean { factors: vec![2.0, 2.0, 4.0], divisor: 8.0 });
         let (long, _) = combined(&[typical, typical, &[8.0, 8.0, 8.0, 8.0]], &[1, 1, 1]);
@@ -118,7 +121,7 @@ mod tests {
         assert!((out[3] - 8.0 / 3.0).abs() < 1e-12, "{out:?}");
     }
 
-    /// The promise of the docstring, for one hostile client of twenty.
+    /// Checks the bound documented on [`BoundedMean`], with one hostile client among twenty.
     #[test]
     fn one_client_moves_no_parameter_more_than_it_may() {
         for influence_max in [1.0, 3.0, 10.0] {
@@ -131,7 +134,9 @@ mod tests {
                 weights[7] = 10_000;
                 let measured = Measured::Extents(extents);
                 let combination = aggregator.combination(&weights, &[1.0; 20], &measured);
-                let Combination::Mean { factors, .. } = combination else { unreachable!("it is a mean") };
+                let Combination::Mean { factors, .. } = combination else {
+                    unreachable!("the combination is a mean")
+                };
                 let moves = factors[7] * hostile.peak;
                 assert!(moves <= influence_max * factors[0] * honest.peak * (1.0 + 1e-12), "{moves}");
             }
@@ -143,7 +148,7 @@ mod tests {
         let one = combined(&[&[7.0, 0.0]], &[9]);
         assert_eq!(one.1, [7.0, 0.0]);
         let still = combined(&[&[0.0], &[0.0], &[5.0]], &[1, 1, 1]);
-        assert_eq!(still.1, [0.0], "most say that nothing is to move");
+        assert_eq!(still.1, [0.0], "most updates are zero");
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! Shares of a cohort: how many of n updates may be hostile, and how many are cut off.
+//! Converts shares of a cohort into counts: hostile updates, and trimmed values.
 
 use crate::fault::Fault;
 
-/// What is forgiven when a share is turned into a number, so that 0.29 of 100 is 29 although 0.29 · 100.0 is less.
+/// The rounding tolerance when a share becomes a count. Without it, 0.29 · 100.0 would be floored to 28.
 pub(super) const ROUNDING: f64 = 1e-9;
 
-/// Returns f = ⌊share·n⌋, and never half of the updates or more.
+/// Returns f = ⌊share·n⌋, but always less than half of the updates.
 pub(super) fn count_of(share: f64, updates: usize) -> usize {
     let count = (share * updates as f64 + ROUNDING).floor() as usize;
     count.min(updates.saturating_sub(1) / 2)
 }
 
-/// Refuses a share outside [0, 0.5) and says whether it is in there.
+/// Records a fault if the share is outside [0, 0.5). Returns whether it is inside.
 pub(super) fn expect_share(field: &str, share: f64, remedy: &str, faults: &mut Vec<Fault>) -> bool {
     let is_share = (0.0..0.5).contains(&share);
     if !is_share {

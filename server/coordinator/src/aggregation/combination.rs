@@ -1,35 +1,35 @@
 use super::CoordinateRule;
 
-/// How n updates become one aggregate.
+/// The rule that combines n updates into one aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Combination {
     /// Σ factorᵢ·xᵢ / divisor.
     Mean {
-        /// One factor for each update, 0 or above; an update of factor 0 need not be read.
+        /// One factor per update, at least 0. Updates with factor 0 need not be read.
         factors: Vec<f64>,
-        /// Above 0.
+        /// The divisor, greater than 0.
         divisor: f64,
     },
-    /// A rule for each coordinate by itself.
+    /// A rule that combines each coordinate independently.
     PerCoordinate(CoordinateRule),
 }
 
 impl Combination {
-    /// Makes the mean of updates with `factors`. Where the divisor would be 0 it is 1: nothing moves nothing.
+    /// Returns the mean of updates with these factors. A divisor of 0 is replaced by 1, so the mean is 0.
     pub(super) fn mean(factors: Vec<f64>, divisor: f64) -> Self {
         Combination::Mean { factors, divisor: if divisor > 0.0 { divisor } else { 1.0 } }
     }
 
-    /// Makes the mean with factors weight·attenuation over the weights.
+    /// Returns the mean with factors weight·attenuation, divided by the sum of the weights.
     pub(super) fn attenuated_mean(weights: impl Iterator<Item = u64> + Clone, attenuations: &[f64]) -> Self {
         let divisor = weights.clone().fold(0, u64::saturating_add) as f64;
         let factors = weights.zip(attenuations).map(|(weight, attenuation)| weight as f64 * attenuation);
         Self::mean(factors.collect(), divisor)
     }
 
-    /// Combines one tile: `rows[i]` is update i's values in it, and `out` has the tile's length.
+    /// Combines one tile. `rows[i]` holds update i's values in the tile, and `out` has the tile's length.
     ///
-    /// A mean is summed in float64 in the order of the updates.
+    /// A mean is summed in float64, in the order of the updates.
     pub fn combine(&self, rows: &[&[f32]], out: &mut [f64]) {
         let (factors, divisor) = match self {
             Combination::Mean { factors, divisor } => (factors, divisor),

@@ -1,24 +1,24 @@
-/// Columns that are gathered at once: enough that reading the rows is sequential.
+/// The number of columns gathered at once: enough to read the rows sequentially.
 const COLUMNS: usize = 64;
 
-/// A rule that combines each coordinate of the updates by itself.
+/// A rule that combines each coordinate independently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoordinateRule {
     /// The middle value, or the mean of the two middle ones (Yin et al. 2018, "Byzantine-robust distributed
     /// learning: towards optimal statistical rates", definition 1).
     Median,
-    /// The mean without the `trim` smallest and the `trim` largest values (the same, definition 2).
+    /// The mean without the `trim` smallest and the `trim` largest values (Yin et al. 2018, definition 2).
     TrimmedMean {
-        /// How many values are cut off at each end; at most as many as leave one.
+        /// The number of values removed at each end. It is capped so that at least one value is left.
         trim: usize,
     },
 }
 
 impl CoordinateRule {
-    /// Combines one tile: `rows[i]` is update i's values in it, and `out` has the tile's length.
+    /// Combines one tile. `rows[i]` holds update i's values in the tile, and `out` has the tile's length.
     ///
-    /// Neither the order of the rows nor the tile shows in the result: values are summed from the smallest on.
-    /// Without rows the result is 0.
+    /// The result depends neither on the order of the rows nor on the tiling: values are summed in ascending
+    /// order. Without rows, the result is 0.
     pub fn combine(&self, rows: &[&[f32]], out: &mut [f64]) {
         if rows.is_empty() {
             return out.fill(0.0);
@@ -37,7 +37,7 @@ impl CoordinateRule {
         }
     }
 
-    /// Combines the values of one coordinate, of which there is at least one, and reorders them.
+    /// Combines the values of one coordinate. `keys` must not be empty; it is reordered.
     fn combine_column(&self, keys: &mut [i32]) -> f64 {
         let last = keys.len() - 1;
         match *self {
@@ -57,17 +57,19 @@ impl CoordinateRule {
     }
 }
 
-/// Returns an integer that orders as the value does in [`f32::total_cmp`]: integers sort about twice as fast.
+/// Returns an integer that sorts like the value under [`f32::total_cmp`]. Sorting integers is about twice as
+/// fast.
 fn key_of(value: f32) -> i32 {
     flip(value.to_bits().cast_signed())
 }
 
-/// Returns the value of a key, widened.
+/// Returns the value of a key, as float64.
 fn value_of(key: i32) -> f64 {
     f64::from(f32::from_bits(flip(key).cast_unsigned()))
 }
 
-/// Turns the bits of negative floats around but for the sign, and back: they grow away from 0.
+/// Flips all bits of a negative float except the sign, so that its bits sort in ascending order. A second call restores
+/// the bits.
 fn flip(bits: i32) -> i32 {
     bits ^ ((bits >> 31) & i32::MAX)
 }

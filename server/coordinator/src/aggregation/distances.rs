@@ -1,35 +1,34 @@
 use super::squares::{BLOCK, Block, ZEROS, squared_differences, widen};
 
-/// Updates that are compared with one another while their blocks are in the processor's cache.
+/// The number of updates per group. The blocks of two groups are compared while they are in the processor's cache.
 const GROUP: usize = 32;
 
-/// Updates that one is compared with at once, so that its own values are loaded once for all of them.
+/// The number of updates compared with one update at once, so that its values are loaded only once.
 const TOGETHER: usize = 4;
 
 /// The squared Euclidean distances between n updates, in float64.
-///
-/// They are sums of squared differences, not ‖x‖² + ‖y‖² − 2·x·y, which loses everything where updates are
-/// almost alike. It takes n·(n − 1)/2 · 8 bytes, and n · 2 KiB to calculate.
+/// The distances are sums of squared differences. The formula ‖x‖² + ‖y‖² − 2·x·y would lose all precision for nearly
+/// equal updates. They take n·(n − 1)/2 · 8 bytes of memory, plus n · 2 KiB of working space.
 #[derive(Clone, Debug)]
 pub struct Distances {
     updates: usize,
-    /// The pairs (0, 1), (0, 2) … (1, 2) …
+    /// One entry per pair, in the order (0, 1), (0, 2) … (1, 2) …
     squares: Vec<f64>,
-    /// One block of every update.
+    /// The current block of every update.
     blocks: Vec<Block>,
 }
 
 impl Distances {
-    /// Makes the distances of `updates` updates of which nothing was seen yet.
+    /// Returns the distances of `updates` updates before any tile was added.
     pub fn new(updates: usize) -> Self {
         let pairs = updates * updates.saturating_sub(1) / 2;
         Self { updates, squares: vec![0.0; pairs], blocks: vec![ZEROS; updates] }
     }
 
-    /// Adds one tile: `rows[i]` is update i's values in it, all of one length.
+    /// Adds one tile. `rows[i]` holds update i's values in the tile; all rows have the same length.
     ///
-    /// Tiles come in order and are always cut alike, or at multiples of [`BLOCK`]: then the sums have the same
-    /// bits everywhere.
+    /// Tiles must come in order. For bit-identical sums, cut them the same way everywhere, or at multiples of
+    /// [`BLOCK`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let length = rows.first().map_or(0, |row| row.len());
         for start in (0..length).step_by(BLOCK) {
@@ -40,18 +39,18 @@ impl Distances {
         }
     }
 
-    /// Returns how many updates there are.
+    /// Returns the number of updates.
     pub fn count(&self) -> usize {
         self.updates
     }
 
-    /// Returns the squared distance between two updates; 0 between one and itself.
+    /// Returns the squared distance between two updates; 0 between an update and itself.
     pub fn squared(&self, one: usize, other: usize) -> f64 {
         let (low, high) = (one.min(other), one.max(other));
         if low == high { 0.0 } else { self.squares[self.first_pair(low) + high - low - 1] }
     }
 
-    /// Adds what the present blocks contribute, group by group.
+    /// Adds the contribution of the current blocks, group by group.
     fn add_blocks(&mut self) {
         for low_group in (0..self.updates).step_by(GROUP) {
             for high_group in (low_group..self.updates).step_by(GROUP) {
@@ -62,7 +61,8 @@ impl Distances {
         }
     }
 
-    /// Adds the distances between the block of `low` and those of `from..to`, which lie above it.
+    /// Adds the distances between the block of `low` and the blocks of `from..to`, whose indices are greater than
+    /// `low`.
     fn add_row(&mut self, low: usize, from: usize, to: usize) {
         if from >= to {
             return;
@@ -81,7 +81,7 @@ impl Distances {
         }
     }
 
-    /// Returns where the pairs (low, low + 1), (low, low + 2) … begin.
+    /// Returns the index of the pair (low, low + 1); the pairs (low, low + 2) … follow.
     fn first_pair(&self, low: usize) -> usize {
         low * (2 * self.updates - low - 1) / 2
     }

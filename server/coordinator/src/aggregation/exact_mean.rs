@@ -1,18 +1,20 @@
 use folkmoot_protocol::ValueGrid;
 
-/// The divisor is not above 0, so there is no mean.
+/// The error for a divisor that is not positive: the mean is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the mean of updates that count nothing is not defined; leave the model as it is")]
+#[error(
+    "the total weight of the updates is not above 0, so their mean is undefined; keep the model unchanged"
+)]
 pub struct ZeroDivisorError;
 
-/// A mean over exact sums: the sum on the grid, divided by what the updates count together.
+/// A mean over exact sums: the sum on the grid, divided by the total weight of the updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExactMean {
     divisor: f64,
 }
 
 impl ExactMean {
-    /// Makes the mean with this divisor, which is the sum of the weights for a weighted mean.
+    /// Creates a mean with this divisor. For a weighted mean, it is the sum of the weights.
     ///
     /// # Errors
     /// [`ZeroDivisorError`] if the divisor is not above 0 or not finite.

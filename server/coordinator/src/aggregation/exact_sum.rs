@@ -1,9 +1,11 @@
-//! Sums that do not depend on the order: values go to a fixed-point grid and are added as integers.
+//! Sums that do not depend on the order: values are rounded to a fixed-point grid and added as integers.
 //!
 //! A value `v` of an update with weight `w` is added as the integer nearest to `v · w · 2^f`, ties to even. The
-//! product is exact in float64 (24 bits of significand times a weight below 2^29 is 53 bits), so there is one
-//! rounding, and every machine rounds alike (IEEE 754). Integers add up to the same sum in any order, and what
-//! was added can be taken out again without a trace. Float sums do neither.
+//! product is exact in float64: a significand of 24 bits times a weight below 2^29 needs 53 bits. So there is one
+//! rounding, and every machine rounds alike (IEEE 754).
+//!
+//! Integers add up to the same sum in any order, and an update can be subtracted again exactly. Float sums
+//! guarantee neither.
 
 pub use folkmoot_update::grid::{scale, to_grid};
 
@@ -15,7 +17,7 @@ pub fn add_values(sums: &mut [i64], bytes: &[u8], scale: f64) {
     }
 }
 
-/// Takes out what [`add_values`] added for the same bytes and scale.
+/// Subtracts the values that [`add_values`] added for the same bytes and scale.
 pub fn take_values(sums: &mut [i64], bytes: &[u8], scale: f64) {
     let (values, _) = bytes.as_chunks::<4>();
     for (sum, value) in sums.iter_mut().zip(values) {
@@ -34,7 +36,7 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// The definition, by another way: exact rational arithmetic in 128 bits.
+    /// Computes the definition independently, in exact 128-bit rational arithmetic.
     fn by_definition(value: f32, weight: u64, fraction_bits: u32) -> i64 {
         if value == 0.0 {
             return 0;

@@ -1,11 +1,11 @@
 use super::{norms::add_squares, squares::ZEROS};
 
-/// How large an update is.
+/// The size of an update: its norm and its largest element.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Extent {
-    /// The square of its Euclidean norm.
+    /// The square of the update's Euclidean norm.
     pub square: f64,
-    /// The magnitude of its largest element.
+    /// The largest magnitude of the update's elements.
     pub peak: f64,
 }
 
@@ -16,7 +16,7 @@ impl Extent {
     }
 }
 
-/// Adds one tile to the extents of n updates; see [`super::Norms::add_tile`].
+/// Adds one tile to the extents of n updates. The tiling rules are those of [`super::Norms::add_tile`].
 pub(super) fn add_tile(extents: &mut [Extent], rows: &[&[f32]]) {
     let mut block = ZEROS;
     for (extent, row) in extents.iter_mut().zip(rows) {

@@ -7,15 +7,18 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// Updates in a round of Krum or Multi-Krum, at most: work and memory grow with their square.
+/// The maximum number of updates in a round of Krum or Multi-Krum. Work and memory grow with its square.
 pub const KRUM_UPDATES_MAX: u64 = 4096;
 
-/// The one update that lies closest to its neighbours.
+/// Krum: selects the one update that is closest to its neighbours.
 ///
-/// Blanchard et al. 2017, "Machine learning with adversaries: Byzantine tolerant gradient descent", section 4: the
-/// score of an update is the sum of the n − f − 2 smallest squared distances to others, where f = ⌊byzantine_share·n⌋
-/// may be hostile; the lowest score wins, and the lowest index among equals. Weights and staleness do not count.
-/// Where so few updates came that no neighbour is left, one is counted; a single update is chosen as it is.
+/// Blanchard et al. 2017, "Machine learning with adversaries: Byzantine tolerant gradient descent", section 4.
+/// The score of an update is the sum of its n − f − 2 smallest squared distances to the others. f =
+/// ⌊byzantine_share·n⌋ is the assumed number of hostile updates. The lowest score wins; among equal scores, the
+/// lowest index.
+///
+/// Weights and staleness are ignored. If n − f − 2 is below 1, one neighbour is counted. A single update is
+/// selected as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -43,11 +46,11 @@ impl Aggregator for Krum {
     }
 }
 
-/// Makes the uniform mean of the `chosen` updates with the lowest scores.
+/// Returns the uniform mean of the `chosen` updates with the lowest scores.
 pub(super) fn choose(distances: &Distances, byzantine: usize, chosen: usize) -> Combination {
     let scores = scores(distances, byzantine);
     let mut order: Vec<usize> = (0..scores.len()).collect();
-    // The sort is stable, so that of equal scores the lowest index comes first.
+    // The sort is stable: among equal scores, the lowest index comes first.
     order.sort_by(|one, other| scores[*one].total_cmp(&scores[*other]));
     order.truncate(chosen);
     let mut factors = vec![0.0; scores.len()];
@@ -55,7 +58,7 @@ pub(super) fn choose(distances: &Distances, byzantine: usize, chosen: usize) -> 
     Combination::mean(factors, order.len() as f64)
 }
 
-/// Computes the score of every update. Distances are summed from the smallest on.
+/// Computes the score of every update. Distances are summed in ascending order.
 pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
     let updates = distances.count();
     let neighbours = updates.saturating_sub(byzantine + 2).max(1);
@@ -63,7 +66,7 @@ pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
     let score = |one: usize| {
         others.clear();
         let rest = (0..updates).filter(|other| *other != one);
-        // Of a NaN only the sign is taken, which would order it before all numbers.
+        // `abs` clears the sign of a NaN. A negative NaN would sort before all numbers.
         others.extend(rest.map(|other| distances.squared(one, other).abs()));
         others.sort_unstable_by(f64::total_cmp);
         others.iter().take(neighbours).sum::<f64>().abs()
@@ -71,17 +74,18 @@ pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
     (0..updates).map(score).collect()
 }
 
-/// Refuses a share out of range, cohorts of which some size is below 2f + 3, and cohorts that are too large.
+/// Records faults for a share out of range, for cohort sizes below 2f + 3, and for cohorts that are too large.
 ///
-/// Every size that a cohort may have is looked at: 9 updates bear 0.4, and 10 do not.
+/// It checks every possible cohort size, because f is rounded: a share of 0.4 is valid for 9 updates but not for
+/// 10.
 pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
     let field = "aggregator.byzantine_share";
     if !expect_share(field, share, "it must be 0 or above, and below 0.5", faults) {
         return;
     }
     if cohort_max > KRUM_UPDATES_MAX {
-        let message = format!("a cohort of {cohort_max} has too many pairs to be compared");
-        let remedy = format!("lower it to {KRUM_UPDATES_MAX}, or take the median or the trimmed mean");
+        let message = format!("a cohort of {cohort_max} is too large to compare all pairs of updates");
+        let remedy = format!("lower it to {KRUM_UPDATES_MAX}, or choose the median or the trimmed mean");
         faults.push(Fault::new("scheduling.report_goal", message, remedy));
     }
     let sizes = cohort_min..=cohort_max.min(KRUM_UPDATES_MAX).max(cohort_min);
@@ -89,11 +93,11 @@ pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults
     if let Some(size) = sizes.into_iter().find(too_small) {
         let byzantine = count_of(share, size as usize);
         let message = format!(
-            "{byzantine} of {size} updates may be hostile, which takes {} updates",
+            "it allows {byzantine} hostile updates among {size}, which needs at least {} updates",
             2 * byzantine + 3
         );
         let cohort = (3.0 / (1.0 - 2.0 * share) - ROUNDING).ceil();
-        let remedy = format!("lower it, or let no fewer than {cohort} updates make a commit");
+        let remedy = format!("lower it, or require at least {cohort} updates for a commit");
         faults.push(Fault::new(field, message, remedy));
     }
 }
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_closest_to_its_neighbours_is_chosen() {
-        // With n = 5 and f = 1 there are 2 neighbours: 1 + 4, 1 + 1, 1 + 4, 81 + 100 …
+        // With n = 5 and f = 1, each score sums 2 neighbours: 1 + 4, 1 + 1, 1 + 4, 81 + 100 …
         assert_eq!(factors(&[1.0, 2.0, 3.0, 12.0, -50.0], 1, 1), [0.0, 1.0, 0.0, 0.0, 0.0]);
         assert_eq!(factors(&[1.0, 2.0, 3.0, 12.0, -50.0], 1, 2), [1.0, 1.0, 0.0, 0.0, 0.0]);
     }
@@ -144,11 +148,11 @@ mod tests {
         assert_eq!(
             faults(0.4, 9, 12),
             [
-                "aggregator.byzantine_share: 4 of 10 updates may be hostile, which takes 11 updates; lower it, or let \
-              no fewer than 15 updates make a commit"
+                "aggregator.byzantine_share: it allows 4 hostile updates among 10, which needs at least 11 updates; \
+                 lower it, or require at least 15 updates for a commit"
             ]
         );
-        assert!(faults(0.0, 2, 20)[0].contains("0 of 2 updates may be hostile, which takes 3 updates"));
+        assert!(faults(0.0, 2, 20)[0].contains("0 hostile updates among 2, which needs at least 3 updates"));
         assert!(faults(0.1, 10, 4097)[0].starts_with("scheduling.report_goal: a cohort of 4097"));
         assert_eq!(faults(0.1, u64::MAX, u64::MAX).len(), 1);
         assert!(faults(0.5, 100, 100)[0].contains("it is 0.5"));

@@ -1,4 +1,4 @@
-//! What holds for every aggregator, whatever the updates are.
+//! Properties of every aggregator, for arbitrary updates.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -32,13 +32,13 @@ fn tile(updates: &[Vec<f32>], from: usize, to: usize) -> Vec<&[f32]> {
     updates.iter().map(|update| &update[from..to]).collect()
 }
 
-/// Ends of tiles, at the cuts and at the end.
+/// Returns the bounds of the tiles that end at these cuts and at `length`.
 fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
     let ends = cuts.iter().copied().chain([length]);
     ends.scan(0, |start, end| Some((std::mem::replace(start, end), end))).collect()
 }
 
-/// Aggregates as a driver does, over tiles that end at the cuts.
+/// Aggregates as a driver does, in tiles that end at the cuts.
 fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
     let length = updates.first().map_or(0, Vec::len);
     let mut measured = Measured::new(choice.measurement(), updates.len());

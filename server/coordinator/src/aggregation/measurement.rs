@@ -1,9 +1,9 @@
 use super::{Distances, Extent, Norms, extent};
 
-/// What has to be measured over all updates before they can be combined.
+/// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measurement {
-    /// Nothing.
+    /// No measurement.
     None,
     /// The norm of every update.
     Norms,
@@ -13,10 +13,10 @@ pub enum Measurement {
     Distances,
 }
 
-/// What was measured.
+/// The result of a [`Measurement`].
 #[derive(Clone, Debug)]
 pub enum Measured {
-    /// Nothing.
+    /// No measurement.
     None,
     /// The norm of every update.
     Norms(Norms),
@@ -27,7 +27,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// Begins to measure n updates.
+    /// Returns an empty measurement of n updates.
     pub fn new(measurement: Measurement, updates: usize) -> Self {
         match measurement {
             Measurement::None => Measured::None,
@@ -47,7 +47,7 @@ impl Measured {
         }
     }
 
-    /// Returns the norms, which must have been asked for.
+    /// Returns the norms. Panics if they were not measured.
     pub(super) fn norms(&self) -> &Norms {
         match self {
             Measured::Norms(norms) => norms,
@@ -55,7 +55,7 @@ impl Measured {
         }
     }
 
-    /// Returns the distances, which must have been asked for.
+    /// Returns the distances. Panics if they were not measured.
     pub(super) fn distances(&self) -> &Distances {
         match self {
             Measured::Distances(distances) => distances,

@@ -1,8 +1,8 @@
 use super::{Combination, CoordinateRule, Measured, aggregator::Aggregator};
 
-/// The median of each coordinate (Yin et al. 2018, algorithm 1, option I).
+/// The coordinate-wise median (Yin et al. 2018, algorithm 1, option I).
 ///
-/// Fewer than half of the updates cannot move a coordinate out of the range of the others.
+/// A minority of the updates cannot move a coordinate out of the range of the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Median;
 

@@ -1,8 +1,8 @@
-//! How updates become one aggregate.
+//! Aggregation: rules that combine updates into one aggregate.
 //!
-//! A choice that is streaming can be summed while updates arrive. The others see all updates at once, but only
-//! one range of parameters at a time: first what has to be measured over all of them (norms, distances), then the
-//! combination itself. Memory depends on the tile and the number of updates, never on the model.
+//! Streaming aggregators sum updates while they arrive. The others see all updates at once, one range of
+//! parameters at a time: first they measure norms or distances, then they combine. Memory depends on the tile
+//! size and the number of updates, never on the size of the model.
 
 mod aggregator;
 mod bounded_mean;
@@ -56,42 +56,44 @@ pub enum AggregatorChoice {
     /// Σ wᵢ·Δᵢ / Σ wᵢ, exactly (McMahan et al. 2017, algorithm 1).
     #[serde(deserialize_with = "no_field")]
     WeightedMean,
-    /// The weighted mean in which no update counts for much more than the others of its round.
+    /// A weighted mean that limits the influence of each update.
     BoundedMean(BoundedMean),
-    /// The mean in which every update counts alike.
+    /// The mean in which every update has weight 1.
     #[serde(deserialize_with = "no_field")]
     UniformMean,
-    /// The middle of each coordinate. One client moves no parameter by more than an honest client can.
+    /// The median of each coordinate. One client moves no parameter by more than an honest client can.
     #[serde(deserialize_with = "no_field")]
     Median,
-    /// The mean of each coordinate without its extremes. One client moves no parameter by more than an honest client can.
+    /// The mean of each coordinate without its extreme values. One client moves no parameter by more than an
+    /// honest client can.
     TrimmedMean(TrimmedMean),
-    /// The one update that lies closest to the others.
+    /// The one update that is closest to the others.
     Krum(Krum),
-    /// The mean of the updates that lie closest to the others.
+    /// The mean of the updates that are closest to the others.
     MultiKrum(MultiKrum),
-    /// The weighted mean of updates that are scaled down to a norm.
+    /// The weighted mean of updates that are scaled down to a maximum norm.
     NormBound(NormBound),
 }
 
 impl Default for AggregatorChoice {
-    /// Bounds every client: a default must not give the model to one of them.
+    /// Limits the influence of every client: a default must not let one client control the model.
     fn default() -> Self {
         AggregatorChoice::BoundedMean(BoundedMean::default())
     }
 }
 
 impl AggregatorChoice {
-    /// Says whether the sum can be made while updates arrive: an update's factor is known from it alone, or that of few
-    /// changes when the round closes.
+    /// Returns whether updates can be summed while they arrive. An update's factor then depends on that update
+    /// alone, or only a few factors change when the round closes.
     ///
-    /// The factor is what [`AggregatorChoice::combination`] gives for that one update while nothing was measured.
+    /// The factor is the one that [`AggregatorChoice::combination`] returns for a single update without
+    /// measurements.
     pub fn is_streaming(&self) -> bool {
         self.aggregator().is_streaming()
     }
 
-    /// Returns the factor with which an update of this weight is summed while it arrives; 1 where the choice is not
-    /// streaming, and nothing is.
+    /// Returns the factor for summing an update of this weight on arrival. It is 1 for choices that are not
+    /// streaming, whose updates are not summed on arrival.
     pub fn arrival_factor(&self, weight: u64) -> f64 {
         match self.is_streaming().then(|| self.combination(&[weight], &[1.0], &Measured::None)) {
             Some(Combination::Mean { factors, .. }) => factors[0],
@@ -99,31 +101,31 @@ impl AggregatorChoice {
         }
     }
 
-    /// Says what has to be measured over all updates before [`AggregatorChoice::combination`].
+    /// Returns the measurement over all updates that [`AggregatorChoice::combination`] needs.
     pub fn measurement(&self) -> Measurement {
         self.aggregator().measurement()
     }
 
-    /// Says how n updates are combined.
+    /// Returns the rule that combines n updates.
     ///
-    /// `weights[i]` is the weight of update i and `attenuations[i]`, in (0, 1], what staleness leaves of it.
-    /// The means multiply both and divide by the weights alone, so that stale updates move the model less and do
-    /// not make the others count more (FedBuff: Nguyen et al. 2022, algorithm 1). Medians, trimmed means and
-    /// Krum know neither.
+    /// `weights[i]` is the weight of update i, and `attenuations[i]`, in (0, 1], is its staleness factor. Means
+    /// multiply both and divide by the weights alone. So stale updates move the model less, without raising the
+    /// influence of the others (FedBuff: Nguyen et al. 2022, algorithm 1). Medians, trimmed means and Krum ignore
+    /// both.
     ///
     /// # Panics
-    /// If `measured` is not what [`AggregatorChoice::measurement`] asks for, over as many updates.
+    /// If `measured` is not the result of [`AggregatorChoice::measurement`] over as many updates.
     pub fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns how many of `updates` updates are in the result: rules that choose leave others out. A median counts all, though
-    /// each of its coordinates is that of one or two.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum and Multi-Krum leave some
+    /// updates out. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
 
-    /// Lists what is wrong with the choice for cohorts of `cohort_min` to `cohort_max` updates.
+    /// Lists the faults of the choice for cohorts of `cohort_min` to `cohort_max` updates.
     pub(crate) fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         self.aggregator().validate(cohort_min, cohort_max, faults);
     }
@@ -142,7 +144,7 @@ impl AggregatorChoice {
     }
 }
 
-/// Refuses fields beside `kind`; a variant without fields would let them pass.
+/// Rejects fields next to `kind`. For a variant without fields, serde would silently ignore them.
 fn no_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

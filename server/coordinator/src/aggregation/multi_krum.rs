@@ -8,10 +8,11 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// The uniform mean of the m updates with the lowest scores of [`super::Krum`], all scored once.
+/// Multi-Krum: the uniform mean of the m updates with the lowest [`super::Krum`] scores. Each update is scored
+/// once.
 ///
-/// Blanchard et al. 2017, section 4 (Multi-Krum). Weights and staleness do not count. With fewer updates than m there
-/// are, n − f are chosen, and at least one.
+/// Blanchard et al. 2017, section 4 (Multi-Krum). Weights and staleness are ignored. If there are fewer than m
+/// updates, n − f are chosen, and at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -19,9 +20,9 @@ pub struct MultiKrum {
     /// The share of the updates that may be hostile, in [0, 0.5).
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 0.5, "examples" = [0.2])))]
     pub byzantine_share: f64,
-    /// How many updates are chosen (m), at least 1 and at most n − f; n − f where nothing is said.
+    /// The number of chosen updates (m): 1 to n − f. The default is n − f.
     ///
-    /// The theorem of the paper holds up to n − f − 2.
+    /// The paper's theorem holds for m up to n − f − 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [10])))]
     pub chosen: Option<u64>,
@@ -55,7 +56,7 @@ impl Aggregator for MultiKrum {
         if let Some(chosen) = self.chosen.filter(|chosen| *chosen == 0 || *chosen > honest) {
             let hostile = cohort_min - honest;
             let message = format!("it is {chosen}, and {hostile} of {cohort_min} updates may be hostile");
-            let remedy = format!("let it lie between 1 and {honest}, or leave it out");
+            let remedy = format!("it must be 1 to {honest}; leave it out to choose {honest}");
             faults.push(Fault::new("aggregator.chosen", message, remedy));
         }
     }

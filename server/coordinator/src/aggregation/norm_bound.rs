@@ -3,15 +3,15 @@ use serde::{Deserialize, Serialize};
 use super::{Combination, Measured, Measurement, aggregator::Aggregator};
 use crate::fault::Fault;
 
-/// The weighted mean of updates that are scaled down to a norm: x·min(1, M/‖x‖).
+/// The weighted mean of updates that are scaled down to a maximum norm: x·min(1, M/‖x‖).
 ///
-/// Sun et al. 2019, "Can you really backdoor federated learning?" (norm thresholding). One update moves
-/// the model by its share of the weights times M at most; it bounds what hostile updates do, and hides nothing.
+/// Sun et al. 2019, "Can you really backdoor federated learning?" (norm thresholding). One update moves the model
+/// by at most M times its share of the weights. This limits hostile updates, but it hides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NormBound {
-    /// M, the largest Euclidean norm that an update keeps, above 0, in the units of the weights.
+    /// M, the largest Euclidean norm of an update, above 0, in the units of the weights.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
     pub norm_max: f64,
 }
@@ -26,7 +26,7 @@ impl Aggregator for NormBound {
         let mut combination = Combination::attenuated_mean(weights.iter().copied(), attenuations);
         if let Combination::Mean { factors, .. } = &mut combination {
             for (index, factor) in factors.iter_mut().enumerate() {
-                // An update of norm 0 gives infinity here, and keeps its factor.
+                // A norm of 0 makes the quotient infinite, so the update keeps its factor.
                 *factor *= (self.norm_max / norms.squared(index).sqrt()).min(1.0);
             }
         }
@@ -35,7 +35,7 @@ impl Aggregator for NormBound {
 
     fn validate(&self, _cohort_min: u64, _cohort_max: u64, faults: &mut Vec<Fault>) {
         if !self.norm_max.is_finite() || self.norm_max <= 0.0 {
-            let remedy = "it must be above 0; the median norm of honest updates suits most tasks";
+            let remedy = "it must be above 0; for most tasks, use the median norm of honest updates";
             faults.push(Fault::new("aggregator.norm_max", format!("it is {}", self.norm_max), remedy));
         }
     }
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(combination, Combination::Mean { factors: vec![1.0, 3.0, 1.0], divisor: 8.0 });
         let mut out = [0.0; 2];
         combination.combine(&rows, &mut out);
-        // (3, 4)·½·½·4 + (0.6, −0.8)·3, over 8.
+        // ((3, 4)·½·½·4 + (0.6, −0.8)·3) / 8.
         assert!((out[0] - 0.6).abs() < 1e-7 && (out[1] - 0.2).abs() < 1e-7, "{out:?}");
     }
 

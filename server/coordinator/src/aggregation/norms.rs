@@ -7,15 +7,15 @@ pub struct Norms {
 }
 
 impl Norms {
-    /// Makes the norms of `updates` updates of which nothing was seen yet.
+    /// Returns the norms of `updates` updates before any tile was added.
     pub fn new(updates: usize) -> Self {
         Self { squares: vec![0.0; updates] }
     }
 
-    /// Adds one tile: `rows[i]` is update i's values in it, all of one length.
+    /// Adds one tile. `rows[i]` holds update i's values in the tile; all rows have the same length.
     ///
-    /// Tiles come in order and are always cut alike, or at multiples of [`BLOCK`]: then the sums have the same
-    /// bits everywhere.
+    /// Tiles must come in order. For bit-identical sums, cut them the same way everywhere, or at multiples of
+    /// [`BLOCK`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let mut block = ZEROS;
         for (square, row) in self.squares.iter_mut().zip(rows) {
@@ -23,7 +23,7 @@ impl Norms {
         }
     }
 
-    /// Returns how many updates there are.
+    /// Returns the number of updates.
     pub fn count(&self) -> usize {
         self.squares.len()
     }
@@ -34,7 +34,7 @@ impl Norms {
     }
 }
 
-/// Adds the squares of one row of a tile. `block` is room to work in.
+/// Adds the squares of one row of a tile. `block` is scratch space.
 pub(super) fn add_squares(square: &mut f64, row: &[f32], block: &mut Block) {
     for values in row.chunks(BLOCK) {
         widen(values, block);

@@ -1,4 +1,4 @@
-//! The aggregators against values that numpy computed; `tests/data/README.md` says what is in the file.
+//! Compares the aggregators with values from numpy. `tests/data/README.md` describes the file.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{AggregatorChoice, Distances, Krum, Measured, MultiKrum, NormBound, TrimmedMean, krum};
 
-/// The vectors have four decimals. In ten-thousandths they are integers, which float32 holds exactly.
+/// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
 const UNIT: f64 = 10_000.0;
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// The share of which f comes out.
+    /// Returns a share that yields f.
     fn share(&self) -> f64 {
         (self.f as f64 + 0.5) / self.n as f64
     }
@@ -117,7 +117,7 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(AggregatorChoice::MultiKrum(multi_krum), &weights, &chosen.vector);
         let as_many = MultiKrum { chosen: Some(chosen.m), ..multi_krum };
         case.expect(AggregatorChoice::MultiKrum(as_many), &weights, &chosen.vector);
-        // The file bounds norms under equal weights.
+        // The file's norm bound assumes equal weights.
         case.expect(AggregatorChoice::NormBound(norm_bound), &vec![1; case.n], &expected.norm_bound.vector);
     }
 }

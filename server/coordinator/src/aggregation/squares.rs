@@ -1,21 +1,20 @@
-//! Sums of squares in an order that is the same everywhere.
+//! Sums of squares in a fixed order, for the same bits on every machine.
 
-/// How many neighbouring values are summed before the sum goes to the total.
+/// The number of neighbouring values that are summed before the sum is added to the total.
 ///
-/// Tiles whose lengths are multiples of it, but for the last, give the same sums, bit for bit, however the
-/// updates are cut.
+/// Sums are bit-identical for every tiling in which all tiles except the last have a multiple of this length.
 pub const BLOCK: usize = 256;
 
-/// Partial sums that run side by side: value k goes to the sum k mod 4. It is part of what is computed.
+/// Parallel partial sums: value k is added to sum k mod 4. This order is part of the definition of the result.
 const LANES: usize = 4;
 
-/// One block of an update, widened to float64; what lies behind the end of a tile is 0 and adds nothing.
+/// One block of an update in float64. Beyond the end of a tile it is padded with 0.
 pub(super) type Block = [[f64; LANES]; BLOCK / LANES];
 
-/// A block of zeros.
+/// A block of zeros, for padding.
 pub(super) const ZEROS: Block = [[0.0; LANES]; BLOCK / LANES];
 
-/// Widens at most [`BLOCK`] values.
+/// Converts at most [`BLOCK`] values to float64.
 #[inline]
 pub(super) fn widen(values: &[f32], block: &mut Block) {
     let places = block.as_flattened_mut();

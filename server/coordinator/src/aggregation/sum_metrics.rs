@@ -1,7 +1,7 @@
 use folkmoot_protocol::{limits::COUNT_MAX, update::UpdateMetrics};
 
-/// Sums the metrics of several updates, in the order in which they are given. A count stays at [`COUNT_MAX`], and the losses
-/// at the largest float64: what is summed can always be stored.
+/// Sums the metrics of several updates, in the given order. Counts saturate at [`COUNT_MAX`] and losses at the
+/// largest float64, so that the sum can always be stored.
 pub fn sum_metrics<'a>(metrics: impl IntoIterator<Item = &'a UpdateMetrics>) -> UpdateMetrics {
     let add = |sum: u64, one: u64| sum.saturating_add(one).min(COUNT_MAX);
     metrics.into_iter().fold(UpdateMetrics::default(), |sum, one| UpdateMetrics {

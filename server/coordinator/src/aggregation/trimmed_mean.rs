@@ -7,22 +7,24 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// The mean of each coordinate without its f smallest and its f largest values, where f = ⌊trim_share·n⌋ and at least 1.
+/// The mean of each coordinate without its f smallest and its f largest values, where f = ⌊trim_share·n⌋, but at
+/// least 1.
 ///
 /// Yin et al. 2018, "Byzantine-robust distributed learning: towards optimal statistical rates", algorithm 1,
-/// option II. It bears f hostile updates of n: one moves no coordinate by more than an honest client can.
+/// option II. It tolerates f hostile updates among n: one of them moves no coordinate by more than an honest
+/// client can.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrimmedMean {
-    /// The share of the updates that is cut off at each end, in [0, 0.5).
+    /// The share of the updates that is removed at each end, in [0, 0.5).
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 0.5, "examples" = [0.1])))]
     pub trim_share: f64,
 }
 
 impl TrimmedMean {
-    /// Returns how many of so many values are cut off at each end. A share of a few updates would round to none, and leave
-    /// the mean to any one of them.
+    /// Returns the number of values, out of `updates`, that are removed at each end. With few updates, a small share
+    /// would round to 0, and a single update could control the mean. So the number is at least 1.
     fn trim_of(&self, updates: usize) -> usize {
         let is_cut = self.trim_share > 0.0 && updates > 2;
         count_of(self.trim_share, updates).max(usize::from(is_cut))
@@ -36,7 +38,7 @@ impl Aggregator for TrimmedMean {
     }
 
     fn validate(&self, _cohort_min: u64, _cohort_max: u64, faults: &mut Vec<Fault>) {
-        let remedy = "it must be 0 or above, and below 0.5: half at each end would leave nothing";
+        let remedy = "it must be 0 or above, and below 0.5, because 0.5 at each end would remove all updates";
         expect_share("aggregator.trim_share", self.trim_share, remedy, faults);
     }
 }
@@ -52,7 +54,7 @@ mod tests {
             [0, 1, 2, 3, 9, 10, 19, 20, 100].map(|updates| trim_of(0.1, updates)),
             [0, 0, 0, 1, 1, 1, 1, 2, 10]
         );
-        assert_eq!([3, 20].map(|updates| trim_of(0.0, updates)), [0, 0], "a share of 0 is the mean");
+        assert_eq!([3, 20].map(|updates| trim_of(0.0, updates)), [0, 0], "a share of 0 trims nothing");
         assert_eq!([3, 20].map(|updates| trim_of(0.49, updates)), [1, 9]);
     }
 }

@@ -1,8 +1,8 @@
 use super::{Combination, Measured, aggregator::Aggregator};
 
-/// The mean in which every update weighs 1, whatever its own weight.
+/// The mean in which every update has weight 1, regardless of its own weight.
 ///
-/// No client can count more by claiming more examples.
+/// A client gains no influence by claiming more examples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UniformMean;
 

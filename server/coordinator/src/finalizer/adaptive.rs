@@ -1,26 +1,26 @@
-/// What the adaptive finalizers have in common: Reddi et al. 2021, "Adaptive federated optimization", algorithm 2.
+/// The common part of the adaptive finalizers: Reddi et al. 2021, "Adaptive federated optimization", algorithm 2.
 ///
 /// m ← β₁·m + (1 − β₁)·Δ, then v by the finalizer's own rule, then w ← w + η·m / (√v + τ). There is no bias
-/// correction: v begins at τ², and m at 0. Kept for each parameter: m, v.
+/// correction: v starts at τ² and m at 0. The state of each parameter is m and v.
 pub(super) struct Adaptive {
-    /// η of this commit.
+    /// η, the learning rate of this commit.
     pub learning_rate: f64,
-    /// β₁.
+    /// β₁, the decay of the momentum.
     pub beta1: f64,
-    /// τ.
+    /// τ, the adaptivity.
     pub tau: f64,
 }
 
-/// m and v.
+/// The state of each parameter: m and v.
 pub(super) const STATE_COUNT: usize = 2;
 
-/// With what m and v begin.
+/// Returns the initial value of m (slot 0) or v (slot 1).
 pub(super) fn initial_state(slot: usize, tau: f64) -> f32 {
     if slot == 0 { 0.0 } else { (tau * tau) as f32 }
 }
 
 impl Adaptive {
-    /// Advances one tile; `next_square(v, Δ²)` is the finalizer's rule for v.
+    /// Advances one tile. `next_square(v, Δ²)` is the finalizer's rule for v.
     pub fn advance(
         &self,
         weights: &mut [f32],

@@ -1,36 +1,36 @@
-//! What several finalizers ask of their numbers.
+//! Checks of numbers that several finalizers share.
 
 use crate::fault::Fault;
 
-/// Refuses a number that is not finite or not above 0. `field` is a path below `finalizer.`.
+/// Records a fault if the number is not finite or not above 0. `field` is a path below `finalizer.`.
 pub(super) fn expect_positive(field: &str, value: f64, faults: &mut Vec<Fault>) {
     if !value.is_finite() || value <= 0.0 {
         refuse(field, value, "it must be above 0", faults);
     }
 }
 
-/// Refuses a number outside [0, 1), where the decay of a moving average must lie.
+/// Records a fault if the number is outside [0, 1), the range for the decay of a moving average.
 pub(super) fn expect_decay(field: &str, value: f64, faults: &mut Vec<Fault>) {
     if !(0.0..1.0).contains(&value) {
         refuse(field, value, "it must be 0 or above, and below 1", faults);
     }
 }
 
-/// Refuses a number outside (-1, 1), where a momentum must lie for the velocity to fade.
+/// Records a fault if the number is outside (-1, 1). Outside that range, the velocity would not decay.
 pub(super) fn expect_momentum(field: &str, value: f64, faults: &mut Vec<Fault>) {
     if !(value > -1.0 && value < 1.0) {
         refuse(field, value, "it must be above -1, and below 1", faults);
     }
 }
 
-/// Refuses an adaptivity τ whose square could not be kept as float32.
+/// Records a fault if τ² does not fit into float32.
 pub(super) fn expect_tau(tau: f64, faults: &mut Vec<Fault>) {
     if !(1e-12..=1e6).contains(&tau) {
-        refuse("tau", tau, "it must lie between 1e-12 and 1e6; 1e-3 suits most tasks", faults);
+        refuse("tau", tau, "it must lie between 1e-12 and 1e6; use 1e-3 for most tasks", faults);
     }
 }
 
-/// Records that the field's value is not allowed.
+/// Records that the field's value is invalid.
 pub(super) fn refuse(field: &str, value: f64, remedy: &str, faults: &mut Vec<Fault>) {
     faults.push(Fault::new(&format!("finalizer.{field}"), format!("it is {value}"), remedy));
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// FedAdagrad: v ← v + Δ², so that every parameter's steps shrink with all that moved it before.
+/// FedAdagrad: v ← v + Δ². A parameter's steps shrink with the sum of all its squared deltas.
 ///
 /// Reddi et al. 2021, "Adaptive federated optimization", algorithm 2. It suits sparse deltas, such as those of
 /// embeddings.
@@ -15,16 +15,16 @@ use crate::fault::Fault;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FedAdagrad {
-    /// The server's learning rate η, above 0. 0.1 is the middle of what the paper tunes.
+    /// The server's learning rate η, above 0. 0.1 is in the middle of the paper's tuning range.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// The decay β₁ of the momentum, in [0, 1); 0, the paper's, is none.
+    /// The decay β₁ of the momentum, in [0, 1). 0, the paper's value, disables momentum.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
     pub beta1: f64,
-    /// The adaptivity τ, above 0: it bounds the step where squares are small, and √v begins with it.
+    /// The adaptivity τ, above 0. It bounds the step while squares are small; √v starts at τ.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1e-12, "maximum" = 1e6)))]
     pub tau: f64,
-    /// How the learning rate changes over the commits.
+    /// The change of the learning rate over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FedAdam {
-    /// The server's learning rate η, above 0. 0.01 is a size that the paper tunes to.
+    /// The server's learning rate η, above 0. 0.01 is a value from the paper's tuning range.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
     /// The decay β₁ of the momentum, in [0, 1).
@@ -23,10 +23,10 @@ pub struct FedAdam {
     /// The decay β₂ of the squares, in [0, 1).
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
     pub beta2: f64,
-    /// The adaptivity τ, above 0: it bounds the step where squares are small, and √v begins with it.
+    /// The adaptivity τ, above 0. It bounds the step while squares are small; √v starts at τ.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1e-12, "maximum" = 1e6)))]
     pub tau: f64,
-    /// How the learning rate changes over the commits.
+    /// The change of the learning rate over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,

@@ -11,7 +11,7 @@ pub struct FedAvg {
     /// The server's learning rate η, above 0.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// How it changes over the commits.
+    /// The change of the learning rate over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,

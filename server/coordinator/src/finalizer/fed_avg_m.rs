@@ -10,36 +10,37 @@ use crate::fault::Fault;
 ///
 /// Hsu, Qi and Brown 2019, "Measuring the effects of non-identical data distribution for federated visual
 /// classification" (FedAvgM). With `nesterov` the step looks ahead: w ← w + η·(β·v + mean(Δ)), with the new v.
-/// Kept for each parameter: v.
+/// The state of each parameter is v.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FedAvgM {
-    /// The server's learning rate η, above 0. Over many commits a steady delta counts η / (1 − β) times.
+    /// The server's learning rate η, above 0. Over many commits, momentum multiplies the effect of a constant delta to
+    /// η / (1 − β).
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// The momentum β, in (-1, 1). A negative one takes part of the last step back, which pays where updates are stale:
-    /// staleness acts like a positive momentum of its own.
+    /// The momentum β, in (-1, 1). A negative value reverts part of the last step. That helps with stale updates,
+    /// because staleness itself acts like a positive momentum.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = -1, "exclusiveMaximum" = 1)))]
     pub momentum: f64,
-    /// Whether the step looks ahead along the new momentum.
+    /// Whether the step uses Nesterov's look-ahead.
     pub nesterov: bool,
-    /// Whether β is lowered by the momentum that staleness brings by itself.
+    /// Whether β is lowered by the implicit momentum of staleness.
     ///
-    /// With a mean staleness s it is as if s + 1 clients worked at once, which acts like a momentum of
-    /// 1 − 1/(s + 1) (Mitliagkas et al. 2016, "Asynchrony begets momentum, with an application to deep learning").
-    /// The explicit part is tuned down by it, below 0 where staleness brings more than β (Hadjis et al. 2016,
-    /// "Omnivore: an optimizer for multi-device deep learning on CPUs and GPUs"), to -0.9 at least. Without staleness
-    /// nothing changes.
+    /// A mean staleness s acts as if s + 1 clients worked at once, which is a momentum of 1 − 1/(s + 1)
+    /// (Mitliagkas et al. 2016, "Asynchrony begets momentum, with an application to deep learning"). The
+    /// correction subtracts it from β, down to -0.9. The result is negative if the implicit momentum exceeds β
+    /// (Hadjis et al. 2016, "Omnivore: an optimizer for multi-device deep learning on CPUs and GPUs"). Without
+    /// staleness nothing changes.
     pub momentum_correction: bool,
-    /// How the learning rate changes over the commits.
+    /// The change of the learning rate over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,
 }
 
-/// The lowest momentum that a correction sets. The noise of the velocity grows as 1 / (1 − β²): at -0.9 it is five times
-/// that of a single delta.
+/// The lowest momentum that a correction sets. The noise of the velocity grows as 1 / (1 − β²): at -0.9 it is
+/// five times that of a single delta.
 const CORRECTED_MIN: f64 = -0.9;
 
 impl Default for FedAvgM {
@@ -61,7 +62,7 @@ impl FedAvgM {
         self.schedule.validate(faults);
     }
 
-    /// Returns the β of one commit.
+    /// Returns the β of one commit, corrected for staleness if that is enabled.
     fn explicit_momentum(&self, mean_staleness: f64) -> f64 {
         if !self.momentum_correction {
             return self.momentum;
@@ -122,7 +123,7 @@ mod tests {
         Step { weights: [1.4375, -0.5, 0.25025], state: &[[0.125, -0.375, -0.0005]] },
     ];
 
-    // The numbers of these tests: v = b·v + d; w += r·v, or w += r·(b·v + d), in a Python script.
+    // The expected numbers come from a Python script: v = b·v + d; w += r·v, or w += r·(b·v + d).
 
     #[test]
     fn three_steps_with_momentum() {
@@ -145,8 +146,8 @@ mod tests {
         expect_steps(&finalizer, 0.0, NEGATIVE_STEPS);
     }
 
-    /// Returns how far from its minimum w²/2 is left after 200 commits of a gradient that is 9 versions old in the mean:
-    /// with geometric staleness the mean over clients is a moving average (Mitliagkas et al. 2016).
+    /// Returns the largest remaining distance from the minimum of w²/2 after 200 commits with gradients of mean
+    /// staleness 9. With geometric staleness, the mean over clients is a moving average (Mitliagkas et al. 2016).
     fn left_after_stale_commits(finalizer: &FedAvgM) -> f32 {
         let mean_staleness = 9.0;
         let share = 1.0 / (1.0 + mean_staleness);
@@ -155,7 +156,7 @@ mod tests {
             gradient += share * (f64::from(weights[0]) - gradient);
             let commit = Commit { number, mean_staleness };
             finalizer.advance(&commit, &mut weights, &[-2.0 * gradient], &mut [&mut velocities]);
-            // It swings: the last 40 commits count.
+            // The weight oscillates: take the largest distance over the last 40 commits.
             furthest = if number > 160 { furthest.max(weights[0].abs()) } else { 0.0 };
         }
         furthest
@@ -181,11 +182,11 @@ mod tests {
         expect_steps(&plain, 1.5, MOMENTUM_STEPS);
         let corrected = FedAvgM { momentum_correction: true, ..plain };
         expect_steps(&corrected, 0.0, MOMENTUM_STEPS);
-        // The implicit momentum of a staleness of 1.5 is 0.6, so 0.3 is left.
+        // The implicit momentum of a staleness of 1.5 is 0.6. Subtracted from 0.9, it leaves 0.3.
         expect_steps(&corrected, 1.5, CORRECTED_STEPS);
-        // That of a staleness of 19 is 0.95, which is more than 0.9.
+        // The implicit momentum of a staleness of 19 is 0.95, which exceeds 0.9.
         assert!((corrected.explicit_momentum(19.0) + 0.05).abs() < 1e-12);
-        // Where there is no momentum, or a negative one, staleness can bring almost 1 too much.
+        // If β is 0 or negative, the implicit momentum of staleness can still add almost 1.
         let without = FedAvgM { momentum: 0.0, ..corrected };
         assert_eq!([3.0, 1e9].map(|staleness| without.explicit_momentum(staleness)), [-0.75, -0.9]);
         let below = FedAvgM { momentum: -0.95, ..corrected };

@@ -7,15 +7,15 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// FedYogi: v ← v − (1 − β₂)·Δ²·sign(v − Δ²), so that v changes by no more than a share of the new square.
+/// FedYogi: v ← v − (1 − β₂)·Δ²·sign(v − Δ²). One commit changes v by at most a fixed share of the new square.
 ///
-/// Reddi et al. 2021, "Adaptive federated optimization", algorithm 2. After small deltas v falls more slowly than
-/// in FedAdam, and the steps do not grow suddenly.
+/// Reddi et al. 2021, "Adaptive federated optimization", algorithm 2. After small deltas, v decreases more slowly
+/// than in FedAdam, so steps do not grow suddenly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FedYogi {
-    /// The server's learning rate η, above 0. 0.01 is a size that the paper tunes to.
+    /// The server's learning rate η, above 0. 0.01 is a value from the paper's tuning range.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
     /// The decay β₁ of the momentum, in [0, 1).
@@ -24,10 +24,10 @@ pub struct FedYogi {
     /// The decay β₂ of the squares, in [0, 1).
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
     pub beta2: f64,
-    /// The adaptivity τ, above 0: it bounds the step where squares are small, and √v begins with it.
+    /// The adaptivity τ, above 0. It bounds the step while squares are small; √v starts at τ.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1e-12, "maximum" = 1e6)))]
     pub tau: f64,
-    /// How the learning rate changes over the commits.
+    /// The change of the learning rate over the commits.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,
@@ -74,7 +74,7 @@ impl Finalizer for FedYogi {
     }
 }
 
-/// The sign, which is 0 of 0; that of the standard library is not.
+/// Returns the sign, with sign(0) = 0. The standard library's `signum(0.0)` is 1.
 fn sign(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value.signum() }
 }

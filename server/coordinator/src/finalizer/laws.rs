@@ -1,22 +1,22 @@
-//! What holds for every finalizer, and how their tests are driven.
+//! Properties of every finalizer, and helpers for their tests.
 
 use proptest::prelude::*;
 
 use super::{Commit, Finalizer, FinalizerChoice};
 
-/// What was computed by a script for one commit: the weights, then the kept numbers, slot by slot.
+/// The script's result for one commit: the weights, then the state, slot by slot.
 pub struct Step<const N: usize> {
     pub weights: [f64; N],
     pub state: &'static [[f64; N]],
 }
 
-/// The weights with which the tests of single finalizers begin.
+/// The initial weights in the tests of single finalizers.
 const WEIGHTS: [f32; 3] = [1.0, -0.5, 0.25];
 
-/// Their mean deltas in three commits: a steady one, one that turns, one that is small and often 0.
+/// The mean deltas of three commits: a constant one, one that changes sign, and one that is small and mostly 0.
 const DELTAS: [[f64; 3]; 3] = [[0.5, -0.25, 0.0], [0.5, 0.5, 0.001], [0.25, -0.0625, 0.0]];
 
-/// Compares three commits with the script's numbers, to 1e-6 relative.
+/// Compares three commits with the script's numbers, to a relative precision of 1e-6.
 pub fn expect_steps(finalizer: &dyn Finalizer, mean_staleness: f64, steps: [Step<3>; 3]) {
     let mut weights = WEIGHTS;
     let mut state = begin(finalizer, 3);
@@ -62,7 +62,7 @@ fn choices() -> Vec<FinalizerChoice> {
     [&plain[..], &scheduled, &[choice(ahead)]].concat()
 }
 
-/// Runs commits over tiles that end at the cuts; returns the bits of the weights and of all that is kept.
+/// Runs commits over tiles that end at the cuts. Returns the bits of the weights and of the state.
 fn run(finalizer: &dyn Finalizer, weights: &[f32], deltas: &[Vec<f64>], cuts: &[usize]) -> Vec<u32> {
     let mut weights = weights.to_vec();
     let mut state = begin(finalizer, weights.len());

@@ -1,4 +1,4 @@
-//! How the aggregate changes the model.
+//! Finalizers: server optimizers, which change the model by the aggregate.
 
 mod adaptive;
 mod checks;
@@ -23,37 +23,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// A server optimizer: weights, mean delta and what was kept in; the next weights and what is kept out.
+/// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
-/// It treats every parameter by itself, so a model may be advanced in tiles of any size.
+/// It treats every parameter independently, so a model can be advanced in tiles of any size.
 pub trait Finalizer {
-    /// Returns how many numbers it keeps for each parameter from commit to commit.
+    /// Returns the count of numbers that the finalizer keeps for each parameter between commits.
     fn state_count(&self) -> usize;
 
-    /// Returns with what the kept number `slot` begins; `slot` is below [`Finalizer::state_count`].
+    /// Returns the initial value of state slot `slot`, which is below [`Finalizer::state_count`].
     fn initial_state(&self, slot: usize) -> f32;
 
     /// Advances one tile.
     ///
-    /// `weights`, `mean_delta` and each of `state` have one length; `state` has one slice for every slot, in
-    /// their order. It calculates in float64 and rounds once to what is stored.
+    /// `weights`, `mean_delta` and each slice of `state` have the same length. `state` has one slice per slot, in
+    /// slot order. Arithmetic is in float64; stored values are rounded once.
     fn advance(&self, commit: &Commit, weights: &mut [f32], mean_delta: &[f64], state: &mut [&mut [f32]]);
 }
 
-/// The finalizer of a task.
+/// The choice of a task's finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FinalizerChoice {
     /// w ← w + η·mean(Δ).
     FedAvg(FedAvg),
-    /// The same with momentum.
+    /// Federated averaging with server momentum.
     FedAvgM(FedAvgM),
-    /// Steps scaled by the sum of all squares.
+    /// FedAdagrad: steps scaled by the sum of all squares.
     FedAdagrad(FedAdagrad),
-    /// Steps scaled by the moving average of the squares.
+    /// FedAdam: steps scaled by the moving average of the squares.
     FedAdam(FedAdam),
-    /// Steps scaled by squares that change slowly.
+    /// FedYogi: like FedAdam, with squares that change more slowly.
     FedYogi(FedYogi),
 }
 
@@ -64,7 +64,7 @@ impl Default for FinalizerChoice {
 }
 
 impl FinalizerChoice {
-    /// Returns the finalizer.
+    /// Returns the chosen finalizer with its settings.
     pub fn finalizer(&self) -> &dyn Finalizer {
         match self {
             FinalizerChoice::FedAvg(finalizer) => finalizer,

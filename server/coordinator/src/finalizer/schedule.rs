@@ -4,23 +4,24 @@ use serde::{Deserialize, Serialize};
 use super::checks::{expect_positive, refuse};
 use crate::fault::Fault;
 
-/// How the server's learning rate changes over the commits of a task.
+/// The change of the server's learning rate over the commits of a task.
 ///
-/// It has the formulas of a plan's schedule, with commits for local steps; unlike that one it never begins anew.
+/// The formulas are those of a plan's schedule, with commits instead of local steps. Unlike a plan's schedule, this one
+/// never restarts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CommitSchedule {
-    /// The commits over which the rate rises linearly to its full height before the schedule begins.
+    /// The number of commits over which the rate rises linearly to its full value, before the schedule begins.
     pub warmup_commits: u32,
-    /// The factor of the rate after that; its step `s` is the commit, counted from 0.
+    /// The schedule of the rate's factor after the warm-up. Its step `s` is the commit, counted from 0.
     pub learning_rate_schedule: LearningRateSchedule,
 }
 
 impl CommitSchedule {
-    /// Returns the factor of the server's learning rate in the commit `number`, counted from 1.
+    /// Returns the factor of the server's learning rate in commit `number`, counted from 1.
     ///
-    /// It is (s + 1) / warmup_commits while it warms up. Powers are products and the cosine is computed in
+    /// During the warm-up it is (s + 1) / warmup_commits. Powers are computed as products and the cosine in
     /// software, so the factor has the same bits on every machine.
     pub fn factor(&self, number: u64) -> f64 {
         let commit = number.saturating_sub(1);
@@ -30,7 +31,7 @@ impl CommitSchedule {
         }
     }
 
-    /// Says whether the factor is always 1.
+    /// Returns whether the factor is always 1.
     pub(super) fn is_constant(&self) -> bool {
         *self == Self::default()
     }
@@ -63,15 +64,16 @@ fn expect_end(path: &str, final_factor: f32, steps: u32, faults: &mut Vec<Fault>
     expect_positive(&format!("{path}.steps"), steps.into(), faults);
 }
 
-/// A task may go on for ever, and a factor above 1 would grow until no float holds it.
+/// Records a fault unless the factor is in (0, 1]. A task may run indefinitely, and a larger factor would
+/// overflow.
 fn expect_decline(path: &str, factor: f32, faults: &mut Vec<Fault>) {
     if !(factor > 0.0 && factor <= 1.0) {
-        let remedy = "it must be above 0 and at most 1; a linear schedule can rise";
+        let remedy = "it must be above 0 and at most 1; use a linear schedule for a rate that rises";
         refuse(path, factor.into(), remedy, faults);
     }
 }
 
-/// The factor of a commit, counted from 0 after the warm-up.
+/// Returns the factor of a commit, counted from 0 after the warm-up.
 fn schedule_factor(schedule: LearningRateSchedule, step: u64) -> f64 {
     let progress = |steps: u32| (step as f64 / f64::from(steps)).min(1.0);
     match schedule {
@@ -88,7 +90,7 @@ fn schedule_factor(schedule: LearningRateSchedule, step: u64) -> f64 {
     }
 }
 
-/// base^exponent by squaring: products alone, because the standard library's powers may differ by platform.
+/// Returns base^exponent by repeated squaring. The standard library's `powf` may differ between platforms.
 fn power(base: f64, exponent: u64) -> f64 {
     let (mut result, mut square, mut rest) = (1.0, base, exponent);
     while rest > 0 {

@@ -5,32 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use super::RetryWindow;
 
-/// Seconds of a slot. Slots begin with the hours.
+/// The length of a slot in seconds. An hour is a whole number of slots.
 pub(super) const SLOT_SECONDS: f64 = 10.0;
 const SLOT_MILLISECONDS: u64 = 10_000;
-/// Slots ahead, at most: a little more than the day that the longest window has.
+/// The maximum number of slots ahead: slightly more than a day, the length of the longest window.
 const SLOTS_MAX: u64 = 24 * 360 + 2;
 
-/// How many check-ins are expected, slot by slot from the present one.
+/// The number of expected check-ins, by slot, starting with the current one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Calendar {
-    /// The number of the first slot, counted from 1970.
+    /// The number of the first slot since 1970.
     first: u64,
     slots: VecDeque<CheckIns>,
 }
 
-/// Check-ins of one slot.
+/// The check-ins of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckIns {
-    /// Those that were told to fall into it.
+    /// The number of check-ins that clients were asked to make in this slot.
     pub told: f64,
-    /// Those of them that the time of day lets expect.
+    /// The number of these check-ins that are expected at this time of day.
     pub expected: f64,
 }
 
-/// A slot, or what is left of it.
+/// A slot, or the remaining part of the current one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slot {
     pub start: Timestamp,
@@ -39,14 +39,14 @@ pub(super) struct Slot {
 }
 
 impl Calendar {
-    /// Drops the slots that have passed, and shows each, with how many were expected in it. After a gap of more than the
-    /// longest window the rest of it is passed over: nothing can be expected there.
+    /// Removes past slots and calls `passed` for each, with its expected check-ins. After a gap longer than the
+    /// longest window, the rest of the gap is skipped, because nothing was expected there.
     pub(super) fn advance(&mut self, now: Timestamp, mut passed: impl FnMut(Timestamp, f64)) {
         let current = now.0 / SLOT_MILLISECONDS;
         if self.first == 0 {
             self.first = current;
         }
-        // A clock that went backwards passes nothing.
+        // If the clock goes backwards, no slot passes.
         for slot in (self.first..current).take(SLOTS_MAX as usize) {
             let check_ins = self.slots.pop_front().unwrap_or_default();
             passed(Timestamp(slot * SLOT_MILLISECONDS), check_ins.expected);
@@ -54,7 +54,8 @@ impl Calendar {
         self.first = self.first.max(current);
     }
 
-    /// Expects one check-in, evenly spread over a window from `now` on, with the presence of each moment.
+    /// Adds one expected check-in, spread evenly over a window that starts from `now`. `presence` scales the
+    /// expectation at each moment.
     pub(super) fn expect(
         &mut self,
         window: RetryWindow,
@@ -79,7 +80,7 @@ impl Calendar {
         }
     }
 
-    /// Shows the slots from `now` on; of the present one the part that is left.
+    /// Returns the slots from `now` on. The current slot is scaled to its remaining part.
     pub(super) fn from(&self, now: Timestamp) -> impl Iterator<Item = Slot> {
         self.slots.iter().zip(self.first..).filter_map(move |(check_ins, slot)| {
             let start = slot * SLOT_MILLISECONDS;
@@ -106,13 +107,13 @@ mod tests {
     fn a_client_is_spread_over_its_window() {
         let mut calendar = Calendar::default();
         calendar.advance(Timestamp(100_000), |_, _| {});
-        // From second 105 to 125, in slots of ten from 100 on.
+        // The window is from second 105 to second 125; the first slot starts at 100.
         let window = RetryWindow { milliseconds_min: 5_000, milliseconds_max: 25_000 };
         calendar.expect(window, Timestamp(100_000), |at| if at.0 < 120_000 { 1.0 } else { 0.5 });
         assert_eq!(slots(&calendar, 100_000), [0.25, 0.5, 0.25]);
         let expected: f64 = calendar.from(Timestamp(100_000)).map(|slot| slot.check_ins.expected).sum();
         assert_eq!(expected, 0.875);
-        // Three quarters of the present slot are over.
+        // Three quarters of the current slot have passed.
         assert_eq!(slots(&calendar, 117_500), [0.125, 0.25]);
         let mut passed = Vec::new();
         calendar.advance(Timestamp(121_000), |start, told| passed.push((start.0, told)));

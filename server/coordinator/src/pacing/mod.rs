@@ -1,4 +1,4 @@
-//! When an idle client is to come back, so that cohorts fill in time and idle clients cost little.
+//! Pace steering: choosing when idle clients check in again, so that cohorts fill in time at little cost.
 
 mod calendar;
 mod profile;
@@ -13,71 +13,72 @@ use calendar::Calendar;
 use profile::HourlyProfile;
 pub use window::{RetryLimits, RetryWindow};
 
-/// How many more check-ins are asked for than clients are wanted: some come late, some not at all, and some are not
+/// The ratio of requested check-ins to wanted clients. It makes up for clients that come late, never come or are not
 /// eligible.
 pub const SAFETY_FACTOR: f64 = 1.3;
-/// Seconds over which recent check-ins are weighted.
+/// The time constant, in seconds, of the moving average of recent check-ins.
 const RECENT_SECONDS: f64 = 600.0;
-/// Check-ins that must be missed before much is concluded from it.
+/// A number of prior check-ins, which damps the return share while there are few observations.
 const RECENT_PRIOR: f64 = 10.0;
-/// What a flood that the profile foresees may take of the wanted check-ins, at most: a flood that does not come must
-/// not leave a cohort empty.
+/// The largest share of the wanted check-ins that a predicted flood may supply. If the flood does not come, a cohort
+/// must not stay empty.
 const FLOOD_SHARE_MAX: f64 = 0.5;
 
-/// No deployment wants more; it keeps the arithmetic finite.
+/// An upper limit that keeps the arithmetic finite; no deployment needs more.
 const DEMAND_PER_SECOND_MAX: f64 = 1e9;
 
 /// Steers when idle clients check in (Bonawitz et al. 2019, "Towards federated learning at scale: system design",
 /// section 2.3, pace steering).
 ///
-/// It keeps a calendar of the check-ins that are expected from the windows it handed out. Added up, that is Little's
-/// law with the rate and the time away of each moment instead of their means: the idle clients are the integral of
-/// the rate at which clients left over the time for which they stay away, which also holds while rates change. A
-/// client is sent to the first moment up to which fewer are expected than are wanted: soon, when cohorts lack
-/// clients, and far into the future, when many are idle.
+/// **Calendar.** `Pace` keeps a calendar of the check-ins that it expects from the windows it handed out. The sum
+/// over the calendar estimates the number of idle clients. This is Little's law with current values instead of
+/// means, so it also holds while rates change. A client is sent to the first moment up to which fewer check-ins
+/// are expected than wanted. That is soon when cohorts lack clients, and far in the future when many clients are
+/// idle.
 ///
-/// What is expected is corrected by what is seen: by the share of clients that came of late, and by a profile of the
-/// 24 hours, which knows how many clients are about in each and how many come untold. So more are sent into the
-/// night's trough, of whom a part will come, and fewer into the morning's flood. A newcomer, or a client whose device
-/// was off, is not in the calendar; from its first window on it is.
+/// **Corrections.** Expectations are corrected by two observations: the share of clients that recently came back,
+/// and a profile of the 24 hours of the day. The profile knows how many clients are present in each hour, and how
+/// many come unscheduled. So more clients are sent into the night, when only some come, and fewer into the
+/// morning peak. A new client, or one whose device was off, enters the calendar with its first window.
 ///
-/// A demand that jumps up can only be met by those who come back, so `milliseconds_max` bounds how long it waits.
+/// **Sudden demand.** Only clients that come back can meet a sudden rise in demand, so `milliseconds_max` limits
+/// how long that takes.
 ///
-/// Several coordinators over one population each keep their own: the caller divides the demand among them. It
-/// serialises, so it can survive a restart ([`Pace::resume`]).
+/// **Several coordinators.** Coordinators of one population keep separate paces; the caller divides the demand
+/// among them. A pace can be serialised to survive a restart ([`Pace::resume`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pace {
     calendar: Calendar,
     profile: HourlyProfile,
-    /// Check-ins that came, weighted by exp(−age / [`RECENT_SECONDS`]).
+    /// The number of observed check-ins, each weighted by exp(−age / [`RECENT_SECONDS`]).
     seen: f64,
-    /// Check-ins that were expected, likewise.
+    /// The number of expected check-ins, with the same weights.
     expected: f64,
-    /// Seconds that were watched, likewise.
+    /// The number of observed seconds, with the same weights.
     watched: f64,
 }
 
 impl Pace {
-    /// Makes one that knows nothing yet.
+    /// Returns a pace without observations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records that an idle client checks in: at a told time, or for the first time.
+    /// Records the check-in of an idle client, scheduled or new.
     ///
-    /// The check-in by which a client comes back from an assignment is better not recorded: otherwise those who
-    /// just trained count as supply, and fewer of the others are called.
+    /// Do not record the check-in of a client that returns from an assignment. It would count as supply, and
+    /// fewer other clients would be called.
     pub fn observe(&mut self, now: Timestamp) {
         self.advance(now);
         self.seen += 1.0;
         self.profile.see(now);
     }
 
-    /// Returns the window for a client that is told to wait, and expects it back in it.
+    /// Returns the window for a client that must wait, and adds its return to the calendar.
     ///
-    /// `demand_per_second` are the clients that all tasks together want: those that their cohorts lack, over the
-    /// seconds in which these are to fill. 0 is allowed.
+    /// `demand_per_second` is the number of clients that the cohorts of all tasks lack, divided by the seconds in
+    /// which they should fill. It may be 0.
     pub fn hand_out(&mut self, demand_per_second: f64, limits: RetryLimits, now: Timestamp) -> RetryWindow {
         self.advance(now);
         let window = self.retry_window(demand_per_second, limits, now);
@@ -85,7 +86,7 @@ impl Pace {
         window
     }
 
-    /// Returns the window that [`Pace::hand_out`] would, and records nothing.
+    /// Returns the window that [`Pace::hand_out`] would return, without recording anything.
     pub fn retry_window(&self, demand_per_second: f64, limits: RetryLimits, now: Timestamp) -> RetryWindow {
         let demand = if demand_per_second.is_nan() {
             0.0
@@ -96,26 +97,26 @@ impl Pace {
         limits.window_around(self.first_gap(target, limits.wait_seconds_max(), now))
     }
 
-    /// Returns the rate of check-ins of late, per second.
+    /// Returns the recent rate of check-ins, per second.
     pub fn rate_per_second(&self) -> f64 {
         if self.watched > 0.0 { self.seen / self.watched } else { 0.0 }
     }
 
-    /// Estimates how many clients are idle: those that were told to come back, less the share that stayed away of
-    /// late.
+    /// Estimates the number of idle clients: the number of requested check-ins, times the share of clients that
+    /// recently came back.
     pub fn idle(&self, now: Timestamp) -> f64 {
         let told: f64 = self.calendar.from(now).map(|slot| slot.check_ins.told).sum();
         told * self.returning_share()
     }
 
-    /// Goes on after a restart or a pause: nobody could check in meanwhile, so nothing is held against those who
-    /// did not. To be called once, before the first observation.
+    /// Resumes after a restart or a pause. Clients could not check in meanwhile, so their absence is not counted.
+    /// Call it once, before the first observation.
     pub fn resume(&mut self, now: Timestamp) {
         self.calendar.advance(now, |_, _| {});
         self.profile.forget_current_hour();
     }
 
-    /// Moves to `now`, and learns from the time that has passed.
+    /// Advances to `now` and learns from the elapsed time.
     fn advance(&mut self, now: Timestamp) {
         let Self { calendar, profile, seen, expected, watched } = self;
         let decay = libm::exp(-calendar::SLOT_SECONDS / RECENT_SECONDS);
@@ -133,15 +134,16 @@ impl Pace {
         }
     }
 
-    /// Returns the share of the expected clients that came of late: at most 1, since newcomers make no one return.
+    /// Returns the share of expected clients that recently came. It is at most 1: new clients do not raise the
+    /// share of returning ones.
     fn returning_share(&self) -> f64 {
         ((self.seen + RECENT_PRIOR) / (self.expected + RECENT_PRIOR)).min(1.0)
     }
 
-    /// Returns the seconds to the first moment up to which one more client fits under the target, at most
+    /// Returns the seconds until the first moment up to which one more client fits below the target rate, at most
     /// `seconds_max`.
     fn first_gap(&self, target: f64, seconds_max: f64, now: Timestamp) -> f64 {
-        // Where nobody is expected at all, a client fits after the time that one client takes at the target's rate.
+        // The new client counts, too: with an empty calendar, the result is 1 / target.
         let share = self.returning_share();
         let (mut expected, mut at) = (1.0, 0.0);
         for slot in self.calendar.from(now) {
@@ -151,7 +153,7 @@ impl Pace {
             let end = at + slot.seconds;
             let flood = self.profile.excess_per_second(slot.start).min(target * FLOOD_SHARE_MAX);
             let coming = slot.check_ins.expected * share + flood * slot.seconds;
-            // Within the slot both grow evenly: expected + rate·(t − at) = target·t.
+            // Within a slot both grow linearly: expected + rate·(t − at) = target·t.
             let rate = coming / slot.seconds;
             let gap = (expected - rate * at) / (target - rate);
             if target * at >= expected {

@@ -1,22 +1,23 @@
 use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a new day counts against all before it.
+/// The weight of the newest day against all earlier days.
 const FORGETTING: f64 = 0.5;
-/// An hour in which fewer seconds were watched teaches nothing.
+/// The minimum number of observed seconds in an hour for the profile to learn from that hour.
 const WATCHED_SECONDS_MIN: f64 = 600.0;
-/// No hour is given up: somebody may come back.
+/// The lowest presence: even in a quiet hour, some client may come back.
 const PRESENCE_MIN: f64 = 0.05;
 const HOUR_MILLISECONDS: u64 = 3_600_000;
-/// From where in an hour the idle clients are counted: by then those who left at its beginning are known to be gone.
+/// The time within an hour from which idle clients are counted. By then, clients that left at its start are known
+/// to be gone.
 const COUNTED_FROM_MILLISECONDS: u64 = 40 * 60_000;
 
-/// What the hours of the day do to the check-ins, in UTC: how many clients are about, and how many come untold.
+/// The daily profile of check-ins, by hour in UTC: how many clients are present, and how many come unscheduled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HourlyProfile {
     hours: [Hour; 24],
-    /// The hour that is being watched, counted from 1970.
+    /// The current hour, counted from 1970.
     current: u64,
     expected: f64,
     seen: f64,
@@ -28,9 +29,9 @@ pub(super) struct HourlyProfile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hour {
-    /// Idle clients that are about: at night a trough. Absent, it is not known.
+    /// The number of idle clients that are present, if known. It is lowest at night.
     idle: Option<f64>,
-    /// Check-ins per second beyond those that were expected: in the morning a flood.
+    /// The number of check-ins per second beyond the expected ones. It is highest in the morning.
     excess_per_second: f64,
 }
 
@@ -55,14 +56,14 @@ impl HourlyProfile {
         self.seen += 1.0;
     }
 
-    /// Records that a slot has passed in which so many were expected.
+    /// Records a slot that has passed, with its expected check-ins.
     pub(super) fn pass(&mut self, start: Timestamp, expected: f64, seconds: f64) {
         self.turn_to(start);
         self.expected += expected;
         self.seconds += seconds;
     }
 
-    /// Records how many clients are idle, as far as is known.
+    /// Records an estimate of the number of idle clients.
     pub(super) fn count(&mut self, now: Timestamp, idle: f64) {
         self.turn_to(now);
         if now.0 % HOUR_MILLISECONDS >= COUNTED_FROM_MILLISECONDS {
@@ -71,8 +72,8 @@ impl HourlyProfile {
         }
     }
 
-    /// Returns which share of the clients that are about at one moment will be at another: at most 1, and 1 within
-    /// an hour or where the hours are not known.
+    /// Returns the share of the clients present at `now` that will be present at `at`. It is at most 1, and
+    /// exactly 1 within the same hour or if an hour is unknown.
     pub(super) fn presence(&self, now: Timestamp, at: Timestamp) -> f64 {
         match (self.hour(now).idle, self.hour(at).idle) {
             (Some(now), Some(then)) if now > 0.0 => (then / now).clamp(PRESENCE_MIN, 1.0),
@@ -80,12 +81,12 @@ impl HourlyProfile {
         }
     }
 
-    /// Returns the check-ins per second that come untold at a moment.
+    /// Returns the unscheduled check-ins per second at a moment.
     pub(super) fn excess_per_second(&self, at: Timestamp) -> f64 {
         self.hour(at).excess_per_second
     }
 
-    /// Learns nothing from the present hour.
+    /// Discards the observations of the current hour.
     pub(super) fn forget_current_hour(&mut self) {
         *self = Self { hours: self.hours, current: self.current, ..Self::default() };
     }
@@ -94,10 +95,10 @@ impl HourlyProfile {
         &self.hours[hour_of_day(at.0 / HOUR_MILLISECONDS)]
     }
 
-    /// Ends the watched hour when another has begun, and learns from it.
+    /// Ends the current hour if another has begun, and learns from it.
     fn turn_to(&mut self, at: Timestamp) {
         let hour = at.0 / HOUR_MILLISECONDS;
-        // A clock that went backwards stays in the hour that it had reached.
+        // If the clock goes backwards, the profile stays in the hour that it had reached.
         if hour <= self.current {
             return;
         }
@@ -128,7 +129,7 @@ mod tests {
         Timestamp(hour * HOUR_MILLISECONDS)
     }
 
-    /// Watches an hour in which so many were expected, so many came, and so many are idle.
+    /// Simulates one hour with these expected and observed check-ins and this many idle clients.
     fn watch(profile: &mut HourlyProfile, number: u64, expected: f64, seen: u32, idle: f64) {
         profile.pass(hour(number), expected, 3600.0);
         (0..seen).for_each(|_| profile.see(hour(number)));
@@ -144,10 +145,11 @@ mod tests {
         watch(&mut profile, 2, 100.0, 100, 800.0);
         watch(&mut profile, 3, 100.0, 80, 200.0);
         assert_eq!(profile.presence(hour(2), hour(27)), 0.25);
-        assert_eq!(profile.presence(hour(3), hour(26)), 1.0, "more than all who are here cannot come back");
-        assert_eq!(profile.presence(hour(3), hour(4)), 1.0, "of hour 4 nothing is known");
+        assert_eq!(profile.presence(hour(3), hour(26)), 1.0, "a presence is at most 1");
+        assert_eq!(profile.presence(hour(3), hour(4)), 1.0, "hour 4 is unknown");
         assert_eq!(profile.excess_per_second(hour(3)), 0.0);
-        // Half of the way from 200 to 600; 3600 more than expected are one a second, and half of that.
+        // The idle clients are halfway from 200 to 600. The 3,600 check-ins beyond the expected ones are one a second,
+        // and half of them are learned.
         watch(&mut profile, 27, 100.0, 3700, 600.0);
         assert_eq!(profile.presence(hour(2), hour(3)), 0.5);
         assert_eq!(profile.excess_per_second(hour(3)), 0.5);
