@@ -1,22 +1,22 @@
-//! What a client has done for a task so far: the facts on which selection, spacing and clocks rest.
+//! A client's history in a task. Selection, participation limits and clocks depend on it.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use folkmoot_protocol::{ClientId, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 
-/// Starts that are remembered; a limit of participations looks no further back.
+/// The number of starts that a history keeps. Participation limits cannot look further back.
 pub const RECENT_STARTS_MAX: usize = 64;
 
-/// A client's history in one task. It grows by facts only, in the transaction that records the fact.
+/// A client's history in one task. It changes only in the transaction that records the corresponding fact.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
-    /// Assignments that the client was given.
+    /// The number of assignments that the client was given.
     pub starts: u64,
-    /// Updates of the client that were accepted: its clock.
+    /// The client's clock: its accepted updates, counted from where it joined.
     pub clock: u64,
-    /// The same count, which nothing sets forward: what differential privacy charges.
+    /// The client's accepted updates. Unlike `clock`, it never jumps; differential privacy charges it.
     pub accepted: u64,
     /// The version from which the last accepted update started.
     pub accepted_from: Option<u64>,
@@ -24,105 +24,106 @@ pub struct History {
     pub granted_until: u64,
     /// The last starts, oldest first, at most [`RECENT_STARTS_MAX`].
     pub recent: VecDeque<Start>,
-    /// Assignments in a row that brought no update.
+    /// The number of consecutive assignments without an update.
     pub failures: u32,
-    /// When the last of these failed.
+    /// When the last of these assignments failed.
     pub failed_at: Option<Timestamp>,
-    /// When the last two updates were accepted: the older one first.
+    /// When the last two updates were accepted, the older one first.
     pub pushed_at: [Option<Timestamp>; 2],
-    /// Milliseconds from the last accepted assignment to its update, of those that trained to their end.
+    /// Milliseconds from the last accepted assignment to its update. Updates that were sent early on request do
+    /// not change it.
     pub milliseconds: Option<u64>,
-    /// The mean loss over the examples of the last accepted update.
+    /// The mean loss over the examples of the last accepted update, if finite.
     pub mean_loss: Option<f64>,
-    /// The examples of the last accepted update.
+    /// The number of examples in the last accepted update.
     pub example_count: u64,
 }
 
-/// One start.
+/// One assignment given to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// The number of the round in which it was.
+    /// The number of the assignment's round.
     pub round_number: u64,
-    /// When.
+    /// When the assignment was given.
     pub at: Timestamp,
 }
 
-/// What an assignment sets in the clocks of the clients that get it.
+/// The changes that an assignment makes to the clocks of its clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartClocks {
-    /// The clock with which a client begins that is new, or was away.
+    /// The clock at which a new or returning client starts.
     pub first: u64,
-    /// For clients that a dynamic bound lets run ahead: the clock up to which they may start.
+    /// The clock up to which each client may start, for clients that a dynamic bound lets run ahead.
     pub granted_until: BTreeMap<ClientId, u64>,
 }
 
-/// What an accepted update says of its client.
+/// The facts of an accepted update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Push {
     /// When the assignment was given.
     pub started_at: Timestamp,
-    /// Says that the client was asked for what it had: how long that took tells nothing of its speed.
+    /// Whether the client was asked to send early. Its duration then says nothing about its speed.
     pub was_asked: bool,
     /// When the update was accepted.
     pub at: Timestamp,
-    /// The version from which it started.
+    /// The version from which training started.
     pub base_version: u64,
     /// The sum of the losses over the examples.
     pub loss_sum: f64,
-    /// The examples, counted once for every time they were used.
+    /// The number of examples, counted each time they were used.
     pub example_count: u64,
 }
 
-/// A client that waits for an assignment, with what it said of itself.
+/// A client that waits for an assignment, with what it reported about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The client.
     pub client_id: ClientId,
-    /// How many examples it holds.
+    /// The number of examples that the client holds.
     pub example_count: u64,
-    /// What it stated.
+    /// The attributes that it reported.
     pub attributes: BTreeMap<String, String>,
-    /// The version of its SDK, as it states it.
+    /// The version of the client's SDK, as reported.
     pub sdk_version: String,
 }
 
-/// An eligible client that waits, with what it has done for the task.
+/// An eligible client that waits, with its history in the task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
-    /// The client, with what it says of itself.
+    /// The client and its reported attributes.
     pub candidate: Candidate,
-    /// What it has done.
+    /// Its history in the task.
     pub history: History,
-    /// Whose device it is, where the population's unit of privacy is the user.
+    /// The owner of the device, if the population's unit of privacy is the user.
     pub user: Option<User>,
-    /// The id of the token with which it enrolled first, where that is known.
+    /// The id of the enrolment token with which it first enrolled, if known.
     pub token: Option<String>,
 }
 
-/// Whose device a waiting client is.
+/// The user who owns a waiting client's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Who.
+    /// The user's key.
     pub key: UserKey,
-    /// How all devices of the user have taken part in the task.
+    /// The participation of all the user's devices in the task.
     pub participated: Participated,
-    /// Says that one of the user's devices is taking part in the task.
+    /// Whether one of the user's devices currently takes part in the task.
     pub is_busy: bool,
 }
 
-/// How often somebody took part in a task: what differential privacy charges.
+/// The participation of a client or user in a task. Differential privacy charges these counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Participated {
-    /// Assignments that were given.
+    /// The number of assignments that were given.
     pub starts: u64,
-    /// Updates that were accepted.
+    /// The number of updates that were accepted.
     pub accepted: u64,
     /// The newest version from which an accepted update started.
     pub accepted_from: Option<u64>,
 }
 
 impl Participated {
-    /// Adds what one device has done.
+    /// Adds the history of one device.
     pub fn add(&mut self, history: &History) {
         self.starts = self.starts.saturating_add(history.starts);
         self.accepted = self.accepted.saturating_add(history.accepted);
@@ -131,7 +132,7 @@ impl Participated {
 }
 
 impl Waiting {
-    /// Returns how often whom a promise protects took part: the client, or the user with all its devices.
+    /// Returns the participation of the protected unit: the client, or the user with all devices.
     pub fn participated(&self) -> Participated {
         match self.user {
             Some(user) => user.participated,
@@ -144,7 +145,7 @@ impl Waiting {
     }
 }
 
-/// Leaves one device of each user: the one that has had the fewest assignments.
+/// Keeps one device per user: the one with the fewest assignments.
 pub fn leave_one_device_per_user(waiting: &mut Vec<Waiting>) {
     let rank = |client: &Waiting| (client.history.starts, client.candidate.client_id);
     let mut firsts = BTreeMap::new();
@@ -157,7 +158,7 @@ pub fn leave_one_device_per_user(waiting: &mut Vec<Waiting>) {
 }
 
 impl History {
-    /// Sets what an assignment sets in the client's clock, which never goes back.
+    /// Applies an assignment's clocks. The client's clocks never go back.
     pub fn set_clocks(&mut self, client: ClientId, clocks: &StartClocks) {
         self.clock = self.clock.max(clocks.first);
         let granted_until = clocks.granted_until.get(&client).copied().unwrap_or(0);
@@ -233,6 +234,10 @@ mod tests {
             example_count: 0,
         };
         history.push(empty);
-        assert_eq!((history.mean_loss, history.milliseconds), (None, Some(15)), "an asked one has no speed");
+        assert_eq!(
+            (history.mean_loss, history.milliseconds),
+            (None, Some(15)),
+            "an early update gives no speed"
+        );
     }
 }

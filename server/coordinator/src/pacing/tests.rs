@@ -1,4 +1,4 @@
-//! The pace in a small world with virtual time.
+//! Tests pacing in a small simulated world with virtual time.
 
 use std::{
     cmp::Reverse,
@@ -12,21 +12,21 @@ use super::*;
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
-/// How long a client trains.
+/// The time that a client trains.
 const TRAINING: u64 = MINUTE;
 
-/// What happens to a client next.
+/// The next event of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     CheckIn,
-    /// It comes back from training and is told when to check in: it is not drawn again at once.
+    /// The client returns from training and gets its next check-in time. It is not drawn again immediately.
     Trained,
 }
 
-/// Clients that check in, and a task that wants a cohort of them in each minute.
+/// Clients that check in, and a task that needs a cohort of them every minute.
 struct World {
     pace: Pace,
-    /// Without it, every client is told the shortest window.
+    /// If false, every client gets the shortest window.
     is_paced: bool,
     limits: RetryLimits,
     cohort: u64,
@@ -34,12 +34,12 @@ struct World {
     now: u64,
     queue: BinaryHeap<Reverse<(u64, u32, Next)>>,
     population: u32,
-    /// Whether a client's device is on: if not, when it will be; `u64::MAX` is never.
+    /// Returns the time when a client's device is on: `now` if it is on, otherwise later. `u64::MAX` means never.
     back_at: fn(client: u32, now: u64) -> u64,
-    /// When the cohort that is being gathered was begun, and who is in it.
+    /// The time when the current cohort began to fill, and its clients.
     begun_at: u64,
     gathered: u64,
-    /// When cohorts were begun, and how long each took to gather.
+    /// For each cohort, the time when it began to fill, and the time that it took, in milliseconds.
     fills: Vec<(u64, u64)>,
     check_ins: VecDeque<u64>,
 }
@@ -65,7 +65,7 @@ impl World {
         world
     }
 
-    /// Lets new clients come, evenly over a time.
+    /// Adds `count` clients. Their first check-ins are spread at random over the next `milliseconds`.
     fn enrol(&mut self, count: u32, milliseconds: u64) {
         for client in self.population..self.population + count {
             let at = self.now + self.rng.random_range(0..milliseconds);
@@ -110,7 +110,7 @@ impl World {
         if self.gathered == self.cohort {
             self.fills.push((self.begun_at, self.now - self.begun_at));
             self.gathered = 0;
-            // A cohort in each minute, and a late one is followed by the next at once.
+            // Cohorts start every minute; after a late one, the next starts immediately.
             self.begun_at = self.now.max(self.begun_at + MINUTE);
         }
     }
@@ -124,12 +124,12 @@ impl World {
         self.queue.push(Reverse((self.now + wait, client, Next::CheckIn)));
     }
 
-    /// Returns the longest time that a cohort begun within these moments took, in seconds.
+    /// Returns the longest time, in seconds, that a cohort started between these moments took to fill.
     fn slowest_fill(&self, from: u64, to: u64) -> f64 {
         let within = self.fills.iter().filter(|(begun_at, _)| (from..to).contains(begun_at));
         let (count, slowest) =
             within.fold((0, 0), |(count, slowest), (_, fill)| (count + 1, slowest.max(*fill)));
-        assert!(count as u64 >= (to - from) / MINUTE / 3, "{count} cohorts only");
+        assert!(count as u64 >= (to - from) / MINUTE / 3, "only {count} cohorts");
         slowest as f64 / 1000.0
     }
 
@@ -148,7 +148,7 @@ fn ten_thousand_clients_fill_cohorts_of_a_hundred_a_minute() {
     assert!(per_client_hour < 2.0, "check-ins per client-hour: {per_client_hour}");
     let busiest = (HOUR..6 * HOUR).step_by(10_000).map(|at| world.check_ins_within(at, at + 10_000));
     let busiest = busiest.fold(0.0, f64::max);
-    assert!(busiest < 100.0, "ten seconds never see a flood: {busiest}");
+    assert!(busiest < 100.0, "no ten seconds have a flood: {busiest}");
 
     let mut fixed = World::new(10_000, 100, 0);
     fixed.is_paced = false;
@@ -161,11 +161,12 @@ fn ten_thousand_clients_fill_cohorts_of_a_hundred_a_minute() {
 fn the_idle_are_estimated_by_littles_law() {
     let mut world = World::new(3_000, 60, 0);
     world.run_until(3 * HOUR);
-    // Sixty train and some gather; all others are away.
+    // About sixty clients train and some are in the next cohort; all others are idle.
     let away = world.queue.iter().filter(|next| next.0.2 == Next::CheckIn).count() as f64;
     let idle = world.pace.idle(Timestamp(world.now));
     assert!((idle / away - 1.0).abs() < 0.1, "{idle} of {away}");
-    // In a steady state it is the rate times the mean time away: windows have their client come after 2,300 s.
+    // In a steady state, the idle clients equal the rate times the mean time away. Windows bring clients back
+    // after 2,300 s.
     let window = world.pace.retry_window(world.demand(), world.limits, Timestamp(world.now));
     let middle = (window.milliseconds_min + window.milliseconds_max) as f64 / 2000.0;
     let by_rate = world.pace.rate_per_second() * middle;
@@ -175,18 +176,18 @@ fn the_idle_are_estimated_by_littles_law() {
 #[test]
 fn a_population_that_halves_overnight_recovers() {
     let mut world = World::new(2_000, 100, 12 * HOUR);
-    // From hour 22 to hour 30 half of the devices are off, and they come back within ten minutes.
+    // From hour 22 to hour 30 half of the devices are off. Afterwards they come back within ten minutes.
     world.back_at = |client, now| match now / HOUR {
         22..30 if client % 2 == 0 => 30 * HOUR + u64::from(client) % 600 * 1000,
         _ => now,
     };
     world.run_until(36 * HOUR);
     assert!(world.slowest_fill(13 * HOUR, 22 * HOUR) <= 60.0);
-    assert!(world.slowest_fill(22 * HOUR, 22 * HOUR + 10 * MINUTE) > 60.0, "it would be no test");
+    assert!(world.slowest_fill(22 * HOUR, 22 * HOUR + 10 * MINUTE) > 60.0, "the test needs a slow cohort");
     let night = world.slowest_fill(22 * HOUR + 20 * MINUTE, 30 * HOUR);
     assert!(night <= 60.0, "after twenty minutes it has recovered: {night}");
     assert!(world.slowest_fill(30 * HOUR + 20 * MINUTE, 36 * HOUR) <= 60.0);
-    // Half an hour after the flood of the morning the rate is what it was before the night.
+    // Half an hour after the morning flood, the rate is the same as before the night.
     let before = world.check_ins_within(20 * HOUR, 22 * HOUR) / 2.0;
     let after = world.check_ins_within(30 * HOUR + 30 * MINUTE, 31 * HOUR + 30 * MINUTE);
     assert!((after / before - 1.0).abs() < 0.25, "{after} after {before} an hour");
@@ -229,12 +230,13 @@ fn the_profile_of_the_day_prepares_for_the_night() {
         world.fills.iter().filter(|(begun_at, fill)| (from..to).contains(&(begun_at + fill))).count()
     };
     let night = |day: u64| cohorts(day * 24 * HOUR, day * 24 * HOUR + 10 * MINUTE);
-    // Of the first night nothing is known; into the second, enough clients are sent that a fifth of them will do.
+    // Nothing is known about the first night. In later nights, so many clients are asked that a fifth of them is
+    // enough.
     assert!(night(1) <= 8, "{}", night(1));
     for day in 2..5 {
         assert!(night(day) >= 9, "{} on day {day}", night(day));
     }
-    // And those are spared the flood of the morning who would come on top of it.
+    // No clients are asked to come during the morning flood.
     let flood = |day: u64| world.check_ins_within((day * 24 + 6) * HOUR, (day * 24 + 7) * HOUR);
     assert!(flood(4) < 0.85 * flood(1), "{} after {}", flood(4), flood(1));
 }
@@ -253,7 +255,7 @@ fn a_handful_of_clients_comes_back_at_once() {
     }
     let mut world = World::new(5, 5, 0);
     world.run_until(HOUR);
-    // All five are wanted, and all five train for a minute first.
+    // The cohort needs all five clients, and all five first train for a minute.
     let fill = world.slowest_fill(MINUTE, HOUR);
     assert!(fill <= 70.0, "{fill}");
 }
@@ -280,20 +282,21 @@ fn a_client_is_sent_to_the_first_gap() {
     let limits = RetryLimits { arrivals_per_second_min: 0.0, ..RetryLimits::default() };
     let now = Timestamp(10 * HOUR);
     pace.observe(now);
-    // Ten seconds with 20 clients, ten with none, ten with 11; one client a second is wanted, times the factor.
+    // The first ten seconds expect 20 check-ins, the next ten none, the last ten 11. The demand is one client a second,
+    // times the safety factor.
     for (from, count) in [(0, 20), (20_000, 11)] {
         for _ in 0..count {
             let window = RetryWindow { milliseconds_min: from, milliseconds_max: from + 10_000 };
             pace.calendar.expect(window, now, |_| 1.0);
         }
     }
-    // 1 + 20 = 1.3·t at t = 16.15; with that one more, 22 = 1.3·t at 16.92.
+    // 1 + 20 = 1.3·t at t = 16.15. With one more client, 22 = 1.3·t at 16.92.
     assert!((pace.first_gap(1.3, 1e9, now) - 21.0 / 1.3).abs() < 1e-9);
-    // At one a second it is 1 + 20 + 1.1·(t − 20) > t up to 30, and t = 32 beyond.
+    // At one check-in a second, 1 + 20 + 1.1·(t − 20) > t up to t = 30. Beyond, both sides are equal at t = 32.
     assert!((pace.first_gap(1.0, 1e9, now) - 32.0).abs() < 1e-9);
     assert_eq!(pace.first_gap(1.0, 25.0, now), 25.0);
     assert_eq!(pace.first_gap(0.0, 25.0, now), 25.0);
-    // Windows around 16.15 s: two thirds and four thirds of it.
+    // The window is from two thirds to four thirds of 16.15 s.
     let window = pace.retry_window(1.0, limits, now);
     assert_eq!((window.milliseconds_min, window.milliseconds_max), (10_769, 21_538));
 }
@@ -304,7 +307,7 @@ fn those_who_stay_away_count_less() {
     let limits = RetryLimits { arrivals_per_second_min: 0.0, ..RetryLimits::default() };
     let start = 10 * HOUR;
     pace.advance(Timestamp(start));
-    // Two a second are told to come over twenty minutes, and one a second does.
+    // For twenty minutes, two clients a second are asked to come, but only one a second comes.
     for _ in 0..2400 {
         let window = RetryWindow { milliseconds_min: 0, milliseconds_max: 20 * MINUTE };
         pace.calendar.expect(window, Timestamp(start), |_| 1.0);
@@ -315,7 +318,8 @@ fn those_who_stay_away_count_less() {
         pace.observe(Timestamp(start + second * 1000));
     }
     let now = Timestamp(start + 10 * MINUTE);
-    // Of the 1,200 who are still to come half will. Two a second are no longer too many for a demand of 1.5.
+    // Half of the 1,200 outstanding clients are expected to come. So two requests a second are no longer too many for a
+    // demand of 1.5.
     assert!((pace.idle(now) - 600.0).abs() < 30.0, "{}", pace.idle(now));
     assert!((pace.rate_per_second() - 1.0).abs() < 0.05, "{}", pace.rate_per_second());
     assert!(full.milliseconds_min > 10 * MINUTE, "{full:?}");
@@ -331,7 +335,7 @@ fn a_pace_survives_a_restart() {
     let (now, later) = (Timestamp(world.now), Timestamp(world.now + HOUR));
     let window = |pace: &Pace| pace.retry_window(0.3, world.limits, now);
     assert_eq!(window(&read), window(&world.pace));
-    // While it was away nobody could come: that is not held against anybody.
+    // No client could come during the outage, so the pace concludes nothing from their absence.
     let share = read.returning_share();
     read.resume(later);
     read.observe(later);

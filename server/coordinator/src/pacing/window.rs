@@ -1,29 +1,29 @@
 use serde::{Deserialize, Serialize};
 
-/// When a client is to come back: it draws a moment uniformly, so that those who were told the same do not come at
-/// once.
+/// The window in which a client should come back. The client picks a uniformly random moment in it, so that clients
+/// with the same window do not come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryWindow {
     /// The earliest moment, in milliseconds from now.
     pub milliseconds_min: u64,
-    /// The latest moment.
+    /// The latest moment, in milliseconds from now.
     pub milliseconds_max: u64,
 }
 
-/// What a window may be.
+/// The limits on retry windows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryLimits {
-    /// The window of clients that are wanted at once.
+    /// The window of clients that are needed immediately.
     pub shortest: RetryWindow,
-    /// The latest moment of any window: it bounds how long a jump of the demand waits for clients.
+    /// The latest moment of any window, in milliseconds. It limits how long a sudden demand waits for clients.
     pub milliseconds_max: u64,
-    /// Check-ins per second that are welcome whatever the demand, so that a small deployment stays quick.
+    /// The check-ins per second that are accepted even without demand, to keep small deployments responsive.
     pub arrivals_per_second_min: f64,
 }
 
-/// Half a second to five; an hour; two.
+/// Shortest window: 0.5 to 5 seconds. Latest moment: one hour. Arrivals: at least 2 per second.
 impl Default for RetryLimits {
     fn default() -> Self {
         Self {
@@ -34,19 +34,19 @@ impl Default for RetryLimits {
     }
 }
 
-/// A window ends at this many times its middle, and begins as far before it.
+/// The end and the beginning of a window, relative to its middle.
 const END: f64 = 4.0 / 3.0;
 const BEGIN: f64 = 2.0 / 3.0;
-/// The longest window, whatever a configuration says: a day.
+/// The longest window, regardless of the configuration: one day.
 const MILLISECONDS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 impl RetryLimits {
-    /// Returns the longest wait around which a window still fits under the limit.
+    /// Returns the longest wait whose window still fits below the limit.
     pub(super) fn wait_seconds_max(&self) -> f64 {
         self.longest() as f64 / 1000.0 / END
     }
 
-    /// Returns the window around a wait, wide enough that clients spread.
+    /// Returns a window around a wait, wide enough to spread clients.
     pub(super) fn window_around(&self, seconds: f64) -> RetryWindow {
         let shortest = RetryWindow {
             milliseconds_min: self.shortest.milliseconds_min.min(self.longest()),

@@ -1,10 +1,10 @@
 use folkmoot_privacy::accountant::{ClippingRule, share_of_unclipped};
 
-/// Moves the clipping norm towards the quantile, and keeps it between 2^-20 and `norm_max`: noise must not drive it out of
-/// the grid.
+/// Returns the clipping norm moved towards the quantile, limited to 2^-20 to `norm_max`. Noise must not drive the norm
+/// off the grid.
 ///
-/// `noised_count` is the sum over updates of (1 if it was shorter, otherwise 0) − 1/2, with its noise; `report_goal` is the
-/// fixed denominator.
+/// `noised_count` is the noised sum over updates of (1 if the update was shorter than the norm, otherwise 0) −
+/// 1/2. `report_goal` is the fixed denominator.
 pub fn next_clipping_norm(
     norm: f64,
     (quantile, learning_rate): (f64, f64),

@@ -2,36 +2,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// How the clipping norm is found: the L2 norm over all tensors together to which an update is scaled.
+/// The rule for the clipping norm. A longer update is scaled down to this L2 norm, taken over all tensors together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Clipping {
-    /// One norm for all rounds.
+    /// One fixed norm for all rounds.
     Fixed {
         /// The norm, above 0, at most `grid.value_max`.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
         norm: f64,
     },
-    /// A norm that follows a quantile of the updates' norms. How many updates were shorter than the norm is counted,
-    /// noised and charged with the version (Andrew et al. 2021, "Differentially private learning with adaptive clipping").
+    /// A norm that follows a quantile of the updates' norms. The coordinator counts the updates below the norm,
+    /// adds noise to the count, and charges it with the version (Andrew et al. 2021, "Differentially private
+    /// learning with adaptive clipping").
     Adaptive {
         /// The norm of the first round, above 0, at most `grid.value_max`.
         #[serde(default = "default_initial_norm")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         initial_norm: f64,
-        /// The share of updates that are to be shorter than the norm, above 0, below 1.
+        /// The target share of updates below the norm: above 0, below 1.
         #[serde(default = "default_quantile")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1)))]
         quantile: f64,
-        /// How fast the norm follows: it is multiplied by e^(−rate · (counted − wanted share)). Above 0, at most 1.
+        /// The speed at which the norm adapts: above 0, at most 1. Each round multiplies the norm by e^(−rate ·
+        /// (counted −
+        /// wanted share)).
         #[serde(default = "default_rate")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
         rate: f64,
     },
 }
 
-/// Andrew et al. 2021, section 3: a norm that grows takes little harm.
+/// The initial norm is low, because a growing norm does little harm (Andrew et al. 2021, section 3).
 fn default_initial_norm() -> f64 {
     0.1
 }

@@ -1,24 +1,24 @@
 use super::{PrivacyChoice, PrivacyContext};
 use crate::fault::Fault;
 
-/// More is no privacy.
+/// The largest allowed epsilon. Larger values give no meaningful privacy.
 pub const EPSILON_MAX: f64 = 1000.0;
 
-/// What a task may spend of a client, whichever way its versions are made private.
+/// A task's privacy limits per client, independent of the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// What the task may spend of every client.
+    /// The largest epsilon that the task may spend on each client.
     pub epsilon: f64,
-    /// The delta of every epsilon.
+    /// The delta at which epsilon holds.
     pub delta: f64,
-    /// How often a client may take part.
+    /// The maximum number of participations of a client, if given.
     pub participations_max: Option<u64>,
-    /// The noise's standard deviation over the clipping norm, where it was given.
+    /// The standard deviation of the noise divided by the clipping norm, if given.
     pub noise_multiplier: Option<f64>,
 }
 
 impl PrivacyChoice {
-    /// Returns what the task may spend, if it promises anything.
+    /// Returns the limits, or `None` if the task promises no privacy.
     pub fn limits(&self) -> Option<Limits> {
         let limits = match self {
             Self::None => return None,
@@ -51,12 +51,18 @@ impl Limits {
         check(epsilon_is_right, "epsilon", message, "it must be above 0 and at most 1000");
         let delta_is_right = self.delta > 0.0 && self.delta < 1.0;
         let message = format!("it is {}", self.delta);
-        check(delta_is_right, "delta", message, "give less than 1 / clients of the population: 1e-6");
+        check(
+            delta_is_right,
+            "delta",
+            message,
+            "it must be above 0 and below 1 / clients of the population, for example 1e-6",
+        );
         let rounds = self.participations_max.or(context.rounds);
-        let remedy = "say in how many versions a client's updates may be, or give stop.rounds";
-        check(rounds.is_some(), "participations_max", "it is not bounded".into(), remedy);
+        let remedy = "set the number of versions that may contain a client's updates, or set stop.rounds";
+        let message = "neither participations_max nor stop.rounds is set".into();
+        check(rounds.is_some(), "participations_max", message, remedy);
         let is_some = self.participations_max != Some(0);
-        check(is_some, "participations_max", "it is 0".into(), "ask for at least 1");
+        check(is_some, "participations_max", "it is 0".into(), "it must be at least 1");
         let multiplier_is_right = self.noise_multiplier.is_none_or(|z| (0.01..=1e6).contains(&z));
         let message = format!("it is {}", self.noise_multiplier.unwrap_or_default());
         check(multiplier_is_right, "noise_multiplier", message, "it must be 0.01 to 1e6");

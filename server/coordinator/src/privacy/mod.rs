@@ -1,4 +1,4 @@
-//! What the released versions may reveal of a client: the task's part `privacy`.
+//! A task's `privacy`: limits on what the released versions may reveal about a client.
 
 mod adaptive;
 mod amplification;
@@ -29,25 +29,27 @@ pub use population::{PopulationBudget, PopulationPrivacy};
 pub use sum_noise::{Stream, StreamShape, SumNoise};
 pub use terms::Terms;
 
-/// What the released versions may reveal of a client.
+/// Limits on what the released versions may reveal about a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PrivacyChoice {
-    /// Whatever the updates taught: nothing is promised.
+    /// No privacy guarantee.
     #[default]
     #[serde(deserialize_with = "crate::selection::no_fields")]
     None,
-    /// The coordinator adds noise to every sum before a version is made of it, and ends the task when the budget is
-    /// spent (McMahan et al. 2018, "Learning differentially private recurrent language models").
+    /// Central differential privacy. The coordinator adds noise to every sum before it makes a version, and ends
+    /// the task when the budget is spent (McMahan et al. 2018, "Learning differentially private recurrent
+    /// language models").
     Central(CentralPrivacy),
-    /// Every client adds noise to its update before it leaves the device (Duchi, Jordan and Wainwright 2013, "Local privacy
-    /// and statistical minimax rates"): who reads updates learns no more than epsilon allows, and much more noise is in a version.
+    /// Local differential privacy. Every client adds noise to its update before it leaves the device (Duchi,
+    /// Jordan and Wainwright 2013, "Local privacy and statistical minimax rates"). Readers of updates learn no
+    /// more than epsilon allows, but versions contain much more noise.
     Local(LocalPrivacy),
 }
 
 impl PrivacyChoice {
-    /// Returns the terms of central differential privacy, if that is chosen.
+    /// Returns the terms of central differential privacy, if it is chosen.
     pub fn central(&self) -> Option<&CentralPrivacy> {
         match self {
             Self::Central(central) => Some(central),
@@ -55,8 +57,9 @@ impl PrivacyChoice {
         }
     }
 
-    /// Says whether a client or user that took part so often may be in a round that starts from `base_version`, of a task
-    /// with so many rounds. Who waits has no assignment under way that could still be accepted.
+    /// Returns whether a client or user with this participation may be in a round that starts from
+    /// `base_version`. `rounds` is the task's round limit. A waiting client has no other assignment that could
+    /// still be accepted.
     pub(crate) fn allows(&self, history: Participated, base_version: u64, rounds: Option<u64>) -> bool {
         match self {
             Self::None => true,
@@ -67,14 +70,14 @@ impl PrivacyChoice {
                 };
                 is_apart && central.participations_max.is_none_or(|most| history.accepted < most)
             }
-            // Whatever was sent was seen, also where no version came of it.
+            // Sending an update already spends budget, even if no version contains it.
             Self::Local(local) => {
                 local.participations_max.or(rounds).is_none_or(|most| history.starts < most)
             }
         }
     }
 
-    /// Says whether nothing is promised.
+    /// Returns whether the task promises no privacy.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

@@ -1,19 +1,19 @@
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use serde::{Deserialize, Serialize};
 
-/// What holds for everybody in a population, whichever task they take part in.
+/// The privacy settings of a population. They apply to all of its tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PopulationPrivacy {
-    /// Whom the promises of its tasks protect. With [`Unit::User`] every enrolment names its user.
+    /// The unit that the population's tasks protect. With [`Unit::User`], every enrolment names its user.
     pub unit: Unit,
-    /// What all tasks together may spend. Without it only the tasks' own budgets end them.
+    /// The budget for all tasks together. Without it, only the tasks' own budgets apply.
     pub budget: Option<PopulationBudget>,
 }
 
 impl PopulationPrivacy {
-    /// Says whether these settings promise less than those before: a budget is taken away, or allows a larger epsilon or
-    /// delta.
+    /// Returns whether these settings promise less than `before`: the budget was removed, or its epsilon or delta
+    /// was raised.
     pub fn is_weaker_than(&self, before: &Self) -> bool {
         match (self.budget, before.budget) {
             (_, None) => false,
@@ -23,13 +23,13 @@ impl PopulationPrivacy {
     }
 }
 
-/// What all tasks of a population together may spend of a client, or of a user.
+/// The maximum that all tasks of a population together may spend on a client or user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationBudget {
-    /// At most.
+    /// The largest total epsilon.
     pub epsilon: Epsilon,
-    /// At this delta.
+    /// The delta at which epsilon holds.
     pub delta: Delta,
 }
 

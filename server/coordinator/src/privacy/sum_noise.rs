@@ -1,29 +1,32 @@
 use folkmoot_privacy::accountant::ParticipationPattern;
 use serde::{Deserialize, Serialize};
 
-/// How the noise of one version goes with that of the others.
+/// The correlation of the noise between versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SumNoise {
-    /// Every version has noise of its own.
+    /// Independent noise for every version.
     #[default]
     #[serde(deserialize_with = "crate::selection::no_fields")]
     Independent,
-    /// DP-FTRL with tree aggregation: the noise of versions cancels along a binary tree over them, so that the model after
-    /// t versions has the noise of about log2(t), without anything claimed of how clients are drawn (Kairouz et al. 2021,
-    /// "Practical and private (deep) learning without sampling or shuffling").
+    /// DP-FTRL with tree aggregation. Noise cancels along a binary tree over the versions, so the model after t
+    /// versions contains the noise of only about log2(t) versions. It needs no assumption about how clients are drawn
+    /// (Kairouz et
+    /// al. 2021, "Practical and private (deep) learning without sampling or shuffling").
     Tree {
-        /// Two versions with a client's updates in them are at least so many apart, at least 1; selection keeps to it.
+        /// The smallest distance between two versions with updates of the same client: at least 1. Selection
+        /// enforces it.
         #[serde(default = "one")]
         #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [20])))]
         separation: u64,
     },
-    /// DP-FTRL with buffered linear Toeplitz noise, which takes off again in later versions what earlier ones got: less
-    /// noise than a tree, and 16 bytes a parameter from one version to the next (McMahan, Xu and Zhang 2024, "A hassle-free algorithm for private
-    /// learning in practice: don't use tree aggregation, use BLTs").
+    /// DP-FTRL with buffered linear Toeplitz noise. Later versions subtract noise that earlier ones received. It
+    /// adds less noise than a tree, and keeps 16 bytes per parameter between versions (McMahan, Xu and Zhang
+    /// 2024, "A hassle-free algorithm for private learning in practice: don't use tree aggregation, use BLTs").
     Blt {
-        /// Two versions with a client's updates in them are at least so many apart, at least 1; selection keeps to it.
+        /// The smallest distance between two versions with updates of the same client: at least 1. Selection
+        /// enforces it.
         #[serde(default = "one")]
         #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [20])))]
         separation: u64,
@@ -37,15 +40,15 @@ fn one() -> u64 {
 /// A stream of correlated noise over all versions of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// What correlates it.
+    /// The correlation structure.
     pub shape: StreamShape,
-    /// The versions for which it is planned.
+    /// The number of versions that the stream is planned for.
     pub releases_max: u64,
-    /// In which of them a client may be.
+    /// The pattern of versions in which one client may take part.
     pub pattern: ParticipationPattern,
 }
 
-/// What correlates a stream of noise.
+/// The correlation structure of a stream of noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamShape {
     /// A binary tree over the versions.
@@ -59,7 +62,7 @@ impl SumNoise {
         *self == Self::default()
     }
 
-    /// Returns by how many versions two of a client's are apart, where that is claimed.
+    /// Returns the smallest distance between two versions of a client, if the noise needs one.
     pub fn separation(&self) -> Option<u64> {
         match *self {
             Self::Independent => None,
@@ -67,7 +70,7 @@ impl SumNoise {
         }
     }
 
-    /// Returns the stream of a task that was found to be right.
+    /// Returns the stream of a valid task; `None` for independent noise.
     pub(super) fn stream(&self, participations_max: u64, releases_max: Option<u64>) -> Option<Stream> {
         let shape = match self {
             Self::Independent => return None,

@@ -15,32 +15,32 @@ use super::{
 };
 use crate::{fault::Fault, scheduling::SchedulingChoice, selection::SelectionChoice};
 
-/// The share of the report goal that is the standard deviation of the noise on the count of short updates: Andrew et al.
-/// 2021, section 3.
+/// The standard deviation of the noise on the count of short updates, as a share of the report goal: Andrew et
+/// al. 2021, section 3.
 const COUNT_DEVIATION_SHARE: f64 = 1.0 / 20.0;
 
-/// The numbers under which versions are released. They follow from the description alone, so they are the same in every
-/// process and after every restart.
+/// The privacy parameters of a task's releases. They follow from the description alone, so they are the same in
+/// every process and after every restart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// What every release costs, all that is released with it counted in.
+    /// The charge of every release, including everything released with it.
     pub charge: Charge,
-    /// The standard deviation of the noise over the clipping norm: of that on the sum of updates, or, where clients add it,
-    /// of that on each. In a stream, over the sensitivity of the whole.
+    /// The standard deviation of the noise divided by the clipping norm. It applies to the sum of updates, or to
+    /// each update if clients add the noise. In a stream, it is divided by the sensitivity of the whole stream.
     pub update_multiplier: f64,
-    /// The standard deviation of the noise on the count of short updates, where the norm is adaptive.
+    /// The standard deviation of the noise on the count of short updates, if the norm is adaptive.
     pub count_deviation: Option<f64>,
-    /// The stream of which the noise is a part, where that of versions is correlated.
+    /// The stream that the noise belongs to, if versions have correlated noise.
     pub stream: Option<Stream>,
     /// The fixed denominator of the mean.
     pub report_goal: u64,
 }
 
 impl Terms {
-    /// Derives the terms of a task; none for one that promises nothing.
+    /// Derives the terms of a task, or `None` if it promises no privacy.
     ///
     /// # Errors
-    /// The fault of numbers that do not go together, or with which nothing can be reached.
+    /// A fault if the numbers contradict each other or cannot reach the budget.
     pub(crate) fn derive(context: &PrivacyContext<'_>) -> Result<Option<Self>, Box<Fault>> {
         match context.privacy {
             PrivacyChoice::None => Ok(None),
@@ -74,10 +74,11 @@ fn central_terms(central: &CentralPrivacy, context: &PrivacyContext<'_>) -> Resu
     Ok(Terms { charge, update_multiplier, count_deviation, stream, report_goal })
 }
 
-/// Any two data sets of a client must look alike to who sees its updates: to replace one moves an update by two norms.
+/// Derives the terms of local privacy. Readers of updates must not distinguish any two data sets of a client, and a
+/// replaced data set moves an update by up to two norms.
 fn local_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
     let capped = Capped::from_enforced(&enforced(context)?)
-        .map_err(|error| fault("participations_max", &error.to_string(), "ask for at least 1"))?;
+        .map_err(|error| fault("participations_max", &error.to_string(), "it must be at least 1"))?;
     let participation = LocalGaussian::participation(&capped);
     let noise_multiplier = noise_multiplier(context, participation, Relation::ReplaceOne)?;
     Ok(Terms {
@@ -89,26 +90,25 @@ fn local_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
     })
 }
 
-/// Returns the multiplier that was given, or the smallest that is enough.
+/// Returns the noise multiplier of the description, or the smallest sufficient one.
 fn noise_multiplier(
     context: &PrivacyContext<'_>,
     participation: Participation,
     relation: Relation,
 ) -> Result<NoiseMultiplier, Box<Fault>> {
     let Some(limits) = context.privacy.limits() else {
-        return Err(fault("kind", "nothing is promised", "choose privacy.kind"));
+        return Err(fault("kind", "it promises no privacy", "choose \"central\" or \"local\""));
     };
     let multiplier = match limits.noise_multiplier {
-        // It is over the clipping norm.
+        // The given value is relative to the clipping norm.
         Some(value) => rounded_up(value) / relation.sensitivity_per_clipping_norm(),
         None => rounded_up(calibrated(&limits, participation, context.rounds.unwrap_or(1))?),
     };
     NoiseMultiplier::new(multiplier, relation)
-        .map_err(|error| fault("noise_multiplier", &error.to_string(), "give noise_multiplier another value"))
+        .map_err(|error| fault("noise_multiplier", &error.to_string(), "choose another noise_multiplier"))
 }
 
-/// Rounds up to a millionth: so many digits survive every way of writing them, and the ledger's digests are over exact
-/// numbers.
+/// Rounds up to a millionth. Six decimals survive every text format, and the ledger's digests need exact numbers.
 fn rounded_up(number: f64) -> f64 {
     let nearest = (number * 1e6).round() / 1e6;
     if nearest == number { number } else { (number * 1e6).ceil() / 1e6 }
@@ -123,14 +123,15 @@ fn no_room(error: &SplitError) -> Box<Fault> {
     fault("clipping", &error.to_string(), remedy)
 }
 
-/// Returns in which releases a client is: what may be said of it follows from what selection enforces.
+/// Returns the releases that a client may be in, as far as selection enforces a limit.
 fn participation(
     central: &CentralPrivacy,
     context: &PrivacyContext<'_>,
 ) -> Result<Participation, Box<Fault>> {
     let enforced = enforced(context)?;
-    let refuse =
-        |error: ClaimError| fault("amplification", &error.to_string(), "claim what selection enforces");
+    let refuse = |error: ClaimError| {
+        fault("amplification", &error.to_string(), "claim only guarantees that selection enforces")
+    };
     match (central.noise, central.amplification) {
         (SumNoise::Independent, Amplification::None) => {
             Capped::from_enforced(&enforced).map(|capped| Gaussian::participation(&capped)).map_err(refuse)
@@ -148,23 +149,23 @@ fn participation(
     }
 }
 
-/// Says which choice keeps the rounds from being Poisson samples.
+/// Returns a fault that names the choice that prevents Poisson sampling.
 fn not_sampled(context: &PrivacyContext<'_>) -> Box<Fault> {
     let (message, remedy) = match context.sampled() {
         None => (
-            "it claims Poisson sampling of rounds, and scheduling.kind draws no cohorts",
+            "it claims Poisson sampling of rounds, but scheduling.kind draws no cohorts",
             "choose scheduling.kind = \"synchronous\", or amplification = \"none\"",
         ),
         Some(_) => (
-            "it claims Poisson sampling, and selection.kind draws otherwise",
+            "it claims Poisson sampling, but selection.kind draws clients differently",
             "choose selection.kind = \"poisson\", or amplification = \"none\"",
         ),
     };
     fault("amplification", message, remedy)
 }
 
-/// Returns what selection makes sure of: [`PrivacyChoice::allows`] and the policy's draw. Coins are independent where
-/// rounds keep to them, which is what [`PrivacyContext::sampled`] is for.
+/// Returns the guarantees that selection enforces: [`PrivacyChoice::allows`] and the policy's draw. Coins are
+/// independent only in rounds that keep their draws, as checked by [`PrivacyContext::sampled`].
 fn enforced(context: &PrivacyContext<'_>) -> Result<EnforcedParticipation, Box<Fault>> {
     let most = context.privacy.limits().and_then(|limits| limits.participations_max);
     let separation = context.privacy.central().and_then(|central| central.noise.separation());
@@ -172,7 +173,7 @@ fn enforced(context: &PrivacyContext<'_>) -> Result<EnforcedParticipation, Box<F
         (Some(_), SelectionChoice::Poisson(poisson)) => {
             let rate = SamplingRate::new(rounded_up(poisson.sampling_rate).min(1.0));
             let wrong = |error: &dyn std::fmt::Display| {
-                fault("amplification", &error.to_string(), "mend selection.sampling_rate")
+                fault("amplification", &error.to_string(), "correct selection.sampling_rate")
             };
             EnforcedDraw::IndependentCoins { rate: rate.map_err(|error| wrong(&error))? }
         }
@@ -189,7 +190,7 @@ fn calibrated(limits: &Limits, participation: Participation, releases: u64) -> R
     let wrong = |error: &dyn std::fmt::Display| {
         fault(
             "epsilon",
-            &format!("no noise keeps {releases} versions within it: {error}"),
+            &format!("no amount of noise keeps {releases} versions within this epsilon: {error}"),
             "raise epsilon, or lower stop.rounds or participations_max",
         )
     };

@@ -47,7 +47,7 @@ fn a_budget_is_enough() {
     assert_eq!(terms.charge.participation, Participation::AtMost { count: 50 });
     assert_eq!(terms.count_deviation, Some(5.0));
     let z = terms.charge.noise_multiplier.get();
-    // The pair of sum and count costs what one sum of multiplier z costs.
+    // The noisy sum and count together cost as much as one sum with multiplier z.
     let pair = terms.update_multiplier.powi(-2) + 10f64.powi(-2);
     assert!((pair - z.powi(-2)).abs() < 1e-12, "{terms:?}");
 }
@@ -136,12 +136,12 @@ fn sampling_is_claimed_only_of_rounds_that_keep_to_it() {
     let description = described(changes.clone());
     let policy = description.sampled().expect("it claims sampling");
     assert!(policy.keeps_draws() && description.hides_counts());
-    assert_eq!(policy.updates().0, 0, "a draw of nobody is one");
+    assert_eq!(policy.updates().0, 0, "an empty draw counts");
 
     let mut plain = changes.clone();
     plain["privacy"]["amplification"] = json!("none");
     let plain = described(plain);
-    assert!(plain.sampled().is_none() && !plain.hides_counts(), "who draws by coins need not claim it");
+    assert!(plain.sampled().is_none() && !plain.hides_counts(), "Poisson selection does not imply the claim");
 
     let mut flow = changes.clone();
     flow["scheduling"] = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
@@ -149,7 +149,7 @@ fn sampling_is_claimed_only_of_rounds_that_keep_to_it() {
     let fault = found.iter().find(|fault| fault.field == "privacy.amplification").expect("it is refused");
     assert!(fault.message.contains("scheduling.kind draws no cohorts"), "{fault:?}");
 
-    // A draw may bring as many as wait, whatever the goal is.
+    // A draw may contain every waiting client, no matter how small the goal is.
     let mut narrow = changes;
     narrow["grid"] = json!({ "fraction_bits": 28, "value_max": 16.0, "weight_max": 100_000 });
     assert_eq!(faults(narrow), ["grid.weight_max"]);
@@ -157,7 +157,7 @@ fn sampling_is_claimed_only_of_rounds_that_keep_to_it() {
 
 #[test]
 fn the_norm_follows_the_quantile() {
-    // All were shorter: the count is m · 1/2, the share 1, and C · e^(−0.2 · 0.5) is left.
+    // All updates were shorter: the count is m · 1/2, the share is 1, and the norm becomes C · e^(−0.2 · 0.5).
     let next = next_clipping_norm(1.0, (0.5, 0.2), 50.0, 100, 16.0);
     assert!((next - (-0.1f64).exp()).abs() < 1e-12);
     let next = next_clipping_norm(1.0, (0.5, 0.2), -50.0, 100, 16.0);
@@ -260,7 +260,7 @@ fn clients_add_noise_for_two_norms() {
     let weighed =
         json!({ "aggregator": { "kind": "weighted_mean" }, "privacy": local(json!({}))["privacy"].clone() });
     assert_eq!(faults(weighed), ["aggregator.kind"]);
-    // Every assignment counts, whether or not a version came of it.
+    // Every assignment counts, even if no version contains its update.
     let history = History { starts: 2, ..Default::default() };
     assert!(!settled.privacy.allows(participated(&history), 0, Some(50)));
 }
@@ -268,7 +268,7 @@ fn clients_add_noise_for_two_norms() {
 proptest! {
     #[test]
     fn norms_settle_at_the_median(seed in 0u64..100) {
-        // Norms spread evenly over [0, 4] have their median at 2.
+        // If norms are uniform over [0, 4], their median is 2.
         let mut norm = 0.1;
         for _ in 0..200 {
             let shorter = (norm / 4.0f64).min(1.0) + (seed as f64 - 50.0) * 1e-5;
@@ -278,7 +278,7 @@ proptest! {
     }
 }
 
-/// Two devices of one user are one where privacy is promised.
+/// With privacy, two devices of one user count as one client.
 #[test]
 fn all_devices_of_a_user_have_one_budget_and_one_place() {
     let organisation = OrganisationId::from_random_bytes([1; 16]);
@@ -323,7 +323,7 @@ fn all_devices_of_a_user_have_one_budget_and_one_place() {
     assert_eq!(eligible("central", &pool), [id(2), id(3)], "the device that had the fewest assignments");
     assert_eq!(eligible("none", &pool).len(), 4);
     let spent = [device(1, ann, 0, 2, false), device(3, bob, 0, 1, false)];
-    assert_eq!(eligible("central", &spent), [id(3)], "what other devices were in counts");
+    assert_eq!(eligible("central", &spent), [id(3)], "the rounds of the user's other devices count");
     let busy = [device(1, ann, 0, 0, true), device(3, bob, 0, 0, false)];
     assert_eq!(eligible("central", &busy), [id(3)], "another device is taking part");
 }

@@ -1,12 +1,12 @@
-//! What is wrong with a choice of privacy, by itself and in its task.
+//! Validation of a privacy choice, alone and within its task.
 
 use super::{Amplification, CentralPrivacy, Clipping, LocalPrivacy, PrivacyContext, Terms};
 use crate::fault::Fault;
 
-/// More versions than any task plans with correlated noise.
+/// The maximum number of versions that correlated noise can be planned for.
 const RELEASES_MAX: u64 = 1 << 20;
 
-/// Standard deviations of the noise that must have room on the grid: beyond, values are cut off.
+/// The number of standard deviations of noise that must fit on the grid. Values beyond the grid are clamped.
 const ROOM_DEVIATIONS: f64 = 5.0;
 
 impl CentralPrivacy {
@@ -16,8 +16,8 @@ impl CentralPrivacy {
             limits.validate(context, faults);
         }
         if self.noise_multiplier.is_none() && context.rounds.is_none() {
-            let message = "without stop.rounds it cannot be derived";
-            let remedy = "give it, or give stop.rounds";
+            let message = "it is not set, and it cannot be derived without stop.rounds";
+            let remedy = "set it, or set stop.rounds";
             faults.push(Fault::new("privacy.noise_multiplier", message, remedy));
         }
         self.clipping.validate(context.value_max, faults);
@@ -29,7 +29,7 @@ impl CentralPrivacy {
         }
     }
 
-    /// Checks what correlated noise goes with.
+    /// Checks the requirements of correlated noise.
     fn validate_noise(&self, context: &PrivacyContext<'_>, faults: &mut Vec<Fault>) {
         let Some(separation) = self.noise.separation() else { return };
         let mut check = |is_right: bool, field: &str, message: &str, remedy: &str| {
@@ -39,19 +39,17 @@ impl CentralPrivacy {
         };
         check(separation > 0, "privacy.noise.separation", "it is 0", "it must be at least 1");
         let is_planned = context.rounds.is_some_and(|rounds| rounds <= RELEASES_MAX);
-        let message =
-            "privacy.noise is planned for a number of versions, and this gives none, or more than 2^20";
-        check(is_planned, "stop.rounds", message, "say after how many versions the task ends");
+        let message = "correlated noise is planned for a fixed number of versions, but stop.rounds is not set or above 2^20";
+        check(is_planned, "stop.rounds", message, "set it to the number of versions, at most 1048576");
         let is_fixed = matches!(self.clipping, Clipping::Fixed { .. });
-        let message =
-            "the noise of one version is taken off in others, which goes with one norm for all of them only";
+        let message = "correlated noise needs the same clipping norm for all versions";
         check(is_fixed, "privacy.clipping", message, "choose clipping.kind = \"fixed\"");
         let is_plain = self.amplification == Amplification::None;
-        let message = "sampling cannot be claimed beside noise that is correlated";
+        let message = "correlated noise cannot be combined with amplification by sampling";
         check(is_plain, "privacy.amplification", message, "choose amplification = \"none\"");
         let returns = context.rolls_back;
-        let message = "after a return to an earlier version the noise of versions does not cancel any more";
-        let remedy = "leave it out, or choose privacy.noise.kind = \"independent\"";
+        let message = "after a rollback to an earlier version, correlated noise no longer cancels";
+        let remedy = "remove the rollback margin, or choose privacy.noise.kind = \"independent\"";
         check(!returns, "evaluation.rollback_margin", message, remedy);
     }
 }
@@ -81,8 +79,8 @@ impl LocalPrivacy {
                     let least = (deviation * ROOM_DEVIATIONS).ceil();
                     faults.push(Fault::new(
                         "grid.value_max",
-                        format!("it is {value_max}, and the noise of a client has a standard deviation of {deviation:.3}"),
-                        format!("raise it to {least} and lower grid.fraction_bits, raise epsilon, or lower the norm"),
+                        format!("it is {value_max}, too small for client noise with a standard deviation of {deviation:.3}"),
+                        format!("raise it to {least} and lower grid.fraction_bits, raise epsilon, or lower clipping_norm"),
                     ));
                 }
             }

@@ -35,8 +35,8 @@ impl Round {
         };
         let draw = Draw { waiting: &waiting, count: cohort as usize, round_number: self.number, now };
         let clients = bound.draw(rules.selection, &draw, rng);
-        // A selection that chooses the cohort's size itself may come out with too few. Where privacy is claimed of the draw,
-        // no size is too few.
+        // A selection that determines its own cohort size may draw too few. Under a policy that keeps its draws,
+        // no size is too small.
         if (clients.len() as u64) < rules.policy.updates().0 {
             return self.abandon(AbandonReason::TooFewClients, now);
         }
@@ -54,7 +54,7 @@ impl Round {
         let Phase::Reporting { since, cohort, asked } = self.phase else { return (self, vec![]) };
         match rules.policy.commit(&self.facts(since, asked, now, counts)) {
             CommitDecision::Wait => (self, vec![]),
-            // They are asked once, whatever a policy says.
+            // The round asks its clients only once, even if the policy returns `Ask` again.
             CommitDecision::Ask if asked.is_some() => (self, vec![]),
             CommitDecision::Ask => {
                 let phase = Phase::Reporting { since, cohort, asked: Some(now) };
@@ -65,7 +65,7 @@ impl Round {
         }
     }
 
-    /// Takes no more updates, and combines those that are there.
+    /// Stops accepting updates and aggregates the accepted ones.
     pub(super) fn close(self, cohort: u64, counts: ReportCounts, now: Timestamp) -> (Round, Vec<Effect>) {
         let phase = Phase::Aggregating { since: now, cohort, accepted: counts.accepted };
         (Round { phase, ..self }, vec![Effect::ExpireOutstanding, Effect::Aggregate])
@@ -92,7 +92,7 @@ impl Round {
     }
 }
 
-/// Asks how many start. Whom a bound on tokens leaves out does not count as waiting.
+/// Asks the policy for the number of clients that start. Clients beyond the token bound do not count as waiting.
 fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &[Waiting]) -> StartDecision {
     match rules.policy.start(facts, waiting.len() as u64) {
         StartDecision::Draw { cohort } => {
@@ -107,8 +107,8 @@ fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &
     }
 }
 
-/// Returns so many of the clients that wait, in their order from a random place on. Whom it leaves out is not in the draw,
-/// whatever the coins would have said.
+/// Returns `most` of the waiting clients, in order, starting at a random position. The others are not part of the
+/// draw.
 fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
     let (count, most) = (waiting.len() as u64, most as usize);
     if waiting.len() <= most {
@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(refused.to_string(), "a round that is committed cannot take waiting clients");
     }
 
-    /// Whoever has one token and many clients is half of a round, and no more; who is left out does not count as waiting.
+    /// An enrolment token with many clients gets at most half of a round. Clients beyond the bound do not count
+    /// as waiting.
     #[test]
     fn a_round_and_a_flow_keep_to_the_share_of_a_token() {
         let waiting: Vec<Waiting> = (0..20)
@@ -230,7 +231,7 @@ mod tests {
         let collecting = Round { phase: Phase::Collecting { since: Timestamp(0) }, ..round() };
         let (_, effects) = collecting.step(collected, rules, Timestamp(1), &mut rng).unwrap();
         let [Effect::Assign { clients, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-        assert_eq!(clients.len(), 5, "three of the token that has one in it, and both others");
+        assert_eq!(clients.len(), 5, "three of the token with one in the round, and both others");
         assert!([18, 19].map(samples::client).iter().all(|other| clients.contains(other)));
     }
 
@@ -255,7 +256,7 @@ mod tests {
             let [Effect::Assign { clients: drawn, .. }] = effects.as_slice() else { panic!("{effects:?}") };
             assert_eq!(drawn.len() as u64, cohort);
             sizes.insert(cohort);
-            // Neither a stop nor the goal ends it before its time.
+            // Neither a stop nor the goal ends the round early.
             let (same, _) = step(reporting.clone(), RoundInput::Stop(AbandonReason::TaskPaused), 11_000);
             assert_eq!(same, reporting);
             let counts = ReportCounts { accepted: cohort, outstanding: 0, dropped: 0 };
@@ -306,7 +307,10 @@ mod tests {
         assert_eq!(asked.phase, phase);
         let stored = serde_json::to_string(&asked).unwrap();
         assert_eq!(serde_json::from_str::<Round>(&stored).unwrap(), asked);
-        assert!(!serde_json::to_string(&reporting).unwrap().contains("asked"), "as it was stored before");
+        assert!(
+            !serde_json::to_string(&reporting).unwrap().contains("asked"),
+            "compatible with older records"
+        );
         for (input, now) in [(reports(2, 2), 3_000), (reports(3, 1), 7_999)] {
             assert_eq!(step(asked.clone(), input, now), (asked.clone(), vec![]), "asked once");
         }

@@ -1,4 +1,4 @@
-//! Rounds in which clients start and report all the time.
+//! Rounds of a flow, in which clients start and report continuously.
 
 use folkmoot_protocol::{AssignmentId, Timestamp};
 use rand::Rng;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Round {
-    /// One thing at a time: first what is too late is dropped, then a commit is made, then clients start.
+    /// Advances the round by one step: drops late assignments, or else commits, or else starts clients.
     pub(super) fn collect(
         self,
         since: Timestamp,
@@ -37,7 +37,7 @@ impl Round {
             return (self, vec![Effect::Drop(dropped)]);
         }
         match rules.policy.commit(&facts) {
-            // Of a flow nobody is asked: who works on counts in a later round.
+            // A flow never asks its clients: a client that is still training counts in a later round.
             CommitDecision::Wait | CommitDecision::Ask => {}
             CommitDecision::Abandon(reason) => return self.abandon(reason, now),
             CommitDecision::Commit => {
@@ -70,7 +70,7 @@ impl Round {
     }
 }
 
-/// Lists the assignments under way whose time is up, or that the policy gives up.
+/// Lists the assignments that have expired or that the policy drops.
 fn dropped(facts: &Facts<'_>, rules: Rules<'_>, now: Timestamp) -> Vec<AssignmentId> {
     let is_dropped = |one: &&Outstanding| one.deadline <= now || rules.policy.drops(facts, one);
     facts.outstanding.iter().filter(is_dropped).map(|one| one.assignment_id).collect()

@@ -1,4 +1,4 @@
-//! The round's state machine: facts in, the next phase and the effects for a driver out.
+//! The round's state machine. It maps facts to the next phase and to effects for a driver.
 
 mod cohort;
 mod flow;
@@ -14,22 +14,22 @@ pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, 
 /// One cycle of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// Its id.
+    /// The id of the round.
     pub id: RoundId,
     /// The task.
     pub task_id: TaskId,
-    /// Its number in the task, from 1, abandoned rounds included.
+    /// The round's number in the task. It starts at 1 and includes abandoned rounds.
     pub number: u64,
-    /// What it is for.
+    /// The purpose of the round.
     pub purpose: Purpose,
-    /// The newest model version when it began: from it its clients start, and it is the one that is evaluated.
+    /// The newest model version when the round began. Its clients start from it, or evaluate it.
     pub base_version: u64,
-    /// Where it stands.
+    /// The current phase.
     pub phase: Phase,
 }
 
 impl Round {
-    /// Says whether clients trained in it in vain: too few of their updates came for a version, or they could not be combined.
+    /// Returns whether clients trained in vain: too few updates were accepted, or they could not be combined.
     pub fn is_abandoned_in_vain(&self) -> bool {
         use AbandonReason::{CommitFailed, TooFewReports};
         let is_abandoned =
@@ -38,14 +38,14 @@ impl Round {
     }
 }
 
-/// What a round is for.
+/// The purpose of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// To make the next model version.
+    /// Makes the next model version.
     #[default]
     Training,
-    /// To measure a model version on the clients' data.
+    /// Measures a model version on the clients' data.
     Evaluation,
 }
 

@@ -3,64 +3,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::abandon_reason::AbandonReason;
 
-/// Where a round stands, with what exists only there.
+/// The phase of a round, with the data that exists only in that phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Phase {
-    /// Clients are waited for.
+    /// The round waits for clients.
     Selecting {
-        /// Since when.
+        /// When the phase began.
         since: Timestamp,
     },
-    /// Clients were drawn; their updates are waited for.
+    /// Clients were drawn, and the round waits for their updates.
     Reporting {
-        /// Since when.
+        /// When the phase began.
         since: Timestamp,
-        /// How many were drawn.
+        /// The number of drawn clients.
         cohort: u64,
-        /// When those still at work were asked for what they have.
+        /// When the clients that still train were asked to send their partial updates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Timestamp>,
     },
-    /// Clients start and report all the time, until there is enough for a commit.
+    /// Clients start and report continuously, until there are enough updates for a commit.
     Collecting {
-        /// Since when.
+        /// When the phase began.
         since: Timestamp,
     },
-    /// No update is taken any more; the accepted ones are being combined.
+    /// The round accepts no more updates and combines the accepted ones.
     Aggregating {
-        /// Since when.
+        /// When the phase began.
         since: Timestamp,
-        /// How many were drawn; in a flow, those that reported.
+        /// The number of drawn clients. In a flow, the number of clients that reported.
         cohort: u64,
-        /// How many updates are combined.
+        /// The number of updates to combine.
         accepted: u64,
     },
-    /// The next model version is released.
+    /// The next model version was released.
     Committed {
-        /// When.
+        /// When it was released.
         at: Timestamp,
-        /// How many were drawn.
+        /// The number of drawn clients. In a flow, the number of clients that reported.
         cohort: u64,
-        /// How many updates it combines.
+        /// The number of combined updates.
         accepted: u64,
-        /// The version that came of it.
+        /// The released version.
         version: u64,
     },
-    /// The evaluation of the base version is done.
+    /// The base version was evaluated.
     Evaluated {
-        /// When.
+        /// When the evaluation ended.
         at: Timestamp,
-        /// How many were drawn.
+        /// The number of drawn clients.
         cohort: u64,
-        /// How many reports it combines.
+        /// The number of combined reports.
         accepted: u64,
     },
-    /// It came to nothing.
+    /// The round ended without a result.
     Abandoned {
-        /// When.
+        /// When it was abandoned.
         at: Timestamp,
-        /// Why.
+        /// The reason.
         reason: AbandonReason,
     },
 }
@@ -79,7 +79,7 @@ impl Phase {
         }
     }
 
-    /// Returns since when the round is in this phase.
+    /// Returns when the current phase began.
     pub fn since(&self) -> Timestamp {
         match *self {
             Phase::Selecting { since }
@@ -90,7 +90,7 @@ impl Phase {
         }
     }
 
-    /// Returns when its clients were asked for what they have.
+    /// Returns when the round's clients were asked to send their partial updates.
     pub fn asked(&self) -> Option<Timestamp> {
         match *self {
             Phase::Reporting { asked, .. } => asked,
@@ -98,7 +98,7 @@ impl Phase {
         }
     }
 
-    /// Says whether the round is over.
+    /// Returns whether the round is over.
     pub fn is_final(&self) -> bool {
         matches!(self, Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. })
     }

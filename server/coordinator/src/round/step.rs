@@ -11,85 +11,87 @@ use crate::{
 /// A fact that a driver brings to a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoundInput {
-    /// These eligible clients wait.
+    /// The eligible clients that wait.
     Waiting(Gathered),
-    /// The assignments have come to this.
+    /// The current counts of the round's assignments.
     Reports(ReportCounts),
-    /// The task may not go on, and the assignments of a round that keeps its draw have come to this.
+    /// The task must stop, with the current counts. Only for rounds that keep their draws.
     Closed(ReportCounts),
-    /// Both, for a round in which clients start and report all the time.
+    /// Waiting clients and counts, for a round in which clients start and report continuously.
     Collected(Collected),
-    /// The aggregate is made, and the new model is this version.
+    /// The aggregate was computed and released as this version.
     Released {
-        /// The version.
+        /// The released version.
         version: u64,
     },
-    /// The evaluation's reports are combined.
+    /// The evaluation's reports were combined.
     Evaluated,
-    /// The task may not go on.
+    /// The task must stop.
     Stop(AbandonReason),
 }
 
-/// What a round decides by that draws its cohort.
+/// The input of a round that draws its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gathered {
     /// The eligible clients that wait.
     pub waiting: Vec<Waiting>,
-    /// Says whether the population is what the policy calls a crowd.
+    /// Whether the population is large enough to be a crowd ([`SchedulingPolicy::crowd`]).
     pub is_crowd: bool,
 }
 
-/// What a collecting round decides by.
+/// The input of a collecting round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collected {
     /// The eligible clients that wait.
     pub waiting: Vec<Waiting>,
-    /// What the round's assignments have come to; `outstanding` counts those of earlier rounds, too.
+    /// The counts of the round's assignments. `outstanding` includes those of earlier rounds.
     pub counts: ReportCounts,
-    /// The assignments under way, of any round of the task.
+    /// The outstanding assignments of all rounds of the task.
     pub outstanding: Vec<Outstanding>,
-    /// The clients that take part, if the policy asks for them.
+    /// The clients that take part, if the policy needs them.
     pub members: Vec<Member>,
-    /// How far the last versions moved the model, in L2: the newest first.
+    /// The L2 norms of the last version changes, newest first.
     pub changes: Vec<f64>,
-    /// By which tokens those came that train, or whose updates count in the round; empty unless there is a bound on them.
+    /// The enrolment tokens of clients that train, or whose updates count in the round. Empty without a token
+    /// bound.
     pub tokens: TokenCounts,
 }
 
-/// By what a round decides.
+/// The rules by which a round decides.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    /// When clients start and versions are committed.
+    /// Decides when clients start and versions are committed.
     pub policy: &'a dyn SchedulingPolicy,
-    /// Which of those that may start do.
+    /// Decides which of the possible clients start.
     pub selection: &'a SelectionChoice,
-    /// Which share of a round's clients may come by one enrolment token; none if all may.
+    /// The largest share of a round's clients from one enrolment token; `None` for no limit.
     pub token_share_max: Option<f64>,
 }
 
-/// What a driver is to do, in the same transaction that stores the round's next phase.
+/// An action for the driver, in the same transaction that stores the round's next phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Give these clients an assignment that ends at `deadline`.
+    /// Give the clients assignments that end at `deadline`.
     Assign {
-        /// The cohort, in the order of the draw.
+        /// The cohort, in draw order.
         clients: Vec<ClientId>,
         /// When their assignments expire.
         deadline: Timestamp,
-        /// What it sets in their clocks.
+        /// The changes to the clients' clocks.
         clocks: StartClocks,
     },
-    /// Ask the clients that are still at work for what they have.
+    /// Ask the clients that still train to send their partial updates.
     Ask,
     /// Let these assignments expire.
     Drop(Vec<AssignmentId>),
-    /// Let all assignments expire that are still outstanding.
+    /// Let all outstanding assignments expire.
     ExpireOutstanding,
-    /// Combine the accepted updates; the answer is [`RoundInput::Released`] or [`RoundInput::Evaluated`].
+    /// Combine the accepted updates. The driver then answers with [`RoundInput::Released`] or
+    /// [`RoundInput::Evaluated`].
     Aggregate,
 }
 
-/// An input that a round's phase has no use for.
+/// An input that is not valid in the round's phase.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a round that is {phase} cannot take {input}")]
 pub struct InvalidTransitionError {
@@ -98,11 +100,11 @@ pub struct InvalidTransitionError {
 }
 
 impl Round {
-    /// Takes a fact and returns the round's next state, with what is to be done. Where nothing is to be done
-    /// yet the round comes back as it was, without effects.
+    /// Applies a fact and returns the round's next state with the resulting effects. If nothing is due, the round
+    /// is returned unchanged, without effects.
     ///
     /// # Errors
-    /// [`InvalidTransitionError`] if the phase has no use for the input.
+    /// [`InvalidTransitionError`] if the input is not valid in the current phase.
     pub fn step(
         self,
         input: RoundInput,
@@ -115,7 +117,7 @@ impl Round {
                 Ok(self.select(since, &gathered, rules, now, rng))
             }
             (Phase::Reporting { .. }, RoundInput::Reports(counts)) => Ok(self.report(counts, rules, now)),
-            // A draw that was made is not made anew: what has arrived is combined.
+            // The draw is not repeated: the round combines what has arrived.
             (Phase::Reporting { cohort, .. }, RoundInput::Closed(counts)) if rules.policy.keeps_draws() => {
                 Ok(self.close(cohort, counts, now))
             }
@@ -133,11 +135,11 @@ impl Round {
                 let phase = Phase::Evaluated { at: now, cohort, accepted };
                 Ok((Round { phase, ..self }, vec![]))
             }
-            // A version that may not be released, or can never be made, is thrown away.
+            // A version that must not be released, or cannot be made, is discarded.
             (Phase::Aggregating { .. }, RoundInput::Stop(reason)) if reason.ends_an_aggregation() => {
                 Ok(self.abandon(reason, now))
             }
-            // What was accepted is not thrown away else: a round that aggregates runs to its end.
+            // Otherwise accepted updates are kept: a round that aggregates runs to its end.
             (Phase::Aggregating { .. }, RoundInput::Stop(_)) => Ok((self, vec![])),
             (phase, RoundInput::Stop(reason)) if !phase.is_final() => Ok(self.abandon(reason, now)),
             (phase, input) => Err(InvalidTransitionError { phase: phase.name(), input: input.name() }),

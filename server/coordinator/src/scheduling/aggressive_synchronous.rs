@@ -8,28 +8,29 @@ use super::{
 };
 use crate::{abandon_reason::AbandonReason, fault::Fault};
 
-/// Synchronous rounds that ask their stragglers: when the first clients are done, the others are asked to send what they
-/// have computed so far, and the round waits for these partial updates.
+/// Synchronous rounds that ask their stragglers. When the first clients are done, the others are asked to send
+/// what they have computed so far. The round waits for these partial updates.
 ///
-/// This is A-BSP (Wang et al. 2018, "Aggressive Synchronization with Partial Processing for Iterative ML Jobs on Clusters",
-/// section 3). Nobody's work is thrown away, so no more clients are drawn than are wanted.
+/// This is A-BSP (Wang et al. 2018, "Aggressive Synchronization with Partial Processing for Iterative ML Jobs on
+/// Clusters", section 3). No work is discarded, so there is no over-selection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AggressiveSynchronous {
-    /// How many clients are drawn for a round.
+    /// The number of clients drawn for a round.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [100])))]
     pub cohort: u64,
-    /// After how many updates the other clients are asked for theirs; by default half of the cohort, rounded up. A round
-    /// with fewer clients than `cohort` asks after proportionally fewer, and so does one whose clients drop out.
+    /// The number of updates after which the other clients are asked to send. The default is half of the cohort,
+    /// rounded up. If a round has fewer clients than `cohort`, or some drop out, the number is reduced
+    /// proportionally.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [50])))]
     pub ask_at: Option<u64>,
-    /// Seconds that the asked clients get to send their updates. Who has not sent one by then is left behind.
+    /// Seconds for the asked clients to send their updates. Later updates do not count.
     #[serde(default = "default_grace_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub grace_seconds: u64,
-    /// How few updates still make a commit; by default half of the cohort, rounded up.
+    /// The minimum number of updates for a commit. The default is half of the cohort, rounded up.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [50])))]
     pub minimum_cohort: Option<u64>,
@@ -48,24 +49,24 @@ fn default_grace_seconds() -> u64 {
 }
 
 impl AggressiveSynchronous {
-    /// Returns after how many updates of a whole cohort the others are asked.
+    /// Returns the number of updates of a full cohort after which the others are asked.
     pub fn ask_at(&self) -> u64 {
         self.ask_at.unwrap_or(self.cohort.div_ceil(2))
     }
 
-    /// Returns how few updates still make a commit.
+    /// Returns the minimum number of updates for a commit.
     pub fn minimum_cohort(&self) -> u64 {
         self.minimum_cohort.unwrap_or(self.cohort.div_ceil(2))
     }
 
-    /// Returns the seconds until the clock alone may move a round that reports: from its draw to its deadline, or to the
-    /// end of the grace if its clients were asked.
+    /// Returns when a reporting round ends by the clock alone: at its deadline, or at the end of the grace period
+    /// if its clients were asked.
     pub fn closes_at(&self, since: Timestamp, asked: Option<Timestamp>) -> Timestamp {
         let deadline = since.plus_seconds(self.reporting_deadline_seconds);
         asked.map_or(deadline, |asked| deadline.min(asked.plus_seconds(self.grace_seconds)))
     }
 
-    /// Says whether enough of those that did not drop out are done for the others to be asked.
+    /// Returns whether enough of the remaining clients are done to ask the others.
     fn asks_at(&self, counts: ReportCounts) -> bool {
         let left = u128::from(counts.accepted) + u128::from(counts.outstanding);
         let share = u128::from(self.ask_at()) * left.min(u128::from(self.cohort));
@@ -79,9 +80,9 @@ impl SchedulingPolicy for AggressiveSynchronous {
         check.clients("cohort", self.cohort);
         let cohort = self.cohort.max(1);
         for (field, count) in [("ask_at", self.ask_at()), ("minimum_cohort", self.minimum_cohort())] {
-            // What follows from a wrong cohort is not a second fault.
+            // A wrong cohort is one fault; do not report its consequences.
             let is_right = self.cohort == 0 || (1..=cohort).contains(&count);
-            let message = format!("it is {count} of a cohort of {cohort}");
+            let message = format!("it is {count}, with a cohort of {cohort}");
             check.that(is_right, field, message, "it must be 1 to cohort");
         }
         check.seconds("grace_seconds", self.grace_seconds);
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// So many seconds after the draw; `asked` is the second at which the others were asked.
+    /// Facts this many seconds after the draw. `asked` is the second at which the others were asked.
     fn facts(seconds: u64, asked: Option<u64>, accepted: u64, outstanding: u64) -> Facts<'static> {
         let facts = some_facts(0, &[]);
         let after = |seconds| facts.since.plus_milliseconds(seconds * 1000);
@@ -173,8 +174,8 @@ mod tests {
         assert_eq!(commit(100, None, 4, 6), CommitDecision::Wait);
         assert_eq!(commit(100, None, 5, 5), CommitDecision::Ask);
         assert_eq!(commit(101, Some(100), 6, 4), CommitDecision::Wait);
-        assert_eq!(commit(101, Some(100), 10, 0), CommitDecision::Commit, "nobody is waited for");
-        assert_eq!(commit(100, None, 10, 0), CommitDecision::Commit, "nobody is left to be asked");
+        assert_eq!(commit(101, Some(100), 10, 0), CommitDecision::Commit, "all updates are there");
+        assert_eq!(commit(100, None, 10, 0), CommitDecision::Commit, "no client is left to ask");
         let late = AggressiveSynchronous { ask_at: Some(9), ..policy() };
         assert_eq!(late.commit(&facts(0, None, 8, 2)), CommitDecision::Wait);
         assert_eq!(late.commit(&facts(0, None, 9, 1)), CommitDecision::Ask);
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_smaller_round_asks_after_proportionally_fewer_updates() {
-        // Of 10, four dropped out: half of the six that are left.
+        // Four of 10 dropped out: half of the remaining six is three.
         assert_eq!(commit(0, None, 2, 4), CommitDecision::Wait);
         assert_eq!(commit(0, None, 3, 3), CommitDecision::Ask);
         let late = AggressiveSynchronous { ask_at: Some(9), ..policy() };
@@ -190,7 +191,7 @@ mod tests {
         let nearly = AggressiveSynchronous { ask_at: Some(8), ..policy() };
         assert_eq!(nearly.commit(&facts(0, None, 6, 1)), CommitDecision::Ask);
         let eager = AggressiveSynchronous { ask_at: Some(1), ..policy() };
-        assert_eq!(eager.commit(&facts(0, None, 0, 10)), CommitDecision::Wait, "somebody has to be done");
+        assert_eq!(eager.commit(&facts(0, None, 0, 10)), CommitDecision::Wait, "one client must be done");
         assert_eq!(eager.commit(&facts(0, None, 1, 9)), CommitDecision::Ask);
     }
 
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(commit(600, None, 4, 6), CommitDecision::Commit);
         assert_eq!(commit(600, None, 2, 8), CommitDecision::Abandon(AbandonReason::TooFewReports));
         assert_eq!(commit(0, None, 1, 1), CommitDecision::Abandon(AbandonReason::TooFewReports));
-        // The grace is over with too few: those that still work are waited for, as before.
+        // The grace period ended with too few updates: the round keeps waiting for the clients that still train.
         assert_eq!(commit(130, Some(100), 2, 3), CommitDecision::Wait);
         assert_eq!(commit(131, Some(100), 3, 2), CommitDecision::Commit);
         let since = Timestamp(5_000);

@@ -8,22 +8,23 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// Fully asynchronous training: every update makes a commit. Where the staleness has a bound and the fast wait for
-/// the slow, those that waited are committed together.
+/// Fully asynchronous training: every update makes a commit. If staleness is bounded and fast clients wait for
+/// slow ones, the updates that waited are committed together.
 ///
-/// With deltas as they are it is Downpour SGD (Dean et al. 2012, "Large scale distributed deep networks"); with the
-/// correction `model_mixing` and a server learning rate below 1 it is FedAsync (Xie et al. 2019, algorithm 1).
+/// With uncorrected deltas it is Downpour SGD (Dean et al. 2012, "Large scale distributed deep networks"). With
+/// the correction `model_mixing` and a server learning rate below 1, it is FedAsync (Xie et al. 2019, algorithm
+/// 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Asynchronous {
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// What is made of updates that are based on an old version.
+    /// The treatment of updates from older versions.
     #[serde(default)]
     pub staleness: Staleness,
-    /// Seconds from an assignment to the moment at which it is dropped.
+    /// Seconds until an assignment is dropped.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,

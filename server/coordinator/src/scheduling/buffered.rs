@@ -6,27 +6,27 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// Buffered asynchronous rounds: `concurrency` clients train all the time, each from the newest version, and every
-/// `buffer_goal` updates make a commit (FedBuff: Nguyen et al. 2022, "Federated learning with buffered asynchronous
-/// aggregation", algorithm 1).
+/// Buffered asynchronous rounds. `concurrency` clients train continuously, each starting from the newest version,
+/// and every `buffer_goal` updates make a commit (FedBuff: Nguyen et al. 2022, "Federated learning with buffered
+/// asynchronous aggregation", algorithm 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Buffered {
-    /// How many updates make a commit: the paper's K.
+    /// The number of updates that make a commit: the paper's K.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [20])))]
     pub buffer_goal: u64,
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// What is made of updates that are based on an old version.
+    /// The treatment of updates from older versions.
     #[serde(default)]
     pub staleness: Staleness,
-    /// Commit what there is after so many seconds, if there is anything.
+    /// Seconds after which the available updates are committed, if there are any.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [600])))]
     pub commit_after_seconds: Option<u64>,
-    /// Seconds from an assignment to the moment at which it is dropped.
+    /// Seconds until an assignment is dropped.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -85,7 +85,7 @@ impl SchedulingPolicy for Buffered {
     }
 }
 
-/// Lets as many clients start as there are places.
+/// Lets clients start until `concurrency` clients train.
 pub(super) fn fill(concurrency: u64, facts: &Facts<'_>, waiting: u64) -> StartDecision {
     match concurrency.saturating_sub(facts.counts.outstanding).min(waiting) {
         0 => StartDecision::Wait,
@@ -93,41 +93,43 @@ pub(super) fn fill(concurrency: u64, facts: &Facts<'_>, waiting: u64) -> StartDe
     }
 }
 
-/// A flow that commits every `goal` updates. Where a commit waits for the slow, it combines theirs, too.
+/// Returns a flow that commits every `goal` updates. A commit that waits for slow clients includes their updates.
 pub(super) fn flow(goal: u64, staleness: &Staleness) -> Flow {
     let updates_max = if waits(staleness).is_some() { None } else { Some(goal) };
     Flow::of(updates_max)
 }
 
-/// Returns the most updates of such a commit: while it waits for the slow, the fast may bring several each.
+/// Returns the maximum number of updates of one commit. While the commit waits for slow clients, fast clients may send
+/// several updates each.
 pub(super) fn most(goal: u64, staleness: &Staleness) -> u64 {
     if waits(staleness).is_some() { COHORT_MAX } else { goal }
 }
 
-/// Returns the bound for whose sake a commit waits for the slow.
+/// Returns the staleness bound if commits wait for slow clients.
 pub(super) fn waits(staleness: &Staleness) -> Option<u64> {
     staleness.maximum.filter(|_| staleness.at_bound == AtBound::Delay)
 }
 
-/// Commits, unless an assignment under way would become too old by it and is to be waited for. The wait ends with
-/// its deadline at the latest.
+/// Commits, unless the commit would make an outstanding assignment too old and the policy waits for it. The wait ends
+/// at the assignment's deadline.
 pub(super) fn unless_someone_would_be_too_old(staleness: &Staleness, facts: &Facts<'_>) -> CommitDecision {
     let would_be = |maximum| facts.outstanding.iter().any(|one| facts.staleness(one.base_version) >= maximum);
     if waits(staleness).is_some_and(would_be) { CommitDecision::Wait } else { CommitDecision::Commit }
 }
 
-/// Says whether an assignment is based on a version that is too old already.
+/// Returns whether an assignment's base version is already too old.
 pub(super) fn is_too_old(staleness: &Staleness, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
     staleness.maximum.is_some_and(|maximum| facts.staleness(outstanding.base_version) > maximum)
 }
 
-/// A commit that waits for everybody who starts from the newest version would wait for ever anew.
+/// Records a fault for a maximum of 0. A commit would wait for all clients that start from the newest version,
+/// and clients start continuously.
 pub(super) fn validate_maximum(staleness: &Staleness, check: &mut Check<'_>) {
     check.that(
         waits(staleness) != Some(0),
         "staleness.maximum",
-        "it is 0, and every commit would wait until nobody trains",
-        "ask for 1 or more, or choose at_bound = \"reject\", or kind = \"synchronous\"",
+        "it is 0, so every commit would wait until no client trains",
+        "set it to at least 1, or choose at_bound = \"reject\", or kind = \"synchronous\"",
     );
 }
 

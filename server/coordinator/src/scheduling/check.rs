@@ -1,11 +1,11 @@
-//! What the policies' numbers may be.
+//! Checks of the policies' numbers.
 
 use super::COHORT_MAX;
 use crate::fault::Fault;
 
 const DEADLINE_SECONDS_MAX: u64 = 30 * 24 * 3600;
 
-/// Lists what is wrong with the fields of `scheduling`.
+/// Collects the faults of the fields of `scheduling`.
 pub(super) struct Check<'a>(pub &'a mut Vec<Fault>);
 
 impl Check<'_> {

@@ -10,26 +10,26 @@ use super::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulingChoice {
-    /// One cohort, one quorum, one deadline, one commit.
+    /// Synchronous rounds: one cohort, one deadline, one commit.
     Synchronous(Synchronous),
-    /// One cohort, one commit, and stragglers are asked for what they have.
+    /// Synchronous rounds that ask stragglers to send their partial updates.
     AggressiveSynchronous(AggressiveSynchronous),
     /// A commit at the end of every time slot.
     SemiSynchronous(SemiSynchronous),
-    /// A commit for every so many updates.
+    /// A commit for every `buffer_goal` updates.
     Buffered(Buffered),
     /// A commit for every update.
     Asynchronous(Asynchronous),
-    /// A commit for every update, and nobody far ahead of the slowest.
+    /// A commit for every update. No client gets too far ahead of the slowest.
     StaleSynchronous(StaleSynchronous),
-    /// The same, with a bound that the controller adapts.
+    /// Like stale synchronous, with an adaptive bound.
     DynamicStaleSynchronous(DynamicStaleSynchronous),
-    /// A commit for every update, and nobody starts while others have missed too much.
+    /// A commit for every update. No client starts while others have missed too much change.
     ValueBounded(ValueBounded),
 }
 
 impl SchedulingChoice {
-    /// Returns the policy.
+    /// Returns the chosen policy with its settings.
     pub fn policy(&self) -> &dyn SchedulingPolicy {
         match self {
             SchedulingChoice::Synchronous(policy) => policy,

@@ -5,25 +5,25 @@ use folkmoot_protocol::{ClientId, Timestamp};
 use super::Outstanding;
 use crate::participation::{History, Waiting};
 
-/// A client that takes part: it trains, waits and may be drawn, or was seen a short while ago.
+/// A client that takes part: it trains, waits and may be drawn, or was seen recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The client.
     pub client_id: ClientId,
-    /// How many of its updates were accepted, counted on from where it joined.
+    /// The client's clock: the number of its accepted updates, counted from where it joined.
     pub clock: u64,
-    /// The clock up to which a dynamic bound lets it start ahead of the others.
+    /// The clock up to which a dynamic bound lets the client start ahead of the others.
     pub granted_until: u64,
-    /// When its last two updates were accepted: the older one first.
+    /// When the client's last two updates were accepted, the older one first.
     pub pushed_at: [Option<Timestamp>; 2],
 }
 
 impl Member {
-    /// Lists those who take part: who trains, who waits and may be drawn, and who was seen within
-    /// `absence_milliseconds`. Whoever waits and may not be drawn holds nobody.
+    /// Lists the clients that take part. They train, wait and may be drawn, or were seen within
+    /// `absence_milliseconds`. Waiting clients that may not be drawn hold nobody back.
     ///
-    /// `histories` are those of everyone who ever had an assignment; `pool` are all clients that wait, `eligible` those
-    /// of them that may be drawn.
+    /// `histories` holds everyone who ever had an assignment. `pool` holds all waiting clients, and `eligible`
+    /// those of them that may be drawn.
     pub fn list(
         histories: &[(ClientId, History)],
         outstanding: &[Outstanding],
@@ -49,33 +49,35 @@ impl Member {
     }
 }
 
-/// The clocks of those that take part (Ho et al. 2013, "More effective distributed ML via a stale synchronous
-/// parallel parameter server", section 2).
+/// The clocks of the clients that take part (Ho et al. 2013, "More effective distributed ML via a stale
+/// synchronous parallel parameter server", section 2).
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks<'a>(pub &'a [Member]);
 
 impl Clocks<'_> {
-    /// Returns the smallest clock; 0 if nobody takes part.
+    /// Returns the smallest clock, or 0 if there are no members.
     pub fn slowest(&self) -> u64 {
         self.0.iter().map(|member| member.clock).min().unwrap_or(0)
     }
 
-    /// Returns the largest clock; 0 if nobody takes part.
+    /// Returns the largest clock, or 0 if there are no members.
     pub fn fastest(&self) -> u64 {
         self.0.iter().map(|member| member.clock).max().unwrap_or(0)
     }
 
-    /// Returns the member that this client is.
+    /// Returns the member with this client id.
     pub fn of(&self, client: ClientId) -> Option<&Member> {
         self.0.iter().find(|member| member.client_id == client)
     }
 
-    /// Returns how far a client is ahead of the slowest; one that is no member would begin with the slowest.
+    /// Returns the number of clocks that a client is ahead of the slowest. A client that is not a member would start
+    /// with the slowest.
     pub fn lead(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| member.clock - self.slowest())
     }
 
-    /// Returns how far a client is behind the fastest; one that is no member would begin with the slowest.
+    /// Returns the number of clocks that a client is behind the fastest. A client that is not a member would start with
+    /// the slowest.
     pub fn lag(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| self.fastest() - member.clock)
     }
@@ -95,7 +97,8 @@ mod tests {
             history.start(1, Timestamp(1_000_000 - seconds * 1000));
             (client(number), history)
         };
-        // 0 trains; 1 waits and may be drawn; 2 waits and may not; 3 was seen just now; 4 long ago.
+        // 0 trains; 1 waits and may be drawn; 2 waits and may not be drawn; 3 was seen recently; 4 was seen long
+        // ago.
         let histories = [seen(0, 900), seen(1, 900), seen(2, 1), seen(3, 59), seen(4, 60)];
         let pool = [client(1), client(2)].into();
         let facts = some_facts(1, &[1]);
@@ -103,6 +106,6 @@ mod tests {
         assert_eq!(members.iter().map(|member| member.clock).collect::<Vec<_>>(), [0, 1, 3]);
         assert_eq!((Clocks(&members).slowest(), Clocks(&members).fastest()), (0, 3));
         assert_eq!((Clocks(&members).lead(client(3)), Clocks(&members).lag(client(1))), (3, 2));
-        assert_eq!(Clocks(&members).lead(client(9)), 0, "a stranger would begin with the slowest");
+        assert_eq!(Clocks(&members).lead(client(9)), 0, "a new client would start with the slowest");
     }
 }

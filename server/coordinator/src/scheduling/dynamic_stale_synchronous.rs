@@ -12,58 +12,59 @@ use super::{
 };
 use crate::{fault::Fault, participation::Waiting};
 
-/// The dynamic stale synchronous parallel: as [`super::StaleSynchronous`], with a bound between `bound_min` and
-/// `bound_max` that a controller chooses for the fastest client, so that it waits least (Zhao et al. 2019, "Dynamic
-/// stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
+/// Dynamic stale synchronous parallel: like [`super::StaleSynchronous`], with an adaptive bound. A controller
+/// chooses it for the fastest client, between `bound_min` and `bound_max`, to minimise its waiting time (Zhao et
+/// al. 2019, "Dynamic stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
 ///
-/// When the fastest client is more than `bound_min` ahead, the controller predicts how many more steps r* it should
-/// make before it waits. They are granted at once and counted down, one for each start; when they are used up, the
-/// controller is asked again. A client to which it grants nothing waits until the slowest has moved.
+/// When the fastest client is more than `bound_min` ahead, the controller predicts how many more steps r* it
+/// should make before it waits. It grants them at once; each start uses one. When they are used up, the
+/// controller decides again. A client without a grant waits until the slowest has moved.
 ///
-/// Two things differ from the paper. Its lead has no end where predictions go on: here nobody starts that is more than
-/// `bound_max` ahead. And a client that waits is asked for anew with every push of the slowest, not only when it is
-/// within `bound_min` again, so that a steady straggler costs no more than it does with a bound of `bound_max`.
+/// There are two differences from the paper. First, the paper's lead is unbounded while predictions continue;
+/// here no client starts that is more than `bound_max` ahead. Second, the controller decides about a waiting
+/// client again with every push of the slowest, not only when the client is within `bound_min` again. So a
+/// constantly slow client costs no more than under a fixed bound of `bound_max`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DynamicStaleSynchronous {
-    /// How far any client may be ahead of the slowest: the paper's s_L.
+    /// The lead that every client may have over the slowest: the paper's s_L.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [2])))]
     pub bound_min: u64,
-    /// How far the fastest may be ahead where that saves waiting: the paper's s_U.
+    /// The lead that the fastest client may have if it saves waiting time: the paper's s_U.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [8])))]
     pub bound_max: u64,
-    /// What happens at the bound.
+    /// The behaviour at the bound.
     #[serde(default)]
     pub at_bound: AtBound,
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// What an update is worth that is based on an old version.
+    /// The weight of updates from older versions.
     #[serde(default = "constant")]
     pub staleness_weight: StalenessWeight,
-    /// How it is brought up to date.
+    /// The correction of updates from older versions.
     #[serde(default)]
     pub correction: Correction,
-    /// Seconds after which a client that is not heard of does not hold the others any more.
+    /// Seconds after which a silent client no longer holds the others back.
     #[serde(default = "default_absence_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub absence_seconds: u64,
-    /// Seconds from an assignment to the moment at which it is dropped.
+    /// Seconds until an assignment is dropped.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
 }
 
-/// The most extra steps that the controller looks ahead.
+/// The maximum number of extra steps that the controller considers.
 const STEPS_AHEAD_MAX: u64 = 1000;
 
-/// Predicts how many steps more than allowed the fastest client should run, 0 to `steps_max`, so that it then waits
-/// least for the slowest (Zhao et al. 2019, algorithm 2).
+/// Predicts the number of extra steps, 0 to `steps_max`, with which the fastest client waits least for the slowest
+/// (Zhao et al. 2019, algorithm 2).
 ///
-/// Both are expected to go on at the pace of their last two pushes. The fastest would end its `r`-th further step at
-/// `p + r·i`, the slowest its `k`-th at `q + k·j`; the pair nearest in time wins, the smallest `r` of equals. Without
-/// two pushes of both nothing is predicted, and the answer is 0.
+/// Both clients are assumed to keep the pace of their last two pushes. The fastest would finish its `r`-th further step
+/// at `p + r·i`, the slowest its `k`-th at `q + k·j`. The pair of steps that is closest in time wins; among equal
+/// pairs, the smallest `r`. Returns 0 if either client has pushed fewer than two updates.
 pub fn extra_steps(fastest: &Member, slowest: &Member, steps_max: u64) -> u64 {
     let pace = |member: &Member| match member.pushed_at {
         [Some(before), Some(last)] => Some((last.0, last.milliseconds_since(before))),
@@ -83,7 +84,7 @@ pub fn extra_steps(fastest: &Member, slowest: &Member, steps_max: u64) -> u64 {
 }
 
 impl DynamicStaleSynchronous {
-    /// Returns the steps that this client may make beyond `bound_min` from now on; 0 lets it wait.
+    /// Returns the number of steps beyond `bound_min` that this client may make from now on. 0 makes it wait.
     fn steps_left(&self, clocks: Clocks<'_>, member: &Member) -> u64 {
         let room = self.bound_max.saturating_add(1).saturating_sub(clocks.lead(member.client_id));
         let granted = member.granted_until.saturating_sub(member.clock);
@@ -186,11 +187,11 @@ mod tests {
         Member { pushed_at: [Some(Timestamp(before)), Some(Timestamp(last))], ..member(client, clock) }
     }
 
-    /// The fastest pushed at 90 and 100, the slowest at 35 and 70: it will push at 105, 140, 175 …
+    /// The fastest pushed at 90 and 100, the slowest at 35 and 70. The slowest will push at 105, 140, 175 …
     #[test]
     fn the_controller_finds_the_shortest_wait() {
         let (fast, slow) = (paced(0, 9, 90, 100), paced(1, 5, 35, 70));
-        // Ends of the fastest's steps: 100, 110, 120, 130, 140: the wait is 5, 5, 15, 10, 0.
+        // The fastest finishes its steps at 100, 110, 120, 130, 140. The waits are 5, 5, 15, 10, 0.
         assert_eq!(extra_steps(&fast, &slow, 3), 0);
         assert_eq!(extra_steps(&fast, &slow, 4), 4);
         assert_eq!(extra_steps(&fast, &member(1, 5), 4), 0);
@@ -212,7 +213,8 @@ mod tests {
 
     #[test]
     fn only_the_fastest_gets_more_than_the_least() {
-        // The fastest is 3 ahead, and 4 extra steps are predicted to pay; the second is 3 ahead, too, and not fastest.
+        // The fastest is 3 ahead, and 4 extra steps are predicted to pay off. The second is also 3 ahead, but not
+        // fastest.
         let members = [paced(0, 9, 90, 100), paced(1, 5, 35, 70), member(2, 8)];
         let facts = Facts { members: &members, ..some_facts(20, &[]) };
         let policy = policy(2, 7);
@@ -225,10 +227,10 @@ mod tests {
             [Some(13), None, None, None]
         );
         let tight = DynamicStaleSynchronous { bound_max: 4, ..policy };
-        assert_eq!(tight.grant(&facts, client(0)), None, "one step more would bring it no nearer");
+        assert_eq!(tight.grant(&facts, client(0)), None, "one more step would not reduce the wait");
     }
 
-    /// What was predicted when the client was asked for is granted to its end, whatever would be predicted since.
+    /// A grant is used up completely, even if a newer prediction differs.
     #[test]
     fn steps_are_granted_once_and_counted_down() {
         let may_start = |clock: u64, granted_until: u64| {
@@ -237,6 +239,6 @@ mod tests {
             policy(2, 7).may_start(&Facts { members: &facts_of, ..some_facts(20, &[]) }, &waiting(0))
         };
         assert_eq!([9, 10, 11, 12].map(|clock| may_start(clock, 12)), [true, true, true, false]);
-        assert_eq!([12, 13].map(|clock| may_start(clock, 99)), [true, false], "bound_max is the end");
+        assert_eq!([12, 13].map(|clock| may_start(clock, 99)), [true, false], "bound_max is the limit");
     }
 }

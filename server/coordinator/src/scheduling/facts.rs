@@ -3,53 +3,53 @@ use serde::{Deserialize, Serialize};
 
 use super::{Member, Outstanding};
 
-/// What a round's assignments have come to, at one moment.
+/// The counts of a round's assignments at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportCounts {
-    /// Updates that count.
+    /// The number of accepted updates.
     pub accepted: u64,
-    /// Assignments that may still bring one.
+    /// The number of assignments that may still produce an update.
     pub outstanding: u64,
-    /// Assignments that were given up, refused or have expired.
+    /// The number of assignments that were aborted, were rejected or have expired.
     pub dropped: u64,
 }
 
-/// All that a policy may know, at one moment.
+/// Everything that a policy may know, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
-    /// Since when the round is in its phase.
+    /// When the round's phase began.
     pub since: Timestamp,
-    /// When the clients at work were asked for what they have, if they were.
+    /// When the training clients were asked to send their partial updates, if they were.
     pub asked: Option<Timestamp>,
-    /// The newest version: from it a client would start.
+    /// The newest version, from which a client would start.
     pub version: u64,
-    /// Says whether the population is as large as the policy calls a crowd ([`super::SchedulingPolicy::crowd`]).
+    /// Whether the population is at least as large as [`super::SchedulingPolicy::crowd`].
     pub is_crowd: bool,
-    /// What the round's assignments have come to. In a flow, `outstanding` counts those of earlier rounds, too.
+    /// The counts of the round's assignments. In a flow, `outstanding` includes those of earlier rounds.
     pub counts: ReportCounts,
-    /// Assignments under way, of any round of the task; empty for cohort policies.
+    /// The outstanding assignments of all rounds of the task. Empty for cohort policies.
     pub outstanding: &'a [Outstanding],
-    /// The clients that take part, with their clocks; empty unless the policy asks for them.
+    /// The clients that take part, with their clocks. Empty unless the policy needs them.
     pub members: &'a [Member],
-    /// How far the last versions moved the model, in L2: the newest first. Versions before are forgotten.
+    /// The L2 norms of the last version changes, newest first. Older changes are not kept.
     pub changes: &'a [f64],
 }
 
 impl Facts<'_> {
-    /// Returns the milliseconds for which the round is in its phase.
+    /// Returns the milliseconds that the round has been in its phase.
     pub fn elapsed(&self) -> u64 {
         self.now.milliseconds_since(self.since)
     }
 
-    /// Returns how many versions are newer than `base_version`.
+    /// Returns the number of versions that are newer than `base_version`.
     pub fn staleness(&self, base_version: u64) -> u64 {
         self.version.saturating_sub(base_version)
     }
 
-    /// Returns a bound on how far the model has moved since `base_version`, in L2: the sum of the steps between
-    /// (triangle inequality). Versions that are forgotten count as infinitely far away.
+    /// Returns an upper bound on the distance, in L2, that the model has moved since `base_version`: the sum of the
+    /// steps in between (triangle inequality). It is infinite if some of these steps are no longer known.
     pub fn change_since(&self, base_version: u64) -> f64 {
         let steps = self.staleness(base_version) as usize;
         self.changes.get(..steps).map_or(f64::INFINITY, |changes| changes.iter().sum())

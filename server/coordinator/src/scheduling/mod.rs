@@ -1,11 +1,12 @@
-//! When a client may start, when a version is committed, what a stale update is worth, whom to drop.
+//! Scheduling policies decide when clients start, when versions are committed, how stale updates are weighted, and
+//! which assignments are dropped.
 //!
-//! These four questions are all that distinguishes bulk-synchronous from fully asynchronous training, so a
-//! policy is pure and answers just them; everything else is one engine.
+//! Bulk-synchronous and fully asynchronous training differ only in these four decisions. So a policy is pure and makes
+//! only them; everything else is one engine.
 //!
-//! There are two shapes. In a *cohort* policy a round draws one cohort, waits for its updates and commits. In a
-//! *flow* policy clients start and report all the time, an assignment outlives the round in which it was given,
-//! and a round is what lies between two commits.
+//! There are two shapes. In a *cohort* policy, a round draws one cohort, waits for its updates and commits. In a
+//! *flow* policy, clients start and report continuously. An assignment may outlive the round in which it was
+//! given, and a round is the time between two commits.
 
 mod aggressive_synchronous;
 mod asynchronous;
@@ -44,125 +45,129 @@ use folkmoot_protocol::ClientId;
 
 use crate::{abandon_reason::AbandonReason, fault::Fault, participation::Waiting};
 
-/// The cohort that a deployment draws at most, and the clients that train at the same time.
+/// The largest cohort, and the maximum number of clients that may train at the same time.
 pub const COHORT_MAX: u64 = 100_000;
 
-/// The answer to: may clients start now?
+/// A decision on whether clients may start now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartDecision {
-    /// Draw this many.
+    /// Draw clients.
     Draw {
-        /// Over-selection included.
+        /// The number of clients to draw, including over-selection.
         cohort: u64,
     },
-    /// Not yet.
+    /// Start no clients yet.
     Wait,
-    /// Not in this round any more.
+    /// Start no clients in this round: abandon it.
     Abandon(AbandonReason),
 }
 
-/// The answer to: does what has arrived make a commit?
+/// A decision on whether the accepted updates make a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitDecision {
-    /// Aggregate what there is.
+    /// Aggregate the accepted updates.
     Commit,
-    /// Not yet.
+    /// Do not commit yet.
     Wait,
-    /// Not yet, and the clients that are still at work are asked for what they have now. Asked once, a round says since
-    /// when in [`Facts::asked`].
+    /// Do not commit yet; ask the clients that still train to send their partial updates. Afterwards [`Facts::asked`]
+    /// is set.
     Ask,
-    /// It never will.
+    /// Do not commit in this round: abandon it.
     Abandon(AbandonReason),
 }
 
-/// What only a flow policy says.
+/// The parameters of a flow policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The most updates that one commit combines; one that comes later waits for the next round. `None` is without
-    /// bound.
+    /// The maximum number of updates that one commit combines. Later updates wait for the next round. `None` means no
+    /// limit.
     pub updates_max: Option<u64>,
-    /// Milliseconds after which a client that is not heard of does not take part any more, for a policy that decides
-    /// by the clients' clocks. `None` for one that does not: the facts then need no members.
+    /// Milliseconds after which a silent client no longer takes part, for policies that use the clients' clocks.
+    /// `None` for other policies; [`Facts`] then needs no members.
     pub absence_milliseconds: Option<u64>,
-    /// Says that the policy decides by how far the model moved, so that the facts need the changes.
+    /// Whether the policy needs [`Facts::changes`], because it bounds how far the model moved.
     pub needs_changes: bool,
 }
 
 impl Flow {
-    /// A flow of commits of so many updates, which decides by the number of versions only.
+    /// Returns a flow with this limit on updates that needs neither members nor changes.
     fn of(updates_max: Option<u64>) -> Self {
         Self { updates_max, absence_milliseconds: None, needs_changes: false }
     }
 }
 
-/// A scheduling policy: facts in, decisions out.
+/// A scheduling policy: maps facts to decisions.
 pub trait SchedulingPolicy: Send + Sync {
-    /// Lists what is wrong with its numbers.
+    /// Lists the faults of its numbers.
     fn validate(&self, faults: &mut Vec<Fault>);
 
-    /// The fewest and the most updates that one commit combines.
+    /// Returns the minimum and the maximum number of updates that one commit combines.
     fn updates(&self) -> (u64, u64);
 
-    /// How many clients train at the same time, at most.
+    /// Returns the maximum number of clients that train at the same time.
     fn concurrency(&self) -> u64;
 
-    /// What is made of updates that are based on an old version.
+    /// Returns the treatment of updates from older versions.
     fn staleness(&self) -> Staleness {
         Staleness::ignored()
     }
 
-    /// Says what a flow policy says; `None` for one that draws a cohort a round.
+    /// Returns the parameters of a flow policy, or `None` for a cohort policy.
     fn flow(&self) -> Option<Flow> {
         None
     }
 
-    /// How many enrolled clients are a crowd to it; `None` if it decides the same way for every population.
+    /// Returns the number of enrolled clients from which the population is a crowd. `None` if the policy does not
+    /// depend on the population's size.
     fn crowd(&self) -> Option<u64> {
         None
     }
 
-    /// Says that a round which has drawn its cohort makes a version, whatever comes of the draw: privacy is claimed of it.
+    /// Returns whether a round that has drawn its cohort always makes a version, because privacy is claimed for
+    /// the draw.
     fn keeps_draws(&self) -> bool {
         false
     }
 
-    /// Says that clients at work may be asked for what they have: only then do their assignments tell them to listen.
+    /// Returns whether training clients may be asked to send their partial updates. Only then do assignments tell
+    /// clients to listen for such a request.
     fn asks(&self) -> bool {
         false
     }
 
-    /// May this client start now? It waits and is eligible.
+    /// Returns whether this waiting, eligible client may start now.
     fn may_start(&self, _facts: &Facts<'_>, _client: &Waiting) -> bool {
         true
     }
 
-    /// How many of `waiting` clients that may start do so now?
+    /// Decides how many of `waiting` clients start now. [`SchedulingPolicy::may_start`] allows all of them to start.
     fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision;
 
-    /// Do the accepted updates make a commit?
+    /// Decides whether the accepted updates make a commit.
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision;
 
-    /// What is an update worth that is based on a model `staleness` versions old, from 0 to 1? `None` refuses it.
+    /// Returns the weight, 0 to 1, of an update whose base version is `staleness` versions old. `None` rejects
+    /// it.
     fn staleness_weight(&self, staleness: u64) -> Option<f64> {
         self.staleness().factor(staleness)
     }
 
-    /// Is this assignment to be dropped before its deadline?
+    /// Returns whether to drop this assignment before its deadline.
     fn drops(&self, _facts: &Facts<'_>, _outstanding: &Outstanding) -> bool {
         false
     }
 
-    /// The clock with which a client begins that is new, or was away: it shall not hold the others back.
+    /// Returns the clock at which a new or returning client starts. It must not hold the others back.
     fn first_clock(&self, _facts: &Facts<'_>) -> u64 {
         0
     }
 
-    /// Up to which clock may this client go on starting without being asked again, now that it starts? `None` grants
-    /// nothing. What is granted is remembered with the client, and comes back in [`Member::granted_until`].
+    /// Returns the clock up to which a starting client may keep starting without another decision. `None` grants
+    /// nothing. The grant is stored with the client and returned as [`Member::granted_until`].
     fn grant(&self, _facts: &Facts<'_>, _client: ClientId) -> Option<u64> {
         None
     }
 
-    /// Milliseconds from an assignment to the moment at which it is dropped.
+    /// Returns the milliseconds until an assignment is dropped.
     fn assignment_milliseconds(&self) -> u64;
 }

@@ -1,14 +1,14 @@
 use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
 
-/// An assignment under way.
+/// An outstanding assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outstanding {
     /// The assignment.
     pub assignment_id: AssignmentId,
-    /// Its client.
+    /// The client that has the assignment.
     pub client_id: ClientId,
     /// The version from which the client started.
     pub base_version: u64,
-    /// When it expires.
+    /// When the assignment expires.
     pub deadline: Timestamp,
 }

@@ -1,17 +1,20 @@
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, Synchronous};
 use crate::{abandon_reason::AbandonReason, fault::Fault};
 
-/// Synchronous rounds whose privacy rests on their draw: the rounds of a task with `privacy.amplification = "poisson"`.
+/// Synchronous rounds whose privacy depends on the draw, for tasks with `privacy.amplification = "poisson"`.
 ///
-/// The accountant charges each version as one Poisson sample. Three rules keep a round from being anything else:
-/// - A draw is made once and makes a version, however many it drew or have reported. To draw anew would leave the clients
-///   of those draws that came out as wished, so each of them more often than the sampling rate says.
-/// - Nobody is cut off. The round ends at its deadline, and not when enough have reported: to keep the fastest is another
-///   mechanism, and another epsilon.
-/// - The clock alone decides when a round draws and when it ends. The moment of a release tells nothing of who was drawn.
+/// The accountant charges each version as one Poisson sample. Three rules ensure that every round is one Poisson
+/// sample:
 ///
-/// What may depend on the clients is whether a round draws at all: it is abandoned, before any coin was tossed, while fewer
-/// wait than `minimum_cohort`.
+/// - A draw is made once and always makes a version, even if it drew few clients or few have reported. Repeating draws
+///   until one suits would select some clients more often than the sampling rate says.
+/// - No client is left out. The round ends at its deadline, not when enough clients have reported. Keeping only the
+///   fastest clients would be another mechanism, with another epsilon.
+/// - The clock alone decides when a round draws and when it ends. The time of a release reveals nothing about who
+///   was drawn.
+///
+/// Only one thing may depend on the clients: whether a round draws at all. While fewer than `minimum_cohort`
+/// wait, it is abandoned before any coin is tossed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled(pub Synchronous);
 
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn the_clock_decides_when_a_round_draws_and_the_waiting_only_whether_it_does() {
         let start = |waiting, seconds| policy().start(&after(seconds, 0, 0), waiting);
-        assert_eq!(start(500, 59), StartDecision::Wait, "nobody is drawn early");
+        assert_eq!(start(500, 59), StartDecision::Wait, "no client is drawn early");
         assert_eq!(start(500, 60), StartDecision::Draw { cohort: 500 });
         assert_eq!(start(4, 60), StartDecision::Draw { cohort: 4 });
         assert_eq!(start(3, 60), StartDecision::Abandon(AbandonReason::TooFewClients));
@@ -93,8 +96,8 @@ mod tests {
     #[test]
     fn a_round_commits_at_its_deadline_whatever_has_arrived() {
         let commit = |accepted, outstanding, seconds| policy().commit(&after(seconds, accepted, outstanding));
-        assert_eq!(commit(10, 3, 599), CommitDecision::Wait, "the goal ends nothing");
-        assert_eq!(commit(13, 0, 599), CommitDecision::Wait, "when the last one came is not told");
+        assert_eq!(commit(10, 3, 599), CommitDecision::Wait, "the goal does not end it");
+        assert_eq!(commit(13, 0, 599), CommitDecision::Wait, "the last report stays hidden");
         for accepted in [0, 3, 10] {
             assert_eq!(commit(accepted, 3, 600), CommitDecision::Commit);
         }

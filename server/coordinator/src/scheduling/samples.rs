@@ -10,12 +10,12 @@ use crate::{
     task::Candidate,
 };
 
-/// The client of this number.
+/// Returns the id of client `number`.
 pub fn client(number: u8) -> ClientId {
     ClientId::from_random_bytes([number; 16])
 }
 
-/// A client that waits.
+/// Returns a waiting client.
 pub fn waiting(number: u8) -> Waiting {
     let candidate = Candidate {
         client_id: client(number),
@@ -26,12 +26,12 @@ pub fn waiting(number: u8) -> Waiting {
     Waiting { candidate, history: History::default(), user: None, token: None }
 }
 
-/// A member with this clock that has not pushed twice.
+/// Returns a member with this clock and no recorded pushes.
 pub fn member(number: u8, clock: u64) -> Member {
     Member { client_id: client(number), clock, granted_until: 0, pushed_at: [None, None] }
 }
 
-/// A moment at which clients 0, 1, … train from these versions, and nothing has arrived.
+/// Returns facts in which clients 0, 1, … train from the versions `bases`, and no update has arrived.
 pub fn some_facts(version: u64, bases: &[u64]) -> Facts<'static> {
     let outstanding: Vec<Outstanding> = (0..)
         .zip(bases)
@@ -50,7 +50,7 @@ pub fn some_facts(version: u64, bases: &[u64]) -> Facts<'static> {
         version,
         is_crowd: false,
         counts,
-        // Tests end before it could matter.
+        // Leaking is fine: the test process ends soon.
         outstanding: outstanding.leak(),
         members: &[],
         changes: &[],

@@ -7,30 +7,30 @@ use super::{
 };
 use crate::fault::Fault;
 
-/// Fixed time slots: whatever has arrived at the end of a slot makes a commit (Stripelis et al. 2022,
+/// Fixed time slots: the updates that arrived by the end of a slot make a commit (Stripelis et al. 2022,
 /// "Semi-synchronous federated learning for energy-efficient training and accelerated convergence").
 ///
-/// Fast clients may do more than one assignment in a slot; a slow one goes on into the next, and its update counts
-/// there as a stale one. With the plan's `time_limit_seconds` at the slot's length everybody trains for as long as
-/// the slot is and sends what it has. A slot in which too little arrived ends as soon as there is enough.
+/// Fast clients may complete several assignments in a slot. A slow client continues into the next slot, where its
+/// update counts as stale. If the plan's `time_limit_seconds` equals the slot length, every client trains for one
+/// slot and sends what it has. A slot with too few updates ends as soon as there are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SemiSynchronous {
-    /// The length of a slot.
+    /// The length of a slot, in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [300])))]
     pub slot_seconds: u64,
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// How few updates still make a commit.
+    /// The minimum number of updates for a commit.
     #[serde(default = "default_minimum_cohort")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub minimum_cohort: u64,
-    /// What is made of updates that are based on an old version.
+    /// The treatment of updates from older versions.
     #[serde(default)]
     pub staleness: Staleness,
-    /// Seconds from an assignment to the moment at which it is dropped; by default ten slots.
+    /// Seconds until an assignment is dropped. The default is ten slots.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [3000])))]
     pub reporting_deadline_seconds: Option<u64>,
@@ -40,7 +40,7 @@ fn default_minimum_cohort() -> u64 {
     1
 }
 
-/// Slots after which an assignment is dropped, where nothing else is said.
+/// The default time until an assignment is dropped, in slots.
 const SLOTS_OF_AN_ASSIGNMENT: u64 = 10;
 
 impl SemiSynchronous {
@@ -58,7 +58,7 @@ impl SchedulingPolicy for SemiSynchronous {
         check.that(
             (1..=concurrency.max(1)).contains(&minimum),
             "minimum_cohort",
-            format!("it is {minimum} of {concurrency} that train at the same time"),
+            format!("it is {minimum}, with a concurrency of {concurrency}"),
             "it must be 1 to concurrency",
         );
         if let Some(seconds) = self.reporting_deadline_seconds {

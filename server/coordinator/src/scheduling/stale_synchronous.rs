@@ -7,37 +7,37 @@ use super::{
 };
 use crate::{fault::Fault, participation::Waiting};
 
-/// The stale synchronous parallel: every update makes a commit and moves its client's clock, and no client starts
-/// while it is more than `bound` clocks ahead of the slowest (Ho et al. 2013, "More effective distributed ML via a
-/// stale synchronous parallel parameter server").
+/// Stale synchronous parallel: every update makes a commit and advances its client's clock. No client starts
+/// while it is more than `bound` clocks ahead of the slowest (Ho et al. 2013, "More effective distributed ML via
+/// a stale synchronous parallel parameter server").
 ///
-/// A bound of 0 is bulk-synchronous: every client brings one update for each clock. A bound without end is fully
-/// asynchronous. The clients that take part are those that train, those that wait and may be drawn, and those that
-/// were seen within `absence_seconds`; who joins begins with the slowest of them.
+/// A bound of 0 is bulk-synchronous: every client sends one update per clock. An infinite bound is fully
+/// asynchronous. A client takes part if it trains, waits and may be drawn, or was seen within `absence_seconds`.
+/// A client that joins starts with the slowest clock among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StaleSynchronous {
-    /// How far a client may be ahead of the slowest: the paper's s.
+    /// The maximum number of clocks that a client may be ahead of the slowest: the paper's s.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [4])))]
     pub bound: u64,
-    /// What happens there: the fast are held, or the slow are dropped and begin again with the others.
+    /// The behaviour at the bound: fast clients wait, or slow ones are dropped and restart with the others.
     #[serde(default)]
     pub at_bound: AtBound,
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// What an update is worth that is based on an old version.
+    /// The weight of updates from older versions.
     #[serde(default = "constant")]
     pub staleness_weight: StalenessWeight,
-    /// How it is brought up to date.
+    /// The correction of updates from older versions.
     #[serde(default)]
     pub correction: Correction,
-    /// Seconds after which a client that is not heard of does not hold the others any more.
+    /// Seconds after which a silent client no longer holds the others back.
     #[serde(default = "default_absence_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub absence_seconds: u64,
-    /// Seconds from an assignment to the moment at which it is dropped.
+    /// Seconds until an assignment is dropped.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -103,7 +103,8 @@ impl SchedulingPolicy for StaleSynchronous {
     }
 }
 
-/// Who joins begins with the slowest; where the slow are dropped, with the slowest that would not be.
+/// Returns the clock for a joining client: the slowest, or, if slow clients are dropped, the slowest that is not
+/// dropped.
 pub(super) fn first_clock(at_bound: AtBound, bound: u64, facts: &Facts<'_>) -> u64 {
     let clocks = Clocks(facts.members);
     match at_bound {
@@ -146,7 +147,7 @@ mod tests {
     fn or_the_slow_are_dropped() {
         let members = [member(0, 3), member(1, 5)];
         let facts = Facts { members: &members, ..some_facts(12, &[7]) };
-        // The assignment under way is client 0's.
+        // The outstanding assignment belongs to client 0.
         let drops = |bound| policy(bound, AtBound::Reject).drops(&facts, &facts.outstanding[0]);
         assert_eq!([0, 1, 2].map(drops), [true, true, false]);
         assert!(policy(0, AtBound::Reject).may_start(&facts, &waiting(1)));

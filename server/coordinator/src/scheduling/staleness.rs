@@ -2,75 +2,75 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Check;
 
-/// What is made of updates that are based on an old version.
+/// The treatment of updates from older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Staleness {
-    /// What they are worth.
+    /// The weight of a stale update.
     pub weight: StalenessWeight,
-    /// How many versions old they may be; absent is without bound.
+    /// The largest staleness, in versions. The default is no limit.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [10])))]
     pub maximum: Option<u64>,
-    /// What happens at that bound.
+    /// The behaviour when an update reaches `maximum`.
     pub at_bound: AtBound,
-    /// How they are brought up to date.
+    /// The correction of a stale update.
     pub correction: Correction,
 }
 
-/// The factor of an update that is `s` versions old, from 0 to 1 (Xie et al. 2019, "Asynchronous federated
+/// The weight of an update that is `s` versions old, from 0 to 1 (Xie et al. 2019, "Asynchronous federated
 /// optimization", section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum StalenessWeight {
-    /// 1.
+    /// Always 1.
     Constant,
-    /// (1 + s)^(−exponent); FedBuff takes ½ (Nguyen et al. 2022, section 3).
+    /// (1 + s)^(−exponent). FedBuff uses ½ (Nguyen et al. 2022, section 3).
     Polynomial {
-        /// 0 or more.
+        /// The exponent, at least 0.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.5])))]
         exponent: f64,
     },
     /// 1 up to `delay` versions, then 1 / (slope·(s − delay) + 1).
     Hinge {
-        /// 0 or more.
+        /// The slope, at least 0.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [1.0])))]
         slope: f64,
-        /// In versions.
+        /// The delay, in versions.
         #[cfg_attr(feature = "schema", schemars(extend("examples" = [2])))]
         delay: u64,
     },
 }
 
-/// What happens when a client comes to a bound.
+/// The behaviour at a staleness bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AtBound {
-    /// The fast wait for the slow: nothing that is under way is lost.
+    /// Fast clients wait for slow ones. No work is lost.
     #[default]
     Delay,
-    /// The slow are left behind: what they have under way is dropped.
+    /// Slow clients are left behind, and their outstanding assignments are dropped.
     Reject,
 }
 
-/// How an update Δ that started from version τ is brought to the newest version t.
+/// The correction of an update Δ from its base version τ to the newest version t.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Correction {
-    /// Δ as it is (Downpour, Dean et al. 2012; FedBuff).
+    /// No correction: Δ (Downpour, Dean et al. 2012; FedBuff).
     #[default]
     None,
-    /// Δ + (x_τ − x_t): not deltas but models are combined, so with the server's learning rate α
-    /// x ← (1 − α)·x + α·(x_τ + Δ) (FedAsync, Xie et al. 2019, algorithm 1).
+    /// Δ + (x_τ − x_t): averages models instead of deltas. With the server's learning rate α, x ← (1 − α)·x +
+    /// α·(x_τ + Δ) (FedAsync, Xie et al. 2019, algorithm 1).
     ModelMixing,
-    /// Δ − lambda·Δ²·(x_t − x_τ), element by element: the gradient is moved along a diagonal estimate of the
-    /// Hessian (Zheng et al. 2017, "Asynchronous SGD with delay compensation", equation 10; with one local step of
-    /// rate η, Δ = −η·g, their λ is lambda·η).
+    /// Δ − lambda·Δ²·(x_t − x_τ), element by element. It shifts the gradient along a diagonal estimate of the
+    /// Hessian (Zheng et al. 2017, "Asynchronous SGD with delay compensation", equation 10). With one local step
+    /// of rate η, Δ = −η·g, and the paper's λ is lambda·η.
     DelayCompensation {
-        /// 0 or more.
+        /// The factor of the correction, at least 0.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.1])))]
         lambda: f64,
     },
@@ -88,12 +88,12 @@ impl Default for Staleness {
 }
 
 impl Staleness {
-    /// Returns an update that counts as much as any other, however old.
+    /// Returns a setting in which every update has weight 1, regardless of its age.
     pub fn ignored() -> Self {
         Self { weight: StalenessWeight::Constant, ..Self::default() }
     }
 
-    /// Returns the factor of an update that is `staleness` versions old; `None` if it may not count.
+    /// Returns the weight of an update that is `staleness` versions old, or `None` if it is too old to count.
     pub fn factor(&self, staleness: u64) -> Option<f64> {
         let may_count = self.maximum.is_none_or(|maximum| staleness <= maximum);
         may_count.then(|| self.weight.of(staleness))
@@ -114,7 +114,7 @@ impl Staleness {
 }
 
 impl StalenessWeight {
-    /// Returns the factor of an update that is `staleness` versions old.
+    /// Returns the weight of an update that is `staleness` versions old.
     pub fn of(&self, staleness: u64) -> f64 {
         match *self {
             StalenessWeight::Constant => 1.0,
@@ -127,7 +127,8 @@ impl StalenessWeight {
 }
 
 impl Correction {
-    /// Corrects one element: `delta` of the update, `start` and `newest` of the two versions.
+    /// Corrects one element. `delta` is the element of the update; `start` and `newest` are the same element of the
+    /// base version and of the newest version.
     #[inline]
     pub fn of(self, delta: f64, start: f64, newest: f64) -> f64 {
         match self {
@@ -160,15 +161,15 @@ mod tests {
 
     #[test]
     fn mixing_models_is_a_step_towards_the_clients_model() {
-        // x = 2, the client began at 1.5 and came to 1.0: with rate 0.25 the mixture is 0.75·2 + 0.25·1.
+        // x = 2; the client started at 1.5 and ended at 1.0. With rate 0.25, the mixture is 0.75·2 + 0.25·1.
         let corrected = Correction::ModelMixing.of(-0.5, 1.5, 2.0);
         assert_eq!(2.0 + 0.25 * corrected, 0.75 * 2.0 + 0.25 * 1.0);
     }
 
     #[test]
     fn delay_compensation_follows_a_quadratic() {
-        // f = ½·h·x², one step of rate η from x_τ: Δ = −η·h·x_τ. Where g² is the curvature (h = g at h·x = h² …,
-        // as the outer-product estimate has it), the compensated step is that from x_t: choose x_τ = 1, h = 1.
+        // f = ½·h·x², one step of rate η from x_τ: Δ = −η·h·x_τ. If g² equals the curvature, as the outer-product
+        // estimate assumes, the compensated step is the step from x_t. Choose x_τ = 1, h = 1.
         let (rate, start, newest) = (0.1, 1.0, 0.8);
         let lambda = 1.0 / rate;
         let corrected = Correction::DelayCompensation { lambda }.of(-rate * start, start, newest);

@@ -3,26 +3,28 @@ use serde::{Deserialize, Serialize};
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, check::Check};
 use crate::{abandon_reason::AbandonReason, fault::Fault};
 
-/// Synchronous rounds with over-selection, report goal, minimum cohort and deadlines.
+/// Synchronous rounds with over-selection, a report goal, a minimum cohort and deadlines.
 ///
-/// More clients are drawn than are wanted, the round commits when the goal is reached, and the slowest are
-/// left behind: the backup workers of Chen et al. 2016 ("Revisiting Distributed Synchronous SGD") and the
-/// rounds of Bonawitz et al. 2019 ("Towards Federated Learning at Scale", section 2.2).
+/// More clients are drawn than needed, and the round commits when the goal is reached, without the slowest. These
+/// are the backup workers of Chen et al. 2016 ("Revisiting Distributed Synchronous SGD") and the rounds of
+/// Bonawitz et al. 2019 ("Towards Federated Learning at Scale", section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Synchronous {
-    /// How many updates are wanted.
+    /// The number of updates that a round needs.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [100])))]
     pub report_goal: u64,
-    /// How many more clients are drawn than are wanted: 1 draws just the goal. By default it depends on the population:
-    /// 1.3, as Bonawitz et al. 2019 report it, where it is at least twice as large as that cohort. A smaller one starts as
-    /// soon as `report_goal` clients wait, with as many as 1.3 times the goal if they are there, too, so that its next
-    /// round does not wait for the slowest of the last.
+    /// The ratio of drawn clients to `report_goal`; 1 draws exactly the goal.
+    ///
+    /// The default is 1.3 (Bonawitz et al. 2019) if the population is at least twice as large as the resulting
+    /// cohort. In a smaller population, a round starts as soon as `report_goal` clients wait. It still draws up
+    /// to 1.3 times the goal if more are waiting. So a round does not have to wait for the slowest clients of the
+    /// previous one.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = 10, "examples" = [1.3])))]
     pub over_selection_factor: Option<f64>,
-    /// How few updates still make a commit at the deadline; by default half of the goal, rounded up.
+    /// The minimum number of updates for a commit at the deadline. The default is half of the goal, rounded up.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [50])))]
     pub minimum_cohort: Option<u64>,
@@ -36,10 +38,11 @@ pub struct Synchronous {
     pub reporting_deadline_seconds: u64,
 }
 
-/// A third more than wanted, as Bonawitz et al. 2019 report it.
+/// The default over-selection (Bonawitz et al. 2019).
 const DEFAULT_OVER_SELECTION_FACTOR: f64 = 1.3;
 
-/// A population of so many cohorts is a crowd: whoever is drawn in vain is not missed in the next round.
+/// A population of at least this many cohorts is a crowd: extra clients drawn now are not missed in the next
+/// round.
 const COHORTS_IN_A_CROWD: u64 = 2;
 
 pub(super) fn default_selection_deadline_seconds() -> u64 {
@@ -51,19 +54,19 @@ pub(super) fn default_reporting_deadline_seconds() -> u64 {
 }
 
 impl Synchronous {
-    /// Returns how many clients are drawn at most.
+    /// Returns the maximum number of clients that a round draws.
     pub fn cohort(&self) -> u64 {
         let factor = self.over_selection_factor.unwrap_or(DEFAULT_OVER_SELECTION_FACTOR);
         (self.report_goal as f64 * factor).ceil() as u64
     }
 
-    /// Returns how few updates still make a commit.
+    /// Returns the minimum number of updates for a commit.
     pub fn minimum_cohort(&self) -> u64 {
         self.minimum_cohort.unwrap_or(self.report_goal.div_ceil(2))
     }
 }
 
-/// Draws a cohort when enough clients wait, or with the fewest that make a commit when the time to select is over.
+/// Draws a cohort once `enough` clients wait. After the selection deadline, `fewest` clients are enough.
 pub(super) fn start_cohort(
     waiting: u64,
     enough: u64,
@@ -84,14 +87,19 @@ impl SchedulingPolicy for Synchronous {
         let mut check = Check(faults);
         let goal = self.report_goal;
         let factor = self.over_selection_factor.unwrap_or(DEFAULT_OVER_SELECTION_FACTOR);
-        check.that(goal > 0, "report_goal", "it is 0", "ask for at least 1");
+        check.that(goal > 0, "report_goal", "it is 0", "it must be at least 1");
         let factor_is_right = (1.0..=10.0).contains(&factor);
         check.that(factor_is_right, "over_selection_factor", format!("it is {factor}"), "it must be 1 to 10");
         let cohort_is_right = !factor_is_right || self.cohort() <= COHORT_MAX;
         let message = format!("the cohort would be {}", self.cohort());
-        check.that(cohort_is_right, "report_goal", message, "goal times over-selection may be 100000");
+        check.that(
+            cohort_is_right,
+            "report_goal",
+            message,
+            "report_goal times over_selection_factor must be at most 100000",
+        );
         let minimum = self.minimum_cohort();
-        let message = format!("it is {minimum} of a goal of {goal}");
+        let message = format!("it is {minimum}, with a report_goal of {goal}");
         let is_right = minimum > 0 && minimum <= goal.max(1);
         check.that(is_right, "minimum_cohort", message, "it must be 1 to report_goal");
         check.seconds("selection_deadline_seconds", self.selection_deadline_seconds);
@@ -185,7 +193,11 @@ mod tests {
         assert_eq!([12, 13].map(|waiting| start(true, waiting)), [StartDecision::Wait, draw(13)]);
         let explicit = Synchronous { over_selection_factor: Some(1.3), ..policy };
         assert_eq!(explicit.crowd(), None);
-        assert_eq!(explicit.start(&after(0, counts(0, 0)), 12), StartDecision::Wait, "what is set, holds");
+        assert_eq!(
+            explicit.start(&after(0, counts(0, 0)), 12),
+            StartDecision::Wait,
+            "an explicit factor applies"
+        );
     }
 
     #[test]

@@ -7,33 +7,34 @@ use super::{
 };
 use crate::{fault::Fault, participation::Waiting};
 
-/// Asynchronous training in which not the number of versions but the change that a client has not seen is bounded
-/// (value-bounded asynchronous parallel: Wei et al. 2013 and Dai et al. 2015, "High-performance distributed ML at
+/// Asynchronous training that bounds the change that clients have missed, instead of a number of versions. This
+/// is value-bounded asynchronous parallel (Wei et al. 2013; Dai et al. 2015, "High-performance distributed ML at
 /// scale through parameter server consistency models", section 2.2).
 ///
-/// What a client has not seen is the way that the model went since the version from which it trains, in L2: the sum
-/// of the commits' norms, which is never less than the distance. While it exceeds `norm_max` for anybody who trains,
-/// nobody starts, since each start would move the model further away from it; or that one's work is dropped.
+/// The missed change is the length of the model's path since the client's base version, in L2. It is the sum of
+/// the commits' norms, which is never less than the distance. While it exceeds `norm_max` for any training
+/// client, no client starts, because every start would move the model further. Alternatively, that client's work
+/// is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueBounded {
-    /// The largest change that a client which trains may have missed.
+    /// The largest change that a training client may have missed, as an L2 norm.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
     pub norm_max: f64,
-    /// What happens there: nobody starts, or the work that is too far behind is dropped.
+    /// The behaviour at the bound: no client starts, or the work that is too far behind is dropped.
     #[serde(default)]
     pub at_bound: AtBound,
-    /// How many clients train at the same time.
+    /// The number of clients that train at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [200])))]
     pub concurrency: u64,
-    /// What an update is worth that is based on an old version.
+    /// The weight of updates from older versions.
     #[serde(default = "constant")]
     pub staleness_weight: StalenessWeight,
-    /// How it is brought up to date.
+    /// The correction of updates from older versions.
     #[serde(default)]
     pub correction: Correction,
-    /// Seconds from an assignment to the moment at which it is dropped.
+    /// Seconds until an assignment is dropped.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -108,7 +109,7 @@ mod tests {
             correction: Correction::None,
             reporting_deadline_seconds: 600,
         };
-        // Two versions behind: the last two steps were 0.5 and 0.25 long.
+        // One client is two versions behind; the last two steps had the lengths 0.5 and 0.25.
         let facts = Facts { changes: &[0.5, 0.25, 1.0], ..some_facts(7, &[7, 5]) };
         assert_eq!(facts.change_since(5), 0.75);
         assert!(facts.change_since(1).is_infinite());

@@ -2,9 +2,9 @@ use rand::Rng;
 
 use super::{Draw, uniform};
 
-/// Draws uniformly without replacement, or nobody when fewer wait than are wanted.
+/// Draws uniformly without replacement, or no client if fewer wait than are wanted.
 ///
-/// An accountant of sampling without replacement counts on the cohort's size: a smaller cohort would be another
+/// The accountant of sampling without replacement relies on the cohort's size. A smaller cohort would be another
 /// mechanism.
 pub(super) fn draw(draw: &Draw<'_>, rng: &mut impl Rng) -> Vec<usize> {
     if draw.waiting.len() < draw.count {

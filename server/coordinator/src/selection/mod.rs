@@ -1,7 +1,7 @@
-//! Which of the eligible clients that wait take part.
+//! Selection: the choice of the waiting eligible clients that take part.
 //!
-//! A method keeps nothing of its own between two rounds: what it remembers is derived from the round's number and
-//! from the clients' histories, so that a restart, a second process or a replay draws the same.
+//! Methods are stateless. They derive everything from the round's number and the clients' histories. So a
+//! restart, a second process or a replay makes the same draw.
 
 mod chance;
 mod fixed_size;
@@ -27,52 +27,52 @@ pub use token_share::{TokenBound, TokenCounts, clients_of_a_flow, most_of_one_to
 
 use crate::{fault::Fault, participation::Waiting};
 
-/// How the clients of a round are drawn.
+/// The method that draws the clients of a round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SelectionChoice {
-    /// A uniform draw without replacement from the clients that wait. It claims no privacy amplification:
-    /// who waits is not random.
+    /// A uniform draw without replacement from the waiting clients. It gives no privacy amplification, because
+    /// the set of waiting clients is not random.
     #[default]
     #[serde(deserialize_with = "no_fields")]
     Uniform,
-    /// Every waiting client by itself with one probability: the cohort's size is random.
+    /// Draws every waiting client independently with the same probability. The cohort's size is random.
     Poisson(Poisson),
-    /// A uniform draw without replacement that has its size or is empty: never a smaller cohort.
+    /// A uniform draw without replacement of exactly the wanted size. If too few clients wait, it draws none.
     #[serde(deserialize_with = "no_fields")]
     FixedSize,
-    /// A draw without replacement in which a client's chance grows with the examples that it says it holds.
+    /// A draw without replacement in which clients that report more examples are drawn more often.
     ///
-    /// With one client to draw the chance is proportional to the count; with more, every next client is drawn in
-    /// proportion among those that are left (Efraimidis and Spirakis 2006, "Weighted random sampling with a
-    /// reservoir", algorithm D). The count is the client's word: a lie gets it drawn more often.
+    /// For a cohort of one, the probability is proportional to the count. For larger cohorts, each next client is
+    /// drawn in proportion among the remaining ones (Efraimidis and Spirakis 2006, "Weighted random sampling with
+    /// a reservoir", algorithm D). The count is self-reported: a client that exaggerates is drawn more often.
     #[serde(deserialize_with = "no_fields")]
     WeightedByExamples,
-    /// From every stratum as many as its share of those that wait.
+    /// Draws from every stratum in proportion to its share of the waiting clients.
     Stratified(Stratified),
-    /// Those from whom the model learns most in little time.
+    /// Prefers clients from which the model learns much in little time.
     Oort(Oort),
-    /// All from one tier of clients that are about equally fast.
+    /// Draws all clients from one tier of similarly fast clients.
     SpeedTiers(SpeedTiers),
 }
 
-/// What a draw is made from.
+/// The input of a draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<'a> {
-    /// The eligible clients that wait, each once. Their order matters for which are drawn: a caller that wants the
-    /// same draw for the same seed brings the same order.
+    /// The waiting eligible clients, each once. The draw depends on their order: to repeat a draw, use the same
+    /// seed and the same order.
     pub waiting: &'a [Waiting],
-    /// How many are wanted.
+    /// The number of wanted clients.
     pub count: usize,
-    /// The number of the round for which it is, from 1.
+    /// The number of the round, from 1.
     pub round_number: u64,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl SelectionChoice {
-    /// Draws clients, none twice, and all that wait when fewer wait than are wanted, unless the method says
+    /// Draws distinct clients. If fewer wait than are wanted, it draws them all, unless the method says
     /// otherwise.
     pub fn draw(&self, draw: &Draw<'_>, rng: &mut impl Rng) -> Vec<ClientId> {
         let places = match self {
@@ -87,12 +87,12 @@ impl SelectionChoice {
         places.into_iter().map(|place| draw.waiting[place].candidate.client_id).collect()
     }
 
-    /// Says whether it needs the histories of the waiting clients.
+    /// Returns whether the method needs the histories of the waiting clients.
     pub fn needs_history(&self) -> bool {
         matches!(self, Self::Oort(_) | Self::SpeedTiers(_))
     }
 
-    /// Says whether the cohort's size is its own choice and not the count's.
+    /// Returns whether the method chooses the cohort's size itself and ignores the count.
     pub fn sizes_cohort(&self) -> bool {
         matches!(self, Self::Poisson(_))
     }
@@ -109,13 +109,13 @@ impl SelectionChoice {
 }
 
 impl Draw<'_> {
-    /// Returns the places of all waiting clients.
+    /// Returns the indices of all waiting clients.
     fn places(&self) -> Vec<usize> {
         (0..self.waiting.len()).collect()
     }
 }
 
-/// Reads a kind that has no fields: without it serde would let unknown ones pass.
+/// Rejects fields next to `kind`. For a variant without fields, serde would silently ignore them.
 pub(crate) fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
